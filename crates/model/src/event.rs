@@ -1,0 +1,98 @@
+//! Events: facts that happened. Live pages, notifications, mail and webhooks all read the same stream.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{EventId, PersonId, SiteId};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub id: EventId,
+    pub at: Timestamp,
+    pub kind: EventKind,
+    /// None for what concerns no single site (a person was added).
+    pub site: Option<SiteId>,
+    /// The id of what it happened to.
+    pub subject: String,
+    pub audience: Audience,
+    pub data: Value,
+}
+
+/// Who may read an event, besides global admins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audience {
+    /// Everyone in the site.
+    Members,
+    /// The site's admins, and this person.
+    Person(PersonId),
+    /// The site's admins only.
+    Admins,
+}
+
+/// An event with the number a reader resumes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberedEvent {
+    pub number: u64,
+    pub event: Event,
+}
+
+macro_rules! kinds {
+    ($($kind:ident $word:literal),* $(,)?) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+        pub enum EventKind { $(#[serde(rename = $word)] $kind,)* }
+        impl EventKind {
+            pub const ALL: &[EventKind] = &[$(EventKind::$kind),*];
+            pub fn as_str(self) -> &'static str {
+                match self { $(EventKind::$kind => $word,)* }
+            }
+        }
+        impl std::str::FromStr for EventKind {
+            type Err = UnknownKind;
+            fn from_str(text: &str) -> Result<Self, UnknownKind> {
+                match text { $($word => Ok(EventKind::$kind),)* _ => Err(UnknownKind(text.to_owned())) }
+            }
+        }
+    };
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a kind of event")]
+pub struct UnknownKind(String);
+
+kinds! {
+    PersonCreated "person.created",
+    PersonChanged "person.changed",
+    PersonRemoved "person.removed",
+    SiteCreated "site.created",
+    SiteChanged "site.changed",
+    MemberJoined "member.joined",
+    MemberChanged "member.changed",
+    MemberLeft "member.left",
+    JoinRequested "join.requested",
+    JoinDeclined "join.declined",
+    ProjectCreated "project.created",
+    ProjectChanged "project.changed",
+    ProjectRemoved "project.removed",
+    TypeCreated "type.created",
+    TypeChanged "type.changed",
+    TypeRemoved "type.removed",
+    ResourceCreated "resource.created",
+    ResourceChanged "resource.changed",
+    ResourceMoved "resource.moved",
+    ResourceRemoved "resource.removed",
+    ResourceStatus "resource.status",
+    MaintenancePlanned "maintenance.planned",
+    MaintenanceCancelled "maintenance.cancelled",
+    MaintenanceEnded "maintenance.ended",
+    ReservationCreated "reservation.created",
+    ReservationChanged "reservation.changed",
+    ReservationApproved "reservation.approved",
+    ReservationRejected "reservation.rejected",
+    ReservationCancelled "reservation.cancelled",
+    ReservationStarted "reservation.started",
+    ReservationEnded "reservation.ended",
+    ReservationFailed "reservation.failed",
+    ClaimYielded "claim.yielded",
+}

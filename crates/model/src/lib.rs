@@ -1,0 +1,27 @@
+//! The words of Berth as types: sites, resources, claims, reservations and what happens to them.
+//!
+//! Everything here is a value. A value of one of these types is already valid: names are parsed when they
+//! come in, spans are never empty, a reservation's state can only change along the drawn arrows.
+//!
+//! This crate must not do I/O, read a clock, or be async. Every other room depends on it.
+
+pub mod attribute;
+pub mod audit;
+pub mod claim;
+pub mod event;
+pub mod field;
+pub mod id;
+pub mod inventory;
+pub mod name;
+pub mod parameter;
+pub mod person;
+pub mod reservation;
+pub mod site;
+pub mod span;
+
+pub use claim::{Amount, Claim, Firmness, Holder, Standing, Take};
+pub use field::{FieldError, FieldErrors};
+pub use id::*;
+pub use inventory::{Resource, ResourceType, Status};
+pub use name::{LoginName, Name, Text};
+pub use span::Span;

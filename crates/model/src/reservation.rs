@@ -1,0 +1,323 @@
+//! Reservations, and the only ways their state can change.
+//!
+//! Each state is a type of its own, and its methods are the arrows that leave it: an illegal move does not compile.
+//! A [`Transition`] can be made only by such a method, and it is the only thing the store takes to change a state.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::claim::Take;
+use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId};
+use crate::name::{Name, Text};
+use crate::span::Span;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reservation {
+    pub id: ReservationId,
+    pub site: SiteId,
+    pub owner: PersonId,
+    pub project: Option<ProjectId>,
+    pub title: Text,
+    pub privacy: Privacy,
+    pub state: State,
+    pub state_reason: Option<Text>,
+    pub span: Span,
+    pub items: Vec<Item>,
+    /// Answers to the booking forms, by resource type. A secret shows as [`MASK`].
+    pub parameters: Parameters,
+    pub version: u64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+pub type Parameters = BTreeMap<Name, BTreeMap<Name, Value>>;
+
+/// What stands wherever a secret's value would be.
+pub const MASK: &str = "********";
+
+/// One resource of a reservation, and the claim that holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    pub resource: ResourceId,
+    pub take: Take,
+    pub claim: ClaimId,
+}
+
+/// Who in the site sees more than "busy".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Privacy {
+    /// Members see title and owner.
+    Site,
+    /// Only the owner and the site's admins do.
+    Private,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    pub reservation: ReservationId,
+    pub at: Timestamp,
+    pub from: Option<State>,
+    pub to: State,
+    pub span: Span,
+    pub by: Option<PersonId>,
+    pub reason: Option<Text>,
+}
+
+/// A legal change of state, with where it started, so that the store can compare and set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transition {
+    from: State,
+    to: State,
+}
+
+impl Transition {
+    pub fn from(self) -> State {
+        self.from
+    }
+    pub fn to(self) -> State {
+        self.to
+    }
+}
+
+/// A transition that the current state does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a reservation that is {state} cannot be {verb}")]
+pub struct NotFrom {
+    pub state: State,
+    pub verb: &'static str,
+}
+
+macro_rules! machine {
+    ($($(#[$doc:meta])* $state:ident $word:literal { $($verb:ident $past:literal -> $to:ident),* $(,)? })*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum State { $($(#[$doc])* $state,)* }
+
+        /// One type per state; only the moves drawn here exist.
+        pub mod states {
+            use super::{State, Transition};
+            $(
+                #[derive(Debug, Clone, Copy)]
+                pub struct $state(pub(super) ());
+                impl $state {
+                    $(pub fn $verb(self) -> Transition {
+                        Transition { from: State::$state, to: State::$to }
+                    })*
+                }
+            )*
+        }
+
+        /// The state as its type, for a `match` that offers just the moves that exist.
+        #[derive(Debug, Clone, Copy)]
+        pub enum Typed { $($state(states::$state),)* }
+
+        impl State {
+            pub const ALL: &[State] = &[$(State::$state),*];
+
+            /// Every arrow of the machine: from, verb, to. The drawing in the docs comes from here.
+            pub const ARROWS: &[(State, &str, State)] = &[$($((State::$state, stringify!($verb), State::$to),)*)*];
+
+            pub fn typed(self) -> Typed {
+                match self { $(State::$state => Typed::$state(states::$state(())),)* }
+            }
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(State::$state => $word,)* }
+            }
+        }
+    };
+}
+
+machine! {
+    /// Waits for an admin; the claim holds meanwhile.
+    PendingApproval "pending_approval" {
+        approve "approved" -> Confirmed,
+        reject "rejected" -> Rejected,
+        cancel "cancelled" -> Cancelled,
+        lapse "failed" -> Failed,
+    }
+    /// Promised; waits for its start.
+    Confirmed "confirmed" {
+        start "started" -> Starting,
+        cancel "cancelled" -> Cancelled,
+        lapse "failed" -> Failed,
+    }
+    /// Its time has come; what it needs is being made ready.
+    Starting "starting" {
+        ready "made active" -> Active,
+        end "ended" -> Ending,
+        fail "failed" -> Failed,
+        cancel "cancelled" -> Ending,
+    }
+    /// In its owner's hands.
+    Active "active" {
+        end "ended" -> Ending,
+        cancel "cancelled" -> Ending,
+        fail "failed" -> Failed,
+    }
+    /// Over; what it used is being taken back.
+    Ending "ending" {
+        finish "finished" -> Done,
+        fail "failed" -> Failed,
+    }
+    Done "done" {}
+    Cancelled "cancelled" {}
+    Rejected "rejected" {}
+    Failed "failed" {}
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.as_str().replace('_', " "))
+    }
+}
+
+impl State {
+    /// Whether its claims stand in the rule.
+    pub fn holds(self) -> bool {
+        !self.is_final()
+    }
+
+    pub fn is_final(self) -> bool {
+        matches!(
+            self,
+            State::Done | State::Cancelled | State::Rejected | State::Failed
+        )
+    }
+
+    pub fn approve(self) -> Result<Transition, NotFrom> {
+        match self.typed() {
+            Typed::PendingApproval(state) => Ok(state.approve()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "approved",
+            }),
+        }
+    }
+
+    pub fn reject(self) -> Result<Transition, NotFrom> {
+        match self.typed() {
+            Typed::PendingApproval(state) => Ok(state.reject()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "rejected",
+            }),
+        }
+    }
+
+    /// Giving up: at once before the start, by way of `ending` once it runs.
+    pub fn cancel(self) -> Result<Transition, NotFrom> {
+        match self.typed() {
+            Typed::PendingApproval(state) => Ok(state.cancel()),
+            Typed::Confirmed(state) => Ok(state.cancel()),
+            Typed::Starting(state) => Ok(state.cancel()),
+            Typed::Active(state) => Ok(state.cancel()),
+            Typed::Ending(_)
+            | Typed::Done(_)
+            | Typed::Cancelled(_)
+            | Typed::Rejected(_)
+            | Typed::Failed(_) => Err(NotFrom {
+                state: self,
+                verb: "cancelled",
+            }),
+        }
+    }
+
+    /// Whether its span or resources may still change.
+    pub fn can_change(self) -> Result<(), NotFrom> {
+        match self {
+            State::PendingApproval | State::Confirmed | State::Starting | State::Active => Ok(()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "changed",
+            }),
+        }
+    }
+
+    /// What the passing of time does to a reservation of this state and span: the controller's one question.
+    pub fn due(self, span: Span, now: Timestamp) -> Option<Transition> {
+        let (begun, over) = (span.start() <= now, span.end() <= now);
+        match self.typed() {
+            // Nobody decided in time; it must not start unapproved.
+            Typed::PendingApproval(state) if begun => Some(state.lapse()),
+            // The whole span went by while no server ran: it was never handed over.
+            Typed::Confirmed(state) if over => Some(state.lapse()),
+            Typed::Confirmed(state) if begun => Some(state.start()),
+            Typed::Starting(state) if over => Some(state.end()),
+            Typed::Starting(state) => Some(state.ready()),
+            Typed::Active(state) if over => Some(state.end()),
+            Typed::Ending(state) => Some(state.finish()),
+            _ => None,
+        }
+    }
+
+    /// When time will next matter, so that the controller can sleep until then.
+    pub fn next_due(self, span: Span) -> Option<Timestamp> {
+        match self {
+            State::PendingApproval | State::Confirmed | State::Starting | State::Ending => {
+                Some(span.start())
+            }
+            State::Active => Some(span.end()),
+            State::Done | State::Cancelled | State::Rejected | State::Failed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hour: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + hour * 3600).unwrap()
+    }
+
+    /// Runs the controller's question to its end.
+    fn settle(mut state: State, span: Span, now: Timestamp) -> State {
+        while let Some(transition) = state.due(span, now) {
+            assert_eq!(transition.from(), state);
+            state = transition.to();
+        }
+        state
+    }
+
+    #[test]
+    fn time_carries_a_reservation_through_its_life() {
+        let span = Span::new(at(1), at(2)).unwrap();
+        assert_eq!(settle(State::Confirmed, span, at(0)), State::Confirmed);
+        assert_eq!(settle(State::Confirmed, span, at(1)), State::Active);
+        assert_eq!(settle(State::Active, span, at(2)), State::Done);
+        assert_eq!(settle(State::Starting, span, at(3)), State::Done);
+        assert_eq!(settle(State::PendingApproval, span, at(1)), State::Failed);
+        assert_eq!(settle(State::Confirmed, span, at(9)), State::Failed);
+    }
+
+    #[test]
+    fn final_states_have_no_way_out_and_every_state_is_reached() {
+        for (from, verb, to) in State::ARROWS {
+            assert!(!from.is_final(), "{from} is final but can {verb}");
+            assert_ne!(from, to);
+        }
+        for state in State::ALL {
+            let born = matches!(state, State::PendingApproval | State::Confirmed);
+            assert!(
+                born || State::ARROWS.iter().any(|(_, _, to)| to == state),
+                "{state} cannot be reached"
+            );
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
+        }
+    }
+
+    #[test]
+    fn cancelling_what_is_over_says_so() {
+        assert_eq!(
+            State::Done.cancel().unwrap_err().to_string(),
+            "a reservation that is done cannot be cancelled"
+        );
+        assert_eq!(State::Active.cancel().unwrap().to(), State::Ending);
+        assert_eq!(State::Confirmed.cancel().unwrap().to(), State::Cancelled);
+    }
+}
