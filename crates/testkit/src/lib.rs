@@ -6,9 +6,11 @@
 //!
 //! This crate is a dev-dependency only and depends on no other room, so that every room can use it.
 
+pub mod lossy;
 pub mod port;
 pub mod postgres;
 pub mod process;
+pub mod repository;
 pub mod server;
 pub mod tool;
 pub mod wait;

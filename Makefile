@@ -1,0 +1,66 @@
+# The commands people use. `make` alone lists them; CONTRIBUTING.md says when to use which.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# What survives a clean checkout: compiled dependencies and installed tools.
+export BERTH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/berth
+export CARGO_TARGET_DIR ?= $(BERTH_CACHE)/target
+# Where scripts/setup puts a Rust it had to install.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+binary = $(CARGO_TARGET_DIR)/release/berth
+# The one place that names its version is scripts/setup.
+schemathesis_home = $(BERTH_CACHE)/schemathesis-$(shell sed -n 's/^schemathesis_version=//p' scripts/setup)
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## build Berth and serve the living demo on http://localhost:8080
+	@scripts/setup run
+	cargo build --release --locked --package berth
+	@echo "The binary is $(binary)"
+	@exec $(binary) demo
+
+.PHONY: test
+test: ## everything CI checks, on both databases
+	@scripts/setup test
+	@$(MAKE) --no-print-directory tidy
+	scripts/with-postgres $(MAKE) --no-print-directory suite
+
+.PHONY: check
+check: tidy ## the quick loop: format, lint, unit tests
+	cargo test --workspace --locked --quiet --lib --bins
+
+.PHONY: bench
+bench: ## measure; one group with ONLY=booking
+	@scripts/setup test
+	cargo run --release --locked --package berth-bench -- $(ONLY)
+
+.PHONY: openapi
+openapi: ## write docs/openapi.json from the code
+	cargo run --locked --quiet --package berth -- openapi > docs/openapi.json.new
+	mv docs/openapi.json.new docs/openapi.json
+
+.PHONY: fmt
+fmt: ## format the code
+	cargo fmt --all
+
+# The parts of the above; not for people.
+
+.PHONY: tidy
+tidy:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
+	@scripts/advisories
+
+.PHONY: suite
+suite:
+	cargo test --workspace --locked
+	@if [ -n "$$(find tests -name 'test_*.py' -print -quit 2>/dev/null)" ]; then \
+		cargo build --locked --quiet --package berth; \
+		BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth $(schemathesis_home)/bin/python -m pytest -q tests; \
+	fi

@@ -1,0 +1,34 @@
+//! A TCP port on loopback that a server under test can bind, and bind again after a crash.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::{Ipv4Addr, TcpListener};
+
+/// Below the range the kernel takes clients' own ports from. A port inside that range could be taken by
+/// some client's connection while a killed server is down, and the restart would find it in use.
+const FIRST: u16 = 20_000;
+const COUNT: u16 = 10_000;
+
+/// A port that nobody listens on at this moment.
+///
+/// # Panics
+/// When all ten thousand candidates are taken.
+pub fn free() -> u16 {
+    // A random start keeps test processes that run side by side out of each other's way.
+    let offset = (RandomState::new().hash_one(std::process::id()) % u64::from(COUNT)) as u16;
+    (0..COUNT)
+        .map(|step| FIRST + (offset + step) % COUNT)
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        .expect("a free port on loopback")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_port_can_be_bound_and_lies_below_the_clients_range() {
+        let port = free();
+        assert!((FIRST..FIRST + COUNT).contains(&port));
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("bind the free port");
+    }
+}

@@ -1,0 +1,58 @@
+//! The repository the tests run in, for tests that read the code itself.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// The top of the checkout.
+pub fn root() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    crates
+        .and_then(Path::parent)
+        .expect("the testkit lives two levels below the top")
+        .to_owned()
+}
+
+/// Every file that is in the repository, or is new and not ignored; relative to the top.
+pub fn files() -> Result<Vec<PathBuf>> {
+    let listed = run(
+        "git",
+        [
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ],
+    )?;
+    let names = listed.split_terminator('\0').map(PathBuf::from);
+    // A file that is deleted but not committed yet is still listed.
+    Ok(names.filter(|name| root().join(name).is_file()).collect())
+}
+
+/// Runs `cargo` at the top and gives back what it printed.
+pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<String> {
+    // Set by the cargo that runs the tests, so that no other toolchain answers.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(cargo, arguments)
+}
+
+fn run<'a>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Result<String> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    let output = command
+        .output()
+        .with_context(|| format!("could not run {command:?}"))?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{command:?} failed: {}",
+        complaint.trim()
+    );
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,0 +1,253 @@
+//! The real `berth serve`, as a process a test can kill.
+
+use std::fs::{self, File};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, io};
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::port;
+use crate::process::{self, Signal, Tethered, User};
+
+const READY_PATIENCE: Duration = Duration::from_secs(60);
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+const TAIL_LINES: usize = 60;
+
+/// What to start and how to know that it is ready.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program: `env!("CARGO_BIN_EXE_berth")` in the tests of the `berth` crate.
+    pub binary: PathBuf,
+    /// The text of the config file. `{port}` stands for the server's port on loopback and `{directory}`
+    /// for a directory of its own that outlives restarts.
+    pub config: String,
+    /// Further arguments after `serve --config FILE`.
+    pub arguments: Vec<String>,
+    /// Environment beside the inherited one, from which every `BERTH_…` has been taken: a setting of
+    /// whoever runs the tests must not reach into them.
+    pub environment: Vec<(String, String)>,
+    pub ready: Ready,
+}
+
+/// The sign that a server is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// This path answers 200 over plain HTTP.
+    Path(String),
+    /// The port takes connections: for a server that speaks TLS.
+    Listening,
+}
+
+impl Launch {
+    pub fn new(binary: impl Into<PathBuf>, config: impl Into<String>) -> Self {
+        Self {
+            binary: binary.into(),
+            config: config.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            ready: Ready::Path("/readyz".to_owned()),
+        }
+    }
+
+    /// Starts the server and waits until it is ready.
+    pub async fn start(self) -> Result<BerthServer> {
+        BerthServer::start(self).await
+    }
+}
+
+/// A running (or killed, or stopped) server; whatever still runs is killed on drop.
+/// When the test is failing at that moment, the end of the server's log goes to stderr.
+#[derive(Debug)]
+pub struct BerthServer {
+    launch: Launch,
+    directory: TempDir,
+    port: u16,
+    process: Option<Tethered>,
+}
+
+impl BerthServer {
+    async fn start(launch: Launch) -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("berth-server-").tempdir()?;
+        let mut server = Self {
+            launch,
+            directory,
+            port: port::free(),
+            process: None,
+        };
+        server.launch_process().await?;
+        Ok(server)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The server's own directory, `{directory}` in its config.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The config file it was started with.
+    pub fn config_path(&self) -> PathBuf {
+        self.directory().join("berth.toml")
+    }
+
+    /// `http://127.0.0.1:PORT` followed by the path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}:{}{path}", Ipv4Addr::LOCALHOST, self.port)
+    }
+
+    /// `kill -9`. Returns once the process is gone and its port is free.
+    pub fn kill9(&mut self) -> Result<()> {
+        self.running()?.kill9()?;
+        self.process = None;
+        Ok(())
+    }
+
+    /// An orderly shutdown (SIGTERM), and how it ended.
+    pub async fn stop(&mut self) -> Result<ExitStatus> {
+        let mut process = self.process.take().context("the server is not running")?;
+        let stopped =
+            tokio::task::spawn_blocking(move || process.stop(Signal::Term, STOP_PATIENCE)).await?;
+        stopped.with_context(|| format!("the server's last words:\n{}", self.log_tail()))
+    }
+
+    /// Starts the server again with the same config, directory and port; one that still runs is stopped
+    /// in order first.
+    pub async fn restart(&mut self) -> Result<()> {
+        if self.process.is_some() {
+            self.stop().await?;
+        }
+        self.launch_process().await
+    }
+
+    /// Everything the server has written to stdout and stderr, over all its lives.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// The end of the log.
+    pub fn log_tail(&self) -> String {
+        last_lines(&self.log(), TAIL_LINES).to_owned()
+    }
+
+    fn running(&mut self) -> Result<&mut Tethered> {
+        self.process.as_mut().context("the server is not running")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory().join("log")
+    }
+
+    async fn launch_process(&mut self) -> Result<()> {
+        let config = self
+            .launch
+            .config
+            .replace("{port}", &self.port.to_string())
+            .replace("{directory}", &self.directory().display().to_string());
+        fs::write(self.config_path(), config)?;
+
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_path())?;
+        let mut command = process::command(&self.launch.binary, User::Same, Signal::Kill);
+        command
+            .args(["serve", "--config"])
+            .arg(self.config_path())
+            .args(&self.launch.arguments);
+        for (name, _) in env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"BERTH_") {
+                command.env_remove(name);
+            }
+        }
+        command.envs(
+            self.launch
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        );
+        command.current_dir(self.directory());
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        self.process = Some(process::spawn(command)?);
+        self.wait_until_ready().await
+    }
+
+    async fn wait_until_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + READY_PATIENCE;
+        loop {
+            // One deadline for each look as well: a server that accepts and never answers is not ready.
+            let look = tokio::time::timeout(Duration::from_secs(5), self.is_ready());
+            if matches!(look.await, Ok(Ok(true))) {
+                return Ok(());
+            }
+            if let Some(status) = self.running()?.ended()? {
+                self.process = None;
+                bail!(
+                    "the server ended before it was ready ({status}):\n{}",
+                    self.log_tail()
+                );
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "the server was not ready within {READY_PATIENCE:?}:\n{}",
+                self.log_tail()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn is_ready(&self) -> io::Result<bool> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await?;
+        let Ready::Path(path) = &self.launch.ready else {
+            return Ok(true);
+        };
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\r\n",
+            self.port
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.take(64 * 1024).read_to_end(&mut answer).await?;
+        Ok(answer.split(|byte| *byte == b' ').nth(1) == Some(b"200"))
+    }
+}
+
+impl Drop for BerthServer {
+    fn drop(&mut self) {
+        self.process = None;
+        if std::thread::panicking() {
+            eprintln!(
+                "--- the end of berth's log (port {}):\n{}",
+                self.port,
+                self.log_tail()
+            );
+        }
+    }
+}
+
+fn last_lines(text: &str, count: usize) -> &str {
+    let start = text.trim_end().rmatch_indices('\n').nth(count - 1);
+    start.map_or(text, |(newline, _)| &text[newline + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_the_last_lines() {
+        assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc\n");
+        assert_eq!(last_lines("a\nb", 5), "a\nb");
+        assert_eq!(last_lines("", 5), "");
+    }
+}

@@ -1,0 +1,85 @@
+//! Where the programs are that tests call: installed by `scripts/setup test`, never skipped when missing.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anyhow::{Context, Result};
+
+/// The version `scripts/setup` installs; a test in this crate holds the two together.
+pub const SCHEMATHESIS_VERSION: &str = "4.32.5";
+
+/// A program by name: on the `PATH`, or where Debian keeps daemons and PostgreSQL's own programs.
+pub fn find(name: &str) -> Result<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from))
+        .chain(postgres_directories())
+        .map(|directory| directory.join(name))
+        .find(|program| program.is_file())
+        .with_context(|| format!("the program `{name}` is not installed: run `scripts/setup test`"))
+}
+
+/// The fuzzer of OpenAPI documents, in the virtual environment that `scripts/setup test` keeps.
+pub fn schemathesis() -> Result<PathBuf> {
+    let program = cache()?.join(format!(
+        "schemathesis-{SCHEMATHESIS_VERSION}/bin/schemathesis"
+    ));
+    anyhow::ensure!(
+        program.is_file(),
+        "schemathesis is not at {}: run `scripts/setup test`",
+        program.display()
+    );
+    Ok(program)
+}
+
+/// What survives a clean checkout: compiled dependencies and installed tools.
+fn cache() -> Result<PathBuf> {
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    set("BERTH_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("berth")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache/berth")))
+        .context("neither BERTH_CACHE nor HOME is set, so there is no cache directory")
+}
+
+/// Debian keeps `initdb` and `postgres` off the `PATH`, one directory a version; the newest first.
+fn postgres_directories() -> Vec<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(Path::new("/usr/lib/postgresql"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .collect();
+    versions.sort_by(|a, b| b.cmp(a));
+    versions
+        .into_iter()
+        .map(|(_, directory)| directory)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_is_there_and_says_what_to_do_about_the_rest() {
+        assert!(find("sh").expect("a shell").is_absolute());
+        let error = find("no-such-program")
+            .expect_err("there is no such program")
+            .to_string();
+        assert!(error.contains("scripts/setup test"), "{error}");
+    }
+
+    #[test]
+    fn setup_installs_the_version_the_tests_look_for() {
+        let setup = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/setup");
+        let text = fs::read_to_string(setup).expect("read scripts/setup");
+        assert!(text.contains(&format!("schemathesis_version={SCHEMATHESIS_VERSION}\n")));
+    }
+}

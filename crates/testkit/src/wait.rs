@@ -1,0 +1,100 @@
+//! Waiting for something to become true, with a deadline, instead of sleeping and hoping.
+//!
+//! The predicate looks at a value ("the reservation is active"), never at a change ("it changed"): a
+//! change that happened before the first look would be waited for in vain.
+
+use std::panic::Location;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long to rest between two looks: short beside any deadline, long beside the look itself.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Waits until `predicate` answers true.
+///
+/// # Panics
+/// When `deadline` passes first; the message says `what` was awaited, for how long, and where.
+#[track_caller]
+pub fn until<F>(what: &str, deadline: Duration, mut predicate: F) -> impl Future<Output = ()>
+where
+    F: AsyncFnMut() -> bool,
+{
+    some(what, deadline, async move || {
+        predicate().await.then_some(())
+    })
+}
+
+/// Waits until `look` finds something, and gives it back.
+///
+/// # Panics
+/// When `deadline` passes first; the message says `what` was awaited, for how long, and where.
+#[track_caller]
+pub fn some<T, F>(what: &str, deadline: Duration, mut look: F) -> impl Future<Output = T>
+where
+    F: AsyncFnMut() -> Option<T>,
+{
+    let place = Location::caller();
+    async move {
+        let end = Instant::now() + deadline;
+        loop {
+            // A look that hangs is as late as one that answers "not yet".
+            if let Ok(Some(found)) = tokio::time::timeout_at(end, look()).await {
+                return found;
+            }
+            assert!(
+                Instant::now() < end,
+                "waited {deadline:?} in vain for: {what} (at {place})"
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_again_until_it_is_true() {
+        let mut looks = 0;
+        until("the third look", Duration::from_secs(1), async || {
+            looks += 1;
+            looks == 3
+        })
+        .await;
+        assert_eq!(looks, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn gives_back_what_it_found() {
+        assert_eq!(
+            some("seven", Duration::from_secs(1), async || Some(7)).await,
+            7
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn says_what_it_waited_for_and_where() {
+        let waiting = tokio::spawn(until("rain", Duration::from_secs(2), async || false));
+        let panic = waiting.await.expect_err("it cannot rain").into_panic();
+        let message = panic.downcast_ref::<String>().expect("a formatted message");
+        assert!(
+            message.starts_with("waited 2s in vain for: rain (at "),
+            "{message}"
+        );
+        assert!(message.contains("wait.rs"), "{message}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_hangs_is_late_too() {
+        let hanging = until(
+            "a hanging look",
+            Duration::from_secs(2),
+            std::future::pending::<bool>,
+        );
+        tokio::spawn(hanging)
+            .await
+            .expect_err("the deadline must end it");
+    }
+}

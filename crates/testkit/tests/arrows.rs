@@ -1,0 +1,182 @@
+//! The arrows between the rooms, as `docs/architecture.md` draws them, held against the manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use berth_testkit::repository;
+use serde_json::Value;
+
+/// Every room and the rooms it may use: those that stand to the left of it in
+/// `model <- engine, store <- app <- server <- berth` and `model <- api <- server, berth`.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("engine", &["model"]),
+    ("store", &["model"]),
+    ("api", &["model"]),
+    ("app", &["model", "engine", "store"]),
+    ("server", &["model", "engine", "store", "app", "api"]),
+    (
+        "berth",
+        &["model", "engine", "store", "app", "api", "server"],
+    ),
+    // The benchmarks measure each room and the whole, so they see them all.
+    (
+        "bench",
+        &[
+            "model", "engine", "store", "app", "api", "server", "testkit",
+        ],
+    ),
+    ("testkit", &[]),
+];
+
+/// Dependencies that only some rooms may have, because the others must not do what they are for.
+const ONLY_IN: &[(&str, &[&str], &str)] = &[
+    ("sqlx", &["store", "bench"], "all SQL lives in the store"),
+    ("axum", &["server"], "only the server speaks HTTP"),
+    ("hyper", &["server"], "only the server speaks HTTP"),
+    (
+        "reqwest",
+        &["api", "bench"],
+        "the typed client is the api's",
+    ),
+    (
+        "clap",
+        &["berth", "bench"],
+        "only the binary has a command line",
+    ),
+    (
+        "anyhow",
+        &["berth", "bench", "testkit"],
+        "libraries have errors of their own",
+    ),
+    (
+        "tokio",
+        &["store", "app", "server", "berth", "bench", "testkit"],
+        "the rest is not async",
+    ),
+];
+
+/// What the engine's whole tree must not contain: it never sees a database, a socket or a runtime.
+const NOT_IN_ENGINE: &[&str] = &[
+    "tokio",
+    "sqlx",
+    "axum",
+    "hyper",
+    "reqwest",
+    "kube",
+    "mio",
+    "socket2",
+    "async-std",
+    "smol",
+];
+
+/// The workspace's crates and what each is built from, all without the `berth-` before a room's name.
+/// Dev-dependencies do not count: tests may look at the house from anywhere.
+fn rooms() -> BTreeMap<String, BTreeSet<String>> {
+    let text = repository::cargo(["metadata", "--no-deps", "--format-version=1", "--locked"]);
+    let metadata: Value = serde_json::from_str(&text.expect("cargo metadata")).expect("its JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    packages
+        .iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().expect("dependencies");
+            let uses = dependencies
+                .iter()
+                .filter(|dependency| dependency["kind"] != "dev")
+                .map(|dependency| room_name(&dependency["name"]))
+                .collect();
+            (room_name(&package["name"]), uses)
+        })
+        .collect()
+}
+
+fn room_name(package: &Value) -> String {
+    let name = package.as_str().expect("a name");
+    name.strip_prefix("berth-").unwrap_or(name).to_owned()
+}
+
+#[test]
+fn every_room_uses_only_the_rooms_to_its_left() {
+    let rooms = rooms();
+    let mut wrong = Vec::new();
+    for (name, uses) in &rooms {
+        let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| known == name) else {
+            wrong.push(format!(
+                "{name} is not drawn: add it to this table and docs/architecture.md"
+            ));
+            continue;
+        };
+        for used in uses.iter().filter(|used| rooms.contains_key(*used)) {
+            if !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{name} must not use {used}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_a_room_is_for_decides_what_it_may_be_built_from() {
+    let mut wrong = Vec::new();
+    for (name, uses) in rooms() {
+        for (dependency, allowed, reason) in ONLY_IN {
+            if uses.contains(*dependency) && !allowed.contains(&name.as_str()) {
+                wrong.push(format!("{name} must not use {dependency}: {reason}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_engine_alone_compiles_no_database_no_socket_and_no_runtime() {
+    let tree = repository::cargo([
+        "tree",
+        "--package=berth-engine",
+        "--edges=normal",
+        "--prefix=none",
+        "--format={p}",
+        "--locked",
+    ])
+    .expect("cargo tree");
+    let crates: BTreeSet<&str> = tree
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(
+        crates.contains("berth-model"),
+        "this is not the engine's tree: {crates:?}"
+    );
+    let wrong: Vec<_> = crates
+        .iter()
+        .filter(|name| {
+            // `sqlx-core` and `kube-client` are sqlx and kube.
+            NOT_IN_ENGINE
+                .iter()
+                .any(|banned| name.split('-').next() == Some(banned) || *name == banned)
+        })
+        .collect();
+    assert!(wrong.is_empty(), "the engine compiles {wrong:?}");
+}
+
+#[test]
+fn the_pure_rooms_read_no_clock() {
+    // Split, so that this line is not taken for a reading itself.
+    let reading = concat!("::no", "w()");
+    let files = repository::files().expect("git's list of files");
+    let pure = |file: &Path| {
+        ["crates/model/src", "crates/engine/src"]
+            .iter()
+            .any(|room| file.starts_with(room))
+    };
+    let wrong: Vec<_> = files
+        .iter()
+        .filter(|file| pure(file))
+        .filter(|file| {
+            fs::read_to_string(repository::root().join(file))
+                .is_ok_and(|text| text.contains(reading))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "`now` is a parameter there: {wrong:?}");
+}

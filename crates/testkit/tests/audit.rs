@@ -1,0 +1,176 @@
+//! What Berth is built from, held against the rules of `deny.toml`: licences, banned crates, sources.
+//!
+//! The rules are cargo-deny's, so that it can be run beside this; the parts that need no advisory database
+//! are checked here, so that they hold on every machine without a tool that takes minutes to build.
+//! `scripts/advisories` looks for known vulnerabilities where their database can be had.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use berth_testkit::repository;
+use toml::Value;
+
+/// What cargo writes for the default registry, whichever mirror served it.
+const DEFAULT_REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+fn toml(file: &str) -> Value {
+    let text = fs::read_to_string(repository::root().join(file)).expect(file);
+    Value::Table(text.parse().expect(file))
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().expect(name)
+}
+
+/// Everything that is compiled for building and testing the workspace here: name, version and licence.
+/// Packages that are locked but never compiled (optional parts, other systems') are not in it.
+fn compiled() -> Vec<(String, String, String)> {
+    let arguments = [
+        "tree",
+        "--workspace",
+        "--prefix=none",
+        "--format={p}|{l}",
+        "--locked",
+    ];
+    let tree = repository::cargo(arguments).expect("cargo tree");
+    let mut packages: Vec<_> = tree
+        .lines()
+        .filter_map(|line| {
+            let (package, licence) = line.split_once('|')?;
+            let mut words = package.split_whitespace();
+            let (name, version) = (words.next()?, words.next()?);
+            let licence = licence.trim_end_matches("(*)").trim();
+            Some((name.to_owned(), version.to_owned(), licence.to_owned()))
+        })
+        .collect();
+    packages.sort();
+    packages.dedup();
+    assert!(
+        packages.len() > 50,
+        "this is not the workspace's tree: {packages:?}"
+    );
+    packages
+}
+
+#[test]
+fn every_licence_is_on_the_list() {
+    let rules = toml("deny.toml");
+    let allowed: BTreeSet<&str> = list(&rules["licenses"], "allow")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let wrong: Vec<_> = compiled()
+        .into_iter()
+        .filter(|(_, _, licence)| !is_allowed(licence, &allowed))
+        .map(|(name, version, licence)| format!("{name} {version}: {licence:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "not allowed by deny.toml: {wrong:#?}");
+}
+
+#[test]
+fn no_banned_crate_is_compiled() {
+    let rules = toml("deny.toml");
+    let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, version, _) in compiled() {
+        versions.entry(name).or_default().insert(version);
+    }
+    let mut wrong = Vec::new();
+    for ban in list(&rules["bans"], "deny") {
+        let name = ban["crate"].as_str().expect("a crate");
+        let reason = ban["reason"].as_str().expect("a reason");
+        let once = ban.get("deny-multiple-versions").and_then(Value::as_bool) == Some(true);
+        let seen = versions.get(name).map_or(0, BTreeSet::len);
+        if seen > usize::from(once) {
+            wrong.push(format!("{name} is compiled in {seen} version(s): {reason}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn everything_comes_from_the_default_registry() {
+    let lock = toml("Cargo.lock");
+    let wrong: Vec<_> = list(&lock, "package")
+        .iter()
+        .filter_map(|package| Some((package["name"].as_str()?, package.get("source")?.as_str()?)))
+        .filter(|(_, source)| *source != DEFAULT_REGISTRY)
+        .collect();
+    assert!(wrong.is_empty(), "from elsewhere: {wrong:#?}");
+}
+
+/// An SPDX expression: any of what stands between `OR`s, all of what stands between `AND`s, and `AND` binds
+/// closer. `/` is how people wrote `OR` before there was a rule.
+fn is_allowed(expression: &str, allowed: &BTreeSet<&str>) -> bool {
+    let spaced = expression
+        .replace('/', " OR ")
+        .replace('(', " ( ")
+        .replace(')', " ) ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let mut rest = words.as_slice();
+    let verdict = any_of(&mut rest, allowed);
+    verdict && rest.is_empty()
+}
+
+fn any_of(words: &mut &[&str], allowed: &BTreeSet<&str>) -> bool {
+    let mut verdict = all_of(words, allowed);
+    while take(words, "OR") {
+        verdict |= all_of(words, allowed);
+    }
+    verdict
+}
+
+fn all_of(words: &mut &[&str], allowed: &BTreeSet<&str>) -> bool {
+    let mut verdict = term(words, allowed);
+    while take(words, "AND") {
+        verdict &= term(words, allowed);
+    }
+    verdict
+}
+
+fn term(words: &mut &[&str], allowed: &BTreeSet<&str>) -> bool {
+    if take(words, "(") {
+        let verdict = any_of(words, allowed);
+        return take(words, ")") && verdict;
+    }
+    let Some((licence, rest)) = words.split_first() else {
+        return false;
+    };
+    *words = rest;
+    match *words {
+        ["WITH", exception, rest @ ..] => {
+            *words = rest;
+            allowed.contains(format!("{licence} WITH {exception}").as_str())
+        }
+        _ => allowed.contains(licence),
+    }
+}
+
+fn take(words: &mut &[&str], word: &str) -> bool {
+    let found = words.first() == Some(&word);
+    if found {
+        *words = &words[1..];
+    }
+    found
+}
+
+#[test]
+fn licence_expressions_are_read_like_spdx() {
+    let allowed = BTreeSet::from(["MIT", "Apache-2.0", "ISC", "Apache-2.0 WITH LLVM-exception"]);
+    for (expression, expected) in [
+        ("MIT", true),
+        ("GPL-3.0", false),
+        ("MIT OR GPL-3.0", true),
+        ("GPL-3.0/MIT", true),
+        ("MIT AND GPL-3.0", false),
+        ("MIT OR GPL-3.0 AND GPL-2.0", true),
+        ("(MIT OR GPL-3.0) AND GPL-2.0", false),
+        ("ISC AND (Apache-2.0 OR ISC)", true),
+        ("Apache-2.0 WITH LLVM-exception", true),
+        ("MIT WITH LLVM-exception", false),
+        ("", false),
+        ("MIT MIT", false),
+        ("(MIT", false),
+    ] {
+        assert_eq!(is_allowed(expression, &allowed), expected, "{expression:?}");
+    }
+}

@@ -1,0 +1,214 @@
+//! The habits of the house that a machine can check, so that no reviewer has to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use berth_testkit::repository;
+
+/// A file a person can read in one sitting is far shorter; beyond this it holds two rooms.
+const LINES_MAX: usize = 700;
+
+/// Hosts of package registries: which mirror serves a machine is that machine's business.
+/// Put together here, so that this file passes its own check.
+const REGISTRY_HOSTS: &[&str] = &[
+    concat!("index.", "crates.io"),
+    concat!("static.", "crates.io"),
+    concat!("pypi.", "org/simple"),
+    concat!("files.", "pythonhosted.org"),
+    concat!("registry.", "npmjs.org"),
+];
+
+/// Every tracked text file with its content.
+fn texts() -> impl Iterator<Item = (PathBuf, String)> {
+    let files = repository::files().expect("git's list of files");
+    files.into_iter().filter_map(|file| {
+        let text = fs::read_to_string(repository::root().join(&file)).ok()?;
+        Some((file, text))
+    })
+}
+
+fn rust_files() -> impl Iterator<Item = (PathBuf, String)> {
+    texts().filter(|(file, _)| file.extension().is_some_and(|extension| extension == "rs"))
+}
+
+#[test]
+fn no_file_names_a_place_on_somebodys_machine() {
+    let mut places = vec![
+        concat!("/ro", "ot").to_owned(),
+        concat!("/wo", "rk").to_owned(),
+        concat!("/Us", "ers").to_owned(),
+        repository::root().display().to_string(),
+    ];
+    // Whoever runs the tests must not have written a path of their own either.
+    places.extend(
+        std::env::var("HOME")
+            .ok()
+            .filter(|home| home.matches('/').count() > 1),
+    );
+    let mut wrong = Vec::new();
+    for (file, text) in texts() {
+        for (number, line) in (1..).zip(text.lines()) {
+            if places.iter().any(|place| names_path(line, place)) {
+                wrong.push(format!("{}:{number}: {}", file.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether `line` holds the path itself or one below it; not `/workloads` and not `example.org/work/`.
+fn names_path(line: &str, place: &str) -> bool {
+    line.match_indices(place).any(|(start, _)| {
+        let before = line[..start].chars().next_back();
+        let after = line[start + place.len()..].chars().next();
+        let part_of_another = |c: char| c.is_alphanumeric() || "_-.}])*".contains(c);
+        !before.is_some_and(|c| part_of_another(c) || c == '/') && after.is_some_and(|c| c == '/')
+    })
+}
+
+#[test]
+fn a_path_is_told_from_what_looks_like_one() {
+    let place = concat!("/wo", "rk");
+    for (line, expected) in [
+        ("cd {}/main", true),
+        ("\"{}/x\"", true),
+        ("{}loads/", false),
+    ] {
+        assert_eq!(
+            names_path(&line.replace("{}", place), place),
+            expected,
+            "{line}"
+        );
+    }
+    assert!(!names_path(&format!("https://example.org{place}/"), place));
+}
+
+#[test]
+fn no_file_names_a_package_registry() {
+    let wrong: Vec<_> = texts()
+        .flat_map(|(file, text)| {
+            let named = REGISTRY_HOSTS.iter().filter(|host| text.contains(**host));
+            named
+                .map(|host| format!("{}: {host}", file.display()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_crate_opens_by_saying_what_it_is() {
+    let is_opening = |file: &Path| {
+        let in_source = file
+            .parent()
+            .and_then(Path::file_name)
+            .is_some_and(|name| name == "src");
+        in_source
+            && matches!(
+                file.file_name().and_then(|n| n.to_str()),
+                Some("lib.rs" | "main.rs")
+            )
+    };
+    let wrong: Vec<_> = rust_files()
+        .filter(|(file, text)| is_opening(file) && !text.starts_with("//! "))
+        .map(|(file, _)| file)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "these do not start with a `//!` sentence: {wrong:#?}"
+    );
+}
+
+#[test]
+fn every_crate_follows_the_workspaces_lints() {
+    let wrong: Vec<_> = texts()
+        .filter(|(file, _)| file.ends_with("Cargo.toml") && file.components().count() > 1)
+        .filter(|(_, text)| !text.contains("[lints]\nworkspace = true\n"))
+        .map(|(file, _)| file)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_rust_file_is_too_long_to_read() {
+    let wrong: Vec<_> = rust_files()
+        .map(|(file, text)| (text.lines().count(), file))
+        .filter(|(lines, _)| *lines > LINES_MAX)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "over {LINES_MAX} lines, so probably two rooms: {wrong:#?}"
+    );
+}
+
+#[test]
+fn no_test_is_switched_off() {
+    let mark = concat!("#[ig", "nore");
+    let wrong: Vec<_> = rust_files()
+        .filter(|(_, text)| text.contains(mark))
+        .map(|(file, _)| file)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "a test either holds or is deleted: {wrong:#?}"
+    );
+}
+
+#[test]
+fn every_problem_code_has_its_page() {
+    let root = repository::root();
+    let table = root.join("crates/api/src/problem.rs");
+    let text = fs::read_to_string(&table).expect("the table of problem codes");
+    let codes: Vec<&str> = text
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| is_code(word))
+        .collect();
+    assert!(
+        !codes.is_empty(),
+        "no codes like \"reservation.conflict\" in {}",
+        table.display()
+    );
+    let missing: Vec<_> = codes
+        .iter()
+        .map(|code| format!("docs/errors/{code}.md"))
+        .filter(|page| !root.join(page).is_file())
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// Two words of small letters with a dot between them: `reservation.conflict`.
+fn is_code(word: &str) -> bool {
+    let is_word =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    word.split_once('.')
+        .is_some_and(|(noun, fact)| is_word(noun) && is_word(fact))
+}
+
+#[test]
+fn every_link_between_documents_leads_somewhere() {
+    let root = repository::root();
+    let mut wrong = Vec::new();
+    for (file, text) in texts() {
+        if file.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
+        let here = root.join(&file);
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let path = target.split('#').next().unwrap_or_default();
+            let is_elsewhere = path.contains("://") || path.starts_with("mailto:");
+            if path.is_empty() || is_elsewhere || path.starts_with('/') {
+                continue;
+            }
+            if !here.with_file_name(path).exists() {
+                wrong.push(format!("{}: {target}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
