@@ -55,10 +55,14 @@ where
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    /// Ample for what comes true at once; what never comes true is given up after `BRIEF`.
+    const AMPLE: Duration = Duration::from_secs(30);
+    const BRIEF: Duration = Duration::from_millis(25);
+
+    #[tokio::test]
     async fn looks_again_until_it_is_true() {
         let mut looks = 0;
-        until("the third look", Duration::from_secs(1), async || {
+        until("the third look", AMPLE, async || {
             looks += 1;
             looks == 3
         })
@@ -66,33 +70,26 @@ mod tests {
         assert_eq!(looks, 3);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn gives_back_what_it_found() {
-        assert_eq!(
-            some("seven", Duration::from_secs(1), async || Some(7)).await,
-            7
-        );
+        assert_eq!(some("seven", AMPLE, async || Some(7)).await, 7);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn says_what_it_waited_for_and_where() {
-        let waiting = tokio::spawn(until("rain", Duration::from_secs(2), async || false));
+        let waiting = tokio::spawn(until("rain", BRIEF, async || false));
         let panic = waiting.await.expect_err("it cannot rain").into_panic();
         let message = panic.downcast_ref::<String>().expect("a formatted message");
         assert!(
-            message.starts_with("waited 2s in vain for: rain (at "),
+            message.starts_with("waited 25ms in vain for: rain (at "),
             "{message}"
         );
         assert!(message.contains("wait.rs"), "{message}");
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_look_that_hangs_is_late_too() {
-        let hanging = until(
-            "a hanging look",
-            Duration::from_secs(2),
-            std::future::pending::<bool>,
-        );
+        let hanging = until("a hanging look", BRIEF, std::future::pending::<bool>);
         tokio::spawn(hanging)
             .await
             .expect_err("the deadline must end it");
