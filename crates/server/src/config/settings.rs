@@ -1,0 +1,151 @@
+//! The table of settings. To add one, add a row; to see them all, read on.
+//!
+//! A row is the help, the key, the type, the default and the kind of value. Defaults are written
+//! as a user would write them and read by the same code. `{user_data}` and `{data_dir}` in one
+//! stand for directories known only at run time, so `data_dir` comes before those that use it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::kinds::{Kind, list, optional, parsed, path, text, whole};
+use super::layers::{Layers, variable};
+use super::network::Network;
+use super::values::{BasePath, Database, LogFormat, PublicUrl};
+
+macro_rules! settings {
+    ($($(#[doc = $help:literal])+ $key:ident: $type:ty = $default:literal, $kind:expr;)+) => {
+        /// Everything that can be set about a server, read and ready for use.
+        #[derive(Debug, Clone)]
+        pub struct Config {
+            $($(#[doc = $help])+ pub $key: $type,)+
+        }
+
+        /// Every key, in the order of the table.
+        pub(super) const KEYS: &[&str] = &[$(stringify!($key)),+];
+
+        impl Config {
+            /// Takes every setting out of the layers; `None` if any was wrong.
+            pub(super) fn resolve(layers: &mut Layers) -> Option<Config> {
+                $(let $key: Option<$type> = layers.resolve(stringify!($key), $default, &$kind);)+
+                Some(Config { $($key: $key?),+ })
+            }
+        }
+
+        fn rows() -> Vec<Row> {
+            vec![$(Row::new::<$type>(stringify!($key), $default, &$kind, &[$($help),+])),+]
+        }
+    };
+}
+
+settings! {
+    /// The address and port to listen on.
+    listen: SocketAddr = "127.0.0.1:8080", parsed("an address and port such as 127.0.0.1:8080");
+    /// The address people type into a browser, for links in what Berth sends out.
+    public_url: Option<PublicUrl> = "", optional(parsed(
+        "an address such as https://berth.example.org (a path goes into base_path)",
+    ));
+    /// The path under which Berth lives when it shares its address with others.
+    base_path: BasePath = "", parsed("nothing, or a path such as /berth");
+    /// Where Berth keeps its files. Without `XDG_DATA_HOME` the default is below
+    /// `~/.local/share`.
+    data_dir: PathBuf = "{user_data}/berth", path();
+    /// The database: a file of SQLite, or a server of PostgreSQL.
+    database: Database = "sqlite:{data_dir}/berth.sqlite", parsed(
+        "sqlite: and the path of a file, or postgres://user:password@host/name",
+    ).secret();
+    /// The file with the key that encrypts secrets in the database. Made on the first start;
+    /// keep a copy away from the copies of the database.
+    secret_key_file: PathBuf = "{data_dir}/secret.key", path();
+    /// The certificate chain (PEM) for serving HTTPS without a proxy; needs tls_key.
+    tls_certificate: Option<PathBuf> = "", optional(path());
+    /// The private key (PEM) of the certificate; needs tls_certificate.
+    tls_key: Option<PathBuf> = "", optional(path());
+    /// The reverse proxies whose word on the caller's address is taken.
+    trusted_proxies: Vec<Network> = "", list(parsed(
+        "an address or network such as 10.0.0.0/8",
+    ));
+    /// How log lines are written: for people or for programs.
+    log_format: LogFormat = "text", parsed("text or json");
+    /// What is logged: a level, or levels by module such as `info,berth_server=debug`.
+    log_filter: String = "info", text();
+    /// Connections to the database held at most.
+    db_connections: u32 = "64", whole(1..=1000);
+    /// The largest request body that is read.
+    request_body_limit_bytes: usize = "1048576", whole(1024..=1_073_741_824);
+    /// Time for answering a request; live streams are exempt.
+    request_timeout_s: u64 = "30", whole(1..=3600);
+    /// Time for a client to send the head of its request.
+    header_timeout_s: u64 = "10", whole(1..=600);
+    /// Connections served at the same time; more wait to be accepted.
+    connections_max: usize = "4096", whole(1..=1_000_000);
+    /// Requests each caller may make in a second, in the long run; 0 turns the limit off.
+    rate_limit_per_s: u32 = "50", whole(0..=1_000_000);
+    /// Requests each caller may make at once before that limit holds; 0 turns the limit off.
+    rate_limit_burst: u32 = "200", whole(0..=1_000_000);
+    /// Failed sign-ins in 15 minutes after which an account is locked for a while.
+    sign_in_attempts_max: u32 = "10", whole(1..=1000);
+    /// Hours without a request after which a browser session ends.
+    session_idle_h: u32 = "12", whole(1..=8760);
+    /// Days after which a browser session ends in any case.
+    session_absolute_d: u32 = "30", whole(1..=3650);
+    /// The fewest characters of a password.
+    password_min_length: usize = "12", whole(8..=128);
+    /// Days for which events can be read again by a client that was away.
+    event_retention_d: u32 = "400", whole(1..=36_500);
+}
+
+impl Config {
+    /// Certificate and key, when Berth serves HTTPS itself.
+    pub fn tls(&self) -> Option<(&Path, &Path)> {
+        self.tls_certificate.as_deref().zip(self.tls_key.as_deref())
+    }
+
+    /// The table of all settings as Markdown.
+    pub fn documentation() -> String {
+        let mut out = "| key | environment variable | default | accepts | meaning |\n\
+                       |---|---|---|---|---|\n"
+            .to_owned();
+        for Row {
+            key,
+            default,
+            accepts,
+            help,
+        } in rows()
+        {
+            let default = match default {
+                "" => "none".to_owned(),
+                template => {
+                    format!("`{}`", template.replace("{user_data}", "$XDG_DATA_HOME"))
+                }
+            };
+            let variable = variable(key);
+            out += &format!("| `{key}` | `{variable}` | {default} | {accepts} | {help} |\n");
+        }
+        out
+    }
+}
+
+/// One setting, as the documentation shows it.
+struct Row {
+    key: &'static str,
+    default: &'static str,
+    accepts: String,
+    help: String,
+}
+
+impl Row {
+    fn new<T: 'static>(
+        key: &'static str,
+        default: &'static str,
+        kind: &Kind<T>,
+        help: &[&'static str],
+    ) -> Self {
+        let help: Vec<&str> = help.iter().map(|line| line.trim()).collect();
+        Row {
+            key,
+            default,
+            accepts: kind.accepts.clone(),
+            help: help.join(" "),
+        }
+    }
+}
