@@ -51,6 +51,16 @@ enum Form {
     Other,
 }
 
+impl Written {
+    fn text(text: String, place: Source) -> Self {
+        Written {
+            text,
+            form: Form::Text,
+            place,
+        }
+    }
+}
+
 impl Layers {
     pub(super) fn new(user_data: Option<PathBuf>) -> Self {
         Layers {
@@ -102,14 +112,7 @@ impl Layers {
                 variable: name.clone(),
             };
             match KEYS.iter().find(|key| variable(key) == *name) {
-                Some(key) => self.add(
-                    key,
-                    Written {
-                        text: text.clone(),
-                        form: Form::Text,
-                        place,
-                    },
-                ),
+                Some(key) => self.add(key, Written::text(text.clone(), place)),
                 None => {
                     let known = KEYS.iter().map(|key| variable(key));
                     let known = known.chain(NOT_SETTINGS.iter().map(|name| (*name).to_owned()));
@@ -129,14 +132,7 @@ impl Layers {
             let place = Source::Flag {
                 key: key.to_owned(),
             };
-            self.add(
-                key,
-                Written {
-                    text,
-                    form: Form::Text,
-                    place,
-                },
-            );
+            self.add(key, Written::text(text, place));
         }
     }
 
@@ -162,11 +158,7 @@ impl Layers {
     ) -> Option<T> {
         let written = match self.written.remove(key) {
             Some(written) => written,
-            None => Written {
-                text: self.expand(default)?,
-                form: Form::Text,
-                place: Source::Default,
-            },
+            None => Written::text(self.expand(default)?, Source::Default),
         };
         let fits = match written.form {
             Form::Text => true,
