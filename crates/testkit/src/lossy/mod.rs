@@ -1,0 +1,135 @@
+//! A disk that drops unsynced writes at a crash: a filesystem over a backing directory, for tests that
+//! want to know what really survives a power cut. `kill -9` of a database proves little, since the kernel
+//! keeps what the dead process wrote; this disk forgets it.
+//!
+//! The backing directory holds what was synced and nothing else. Everything newer is in the memory of the
+//! `lossy-fs` process and goes with it: [`Mount::crash`], `SIGUSR1` and `kill -9` are all power cuts.
+//! Mounting the same backing directory again is the power coming back.
+//!
+//! What a crash takes away:
+//! - Bytes and lengths: every write and truncation since the last fsync or fdatasync of that file (or
+//!   write through `O_SYNC`, `O_DSYNC`). Closing a file syncs nothing. A shared memory map works and
+//!   counts as written when the kernel writes its pages back, at the latest at the next fsync.
+//! - Names, owners and modes: creation, renaming, linking and removal form one ordered journal for the
+//!   whole disk, as in XFS. An fsync of a file or directory commits the journal up to the last change that
+//!   touches it; a crash loses the rest. So fsync of a new file keeps its name, a rename counts after an
+//!   fsync of the directory or the file, and a file renamed into place before its bytes were synced is
+//!   found empty.
+//!
+//! What is not modelled:
+//! - Unsynced writes that survive. A real disk may keep some of them, in any order or torn; this one
+//!   keeps none. Only `kill -9` in the middle of an fsync leaves a part of that one fsync.
+//! - `sync` and `syncfs`, which FUSE does not pass on, and `sync_file_range`, which promises nothing.
+//! - Times: a file has one, that of its last change, and it is not kept.
+//! - Sockets, pipes and devices are refused, extended attributes are unknown, and the free space is
+//!   given as none. Put a server's socket elsewhere.
+//!
+//! It needs Linux, `/dev/fuse` and root, and works without libfuse.
+
+mod content;
+mod fuse;
+mod serve;
+mod tree;
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+
+pub use serve::{Until, serve};
+
+/// A mounted lossy disk, served by a process of its own that cannot outlive this one.
+///
+/// Dropping it is a crash, so that nothing stays behind whatever happens to the test.
+#[derive(Debug)]
+pub struct Mount {
+    server: Child,
+    mountpoint: PathBuf,
+    mounted: bool,
+}
+
+impl Mount {
+    /// Mounts what was synced to `backing` at `mountpoint`; both are existing directories.
+    pub fn start(backing: &Path, mountpoint: &Path) -> Result<Self> {
+        let mut server = Command::new(program()?)
+            .args(["--until-stdin-closes".as_ref(), backing, mountpoint])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("start lossy-fs")?;
+        let stdout = server.stdout.take();
+        let mut mount = Self {
+            server,
+            mountpoint: mountpoint.into(),
+            mounted: false,
+        };
+        let mut line = String::new();
+        BufReader::new(stdout.context("lossy-fs has no stdout")?).read_line(&mut line)?;
+        ensure!(
+            line == serve::READY,
+            "lossy-fs could not mount: it says why on stderr"
+        );
+        mount.mounted = true;
+        Ok(mount)
+    }
+
+    /// The process that serves the disk, for a test that wants to kill it.
+    pub fn pid(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// Cuts the power: what was not synced is gone. A program that still has files open gets errors from
+    /// then on, or `SIGBUS` in a memory map; end it, or it may write into the bare mount point.
+    pub fn crash(self) -> Result<()> {
+        self.end(Signal::USR1)
+    }
+
+    /// Ends in good order: everything written is kept.
+    pub fn unmount(self) -> Result<()> {
+        self.end(Signal::TERM)
+    }
+
+    fn end(mut self, signal: Signal) -> Result<()> {
+        // Waiting would close the server's stdin, a second reason to end that must not overtake the first.
+        let _stdin = self.server.stdin.take();
+        kill_process(Pid::from_child(&self.server), signal).context("signal lossy-fs")?;
+        let status = self.server.wait().context("wait for lossy-fs")?;
+        ensure!(
+            status.success(),
+            "lossy-fs failed ({status}): it says why on stderr"
+        );
+        self.mounted = false;
+        Ok(())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Each may find its work done already, which is what matters.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+        if self.mounted {
+            let _ = unmount(&self.mountpoint, UnmountFlags::DETACH);
+        }
+    }
+}
+
+/// Cargo puts programs one directory above the tests of the same profile.
+fn program() -> Result<PathBuf> {
+    let me = env::current_exe().context("where is this program?")?;
+    me.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|directory| directory.join("lossy-fs"))
+        .find(|program| program.is_file())
+        .with_context(|| {
+            format!(
+                "no lossy-fs beside {}: run `cargo build -p berth-testkit --bin lossy-fs`",
+                me.display()
+            )
+        })
+}

@@ -1,0 +1,128 @@
+//! The life of the process that serves a lossy disk: mount, wait for the end, end.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::fuse::LossyFs;
+use super::tree::Tree;
+
+/// What the server says on stdout once the disk can be used.
+pub(super) const READY: &str = "mounted\n";
+
+/// How long to serve.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Until {
+    /// Until a signal says so.
+    Signal,
+    /// Until a signal says so or stdin closes, because whoever started us is gone.
+    SignalOrStdinCloses,
+}
+
+#[derive(Debug, Eq, PartialEq)]
+enum End {
+    Orderly,
+    Crash,
+}
+
+/// Serves `backing` at `mountpoint` until `SIGTERM` or `SIGINT` (orderly: everything is kept) or
+/// `SIGUSR1` (crash: what was not synced is dropped). The process must then exit at once, which closes
+/// the files that others still have open here.
+pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut power_cut = signal(SignalKind::user_defined1())?;
+
+    detach_if_dead(mountpoint)?;
+
+    let (backing, mountpoint) = (backing.canonicalize()?, mountpoint.canonicalize()?);
+    let nested = backing.starts_with(&mountpoint) || mountpoint.starts_with(&backing);
+    ensure!(
+        !nested,
+        "backing directory and mount point must not lie in each other"
+    );
+    let lock = File::open(&backing)?;
+    lock.try_lock()
+        .with_context(|| format!("{} is being served already", backing.display()))?;
+
+    // Every file of the tree stays open, so that its bytes are found whatever becomes of its name.
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    )?;
+    let fs = LossyFs::new(Tree::load(backing.clone()).context("read the backing directory")?);
+
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName("lossy-fs".into()),
+        MountOption::DefaultPermissions,
+    ];
+    config.acl = SessionACL::All;
+    let session = Session::new(fs.clone(), &mountpoint, &config)
+        .with_context(|| format!("mount at {} (needs root, /dev/fuse)", mountpoint.display()))?;
+
+    let (on_stdin, mut other) = mpsc::unbounded_channel();
+    let on_unmount = on_stdin.clone();
+    if until == Until::SignalOrStdinCloses {
+        thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            on_stdin.send(End::Crash)
+        });
+    }
+    thread::spawn(move || {
+        let _ = session.run();
+        on_unmount.send(End::Orderly)
+    });
+    io::stdout().write_all(READY.as_bytes())?;
+
+    let end = tokio::select! {
+        _ = terminate.recv() => End::Orderly,
+        _ = interrupt.recv() => End::Orderly,
+        _ = power_cut.recv() => End::Crash,
+        Some(end) = other.recv() => end,
+    };
+    // The kernel still writes back mapped pages while it unmounts, so the tree is served until after.
+    unmount(&mountpoint).with_context(|| format!("unmount {}", mountpoint.display()))?;
+    let mut tree = fs.tree();
+    if end == End::Orderly {
+        tree.sync_all()
+            .context("carry everything to the backing directory")?;
+    }
+    // Held to the end of the process: nobody is promised anything from here on.
+    std::mem::forget(tree);
+    std::mem::forget(lock);
+    Ok(())
+}
+
+/// Unmounts, waiting for the kernel's last writes; lazily where files are still open.
+fn unmount(mountpoint: &Path) -> Result<(), Errno> {
+    match rustix::mount::unmount(mountpoint, UnmountFlags::empty()) {
+        Err(Errno::BUSY) => rustix::mount::unmount(mountpoint, UnmountFlags::DETACH),
+        // Somebody else has unmounted it.
+        Err(Errno::INVAL) => Ok(()),
+        result => result,
+    }
+}
+
+/// Clears away the mount of a server that was killed.
+fn detach_if_dead(mountpoint: &Path) -> Result<()> {
+    let dead = |error: io::Error| Errno::from_io_error(&error) == Some(Errno::NOTCONN);
+    if mountpoint.metadata().is_err_and(dead) {
+        rustix::mount::unmount(mountpoint, UnmountFlags::DETACH)
+            .context("clear away a dead mount")?;
+    }
+    Ok(())
+}
