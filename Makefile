@@ -59,7 +59,7 @@ tidy:
 
 .PHONY: suite
 suite:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 	@if [ -n "$$(find tests -name 'test_*.py' -print -quit 2>/dev/null)" ]; then \
 		cargo build --locked --quiet --package berth; \
 		BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth $(schemathesis_home)/bin/python -m pytest -q tests; \
