@@ -16,7 +16,7 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use super::tree::{Access, Ino, Kind, New, Node, Tree};
+use super::tree::{Access, Ino, Kind, Node, Tree};
 
 const CACHED: Duration = Duration::from_secs(24 * 60 * 60);
 const FIRST: Generation = Generation(0);
@@ -92,11 +92,11 @@ impl Filesystem for LossyFs {
                 tree.set_access(ino.0, Access { mode, uid, gid })?;
             }
             if let Some(size) = size {
-                tree.content_mut(ino.0)?.truncate(size);
+                tree.truncate(ino.0, size)?;
             }
             match mtime {
-                Some(TimeOrNow::SpecificTime(time)) => tree.set_modified(ino.0, time)?,
-                Some(TimeOrNow::Now) => tree.set_modified(ino.0, SystemTime::now())?,
+                Some(TimeOrNow::SpecificTime(time)) => tree.node_mut(ino.0)?.modified = time,
+                Some(TimeOrNow::Now) => tree.node_mut(ino.0)?.modified = SystemTime::now(),
                 None => {}
             }
             Ok(attributes(ino.0, tree.node(ino.0)?))
@@ -125,16 +125,16 @@ impl Filesystem for LossyFs {
         reply: ReplyEntry,
     ) {
         self.answer(reply, |tree| {
-            tree.make(parent.0, name, New::Directory, access(req, mode))
+            tree.make_directory((parent.0, name), access(req, mode))
         });
     }
 
     fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        done(reply, self.tree().remove_file(parent.0, name));
+        done(reply, self.tree().remove(parent.0, name));
     }
 
     fn rmdir(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        done(reply, self.tree().remove_directory(parent.0, name));
+        done(reply, self.tree().remove(parent.0, name));
     }
 
     fn symlink(
@@ -145,9 +145,9 @@ impl Filesystem for LossyFs {
         target: &Path,
         reply: ReplyEntry,
     ) {
-        let new = New::Symlink(target.into());
+        let access = access(req, 0o777);
         self.answer(reply, |tree| {
-            tree.make(parent.0, name, new, access(req, 0o777))
+            tree.make_symlink((parent.0, name), target, access)
         });
     }
 
@@ -194,7 +194,7 @@ impl Filesystem for LossyFs {
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        match self.introduce(|tree| tree.make(parent.0, name, New::File, access(req, mode))) {
+        match self.introduce(|tree| tree.make_file((parent.0, name), access(req, mode))) {
             Ok(attributes) => {
                 let flags = FopenFlags::FOPEN_KEEP_CACHE;
                 reply.created(&CACHED, &attributes, FIRST, NO_HANDLE, flags);
@@ -218,11 +218,7 @@ impl Filesystem for LossyFs {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self
-            .tree()
-            .content(ino.0)
-            .and_then(|content| content.read(offset, size))
-        {
+        match self.tree().read(ino.0, offset, size) {
             Ok(bytes) => reply.data(&bytes),
             Err(error) => reply.error(error.into()),
         }
@@ -240,11 +236,7 @@ impl Filesystem for LossyFs {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let mut tree = self.tree();
-        match tree
-            .content_mut(ino.0)
-            .and_then(|content| content.write(offset, data))
-        {
+        match self.tree().write(ino.0, offset, data) {
             Ok(()) => reply.written(data.len() as u32),
             Err(error) => reply.error(error.into()),
         }
@@ -281,16 +273,10 @@ impl Filesystem for LossyFs {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let tree = self.tree();
-        match tree.entries(ino.0) {
+        match self.tree().list(ino.0, offset) {
             Ok(entries) => {
-                let mut rest: Vec<_> = entries.iter().filter(|(_, e)| e.cookie > offset).collect();
-                rest.sort_by_key(|(_, entry)| entry.cookie);
-                for (name, entry) in rest {
-                    let kind = tree
-                        .node(entry.ino)
-                        .map_or(FileType::RegularFile, file_type);
-                    if reply.add(INodeNo(entry.ino), entry.cookie, kind, name) {
+                for (name, entry, node) in entries {
+                    if reply.add(INodeNo(entry.ino), entry.cookie, file_type(node), name) {
                         break;
                     }
                 }

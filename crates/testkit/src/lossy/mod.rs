@@ -28,6 +28,7 @@
 
 mod content;
 mod fuse;
+mod journal;
 mod serve;
 mod tree;
 

@@ -28,10 +28,11 @@ pub enum Until {
     SignalOrStdinCloses,
 }
 
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Debug)]
 enum End {
     Orderly,
     Crash,
+    Failure(io::Error),
 }
 
 /// Serves `backing` at `mountpoint` until `SIGTERM` or `SIGINT` (orderly: everything is kept) or
@@ -83,8 +84,7 @@ pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()
         });
     }
     thread::spawn(move || {
-        let _ = session.run();
-        on_unmount.send(End::Orderly)
+        on_unmount.send(session.run().map_or_else(End::Failure, |()| End::Orderly))
     });
     io::stdout().write_all(READY.as_bytes())?;
 
@@ -97,9 +97,12 @@ pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()
     // The kernel still writes back mapped pages while it unmounts, so the tree is served until after.
     unmount(&mountpoint).with_context(|| format!("unmount {}", mountpoint.display()))?;
     let mut tree = fs.tree();
-    if end == End::Orderly {
-        tree.sync_all()
-            .context("carry everything to the backing directory")?;
+    match end {
+        End::Orderly => tree
+            .sync_all()
+            .context("carry everything to the backing directory")?,
+        End::Crash => {}
+        End::Failure(error) => return Err(error).context("serve the kernel's requests"),
     }
     // Held to the end of the process: nobody is promised anything from here on.
     std::mem::forget(tree);

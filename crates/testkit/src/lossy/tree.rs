@@ -1,34 +1,29 @@
-//! The tree of files as its users see it, held in memory, above the backing directory, which holds what
-//! was synced. Nothing here knows of FUSE.
-//!
-//! A change of names, owners or modes goes into a journal of steps. A sync carries out the steps up to
-//! the last one that touches the synced file or directory, in order; so each step finds the backing
-//! directory exactly as the tree was when the step was taken, and the paths in it are right.
+//! The tree of files as its users see it, held in memory above the backing directory, which holds what was
+//! synced. Nothing here knows of FUSE.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::io::Errno;
 
 use super::content::Content;
+use super::journal::{Journal, New, Step};
 
 pub(super) type Ino = u64;
-pub(super) type Entries = BTreeMap<OsString, Entry>;
 pub(super) const ROOT: Ino = 1;
 
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
     nodes: HashMap<Ino, Node>,
+    journal: Journal,
     /// The number given out last; the root gets the first.
     last_number: u64,
-    /// Each step with the files and directories whose sync carries it out.
-    journal: VecDeque<(Vec<Ino>, Step)>,
 }
 
 #[derive(Debug)]
@@ -50,6 +45,8 @@ pub(super) enum Kind {
     Symlink(PathBuf),
 }
 
+pub(super) type Entries = BTreeMap<OsString, Entry>;
+
 /// One name in a directory. The cookie says where a listing that was cut off goes on: it stays the same
 /// while other names come and go.
 #[derive(Debug)]
@@ -58,12 +55,7 @@ pub(super) struct Entry {
     pub(super) cookie: u64,
 }
 
-#[derive(Debug)]
-pub(super) enum New {
-    File,
-    Directory,
-    Symlink(PathBuf),
-}
+pub(super) type Listed<'a> = (&'a OsStr, &'a Entry, &'a Node);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
@@ -72,49 +64,21 @@ pub(super) struct Access {
     pub(super) gid: u32,
 }
 
-/// A change of the backing directory that is still to be made.
-#[derive(Debug)]
-enum Step {
-    Make {
-        ino: Ino,
-        path: PathBuf,
-        new: New,
-        access: Access,
-    },
-    Link {
-        from: PathBuf,
-        to: PathBuf,
-    },
-    Rename {
-        from: PathBuf,
-        to: PathBuf,
-    },
-    RemoveFile {
-        path: PathBuf,
-    },
-    RemoveDirectory {
-        path: PathBuf,
-    },
-    SetAccess {
-        path: PathBuf,
-        access: Access,
-    },
-}
-
 impl Tree {
-    /// Reads the whole backing directory; file contents stay where they are until they are written.
+    /// Reads the whole backing directory; the bytes of its files stay where they are.
     pub(super) fn load(root: PathBuf) -> io::Result<Self> {
-        let (nodes, journal) = (HashMap::new(), VecDeque::new());
+        let (nodes, journal) = (HashMap::new(), Journal::default());
         let mut tree = Self {
             root: root.clone(),
             nodes,
-            last_number: ROOT - 1,
             journal,
+            last_number: ROOT - 1,
         };
         tree.load_node(&root, None, &mut HashMap::new())?;
         Ok(tree)
     }
 
+    /// `seen` finds the node of a file that has a second name.
     fn load_node(
         &mut self,
         path: &Path,
@@ -131,13 +95,9 @@ impl Tree {
             kind if kind.is_symlink() => Kind::Symlink(fs::read_link(path)?),
             _ => return Ok(()),
         };
-        let access = Access {
-            mode: found.mode() & 0o7777,
-            uid: found.uid(),
-            gid: found.gid(),
-        };
-        let ino = self.insert(kind, access);
-        self.node_mut(ino)?.modified = found.modified()?;
+        let (mode, uid, gid) = (found.mode() & 0o7777, found.uid(), found.gid());
+        let ino = self.fresh_number();
+        self.insert(ino, kind, Access { mode, uid, gid }, found.modified()?);
         seen.insert(found.ino(), ino);
         if let Some((parent, name)) = name {
             self.attach(ino, parent, &name)?;
@@ -155,19 +115,24 @@ impl Tree {
         Ok(self.nodes.get(&ino).ok_or(Errno::NOENT)?)
     }
 
-    fn node_mut(&mut self, ino: Ino) -> io::Result<&mut Node> {
+    pub(super) fn node_mut(&mut self, ino: Ino) -> io::Result<&mut Node> {
         Ok(self.nodes.get_mut(&ino).ok_or(Errno::NOENT)?)
     }
 
-    pub(super) fn entries(&self, ino: Ino) -> io::Result<&Entries> {
-        match &self.node(ino)?.kind {
-            Kind::Directory(entries) => Ok(entries),
-            Kind::File(_) | Kind::Symlink(_) => Err(Errno::NOTDIR.into()),
-        }
+    pub(super) fn child(&self, parent: Ino, name: &OsStr) -> io::Result<Ino> {
+        let entry = self.node(parent)?.entries()?.get(name);
+        Ok(entry.ok_or(Errno::NOENT)?.ino)
     }
 
-    pub(super) fn child(&self, parent: Ino, name: &OsStr) -> io::Result<Ino> {
-        Ok(self.entries(parent)?.get(name).ok_or(Errno::NOENT)?.ino)
+    /// The entries of a directory that come after the one with this cookie.
+    pub(super) fn list(&self, ino: Ino, after: u64) -> io::Result<Vec<Listed<'_>>> {
+        let entries = self.node(ino)?.entries()?.iter();
+        let listed = entries
+            .filter(|(_, entry)| entry.cookie > after)
+            .map(|(name, entry)| Ok((name.as_os_str(), entry, self.node(entry.ino)?)));
+        let mut listed: Vec<Listed<'_>> = listed.collect::<io::Result<_>>()?;
+        listed.sort_by_key(|(_, entry, _)| entry.cookie);
+        Ok(listed)
     }
 
     /// The kernel was told of the node, which must therefore live until it is forgotten again.
@@ -184,10 +149,49 @@ impl Tree {
         }
     }
 
-    pub(super) fn make(
+    pub(super) fn make_file(&mut self, at: (Ino, &OsStr), access: Access) -> io::Result<Ino> {
+        let ino = self.fresh_number();
+        self.make(
+            ino,
+            at,
+            Kind::File(Content::default()),
+            New::File(ino),
+            access,
+        )
+    }
+
+    pub(super) fn make_directory(&mut self, at: (Ino, &OsStr), access: Access) -> io::Result<Ino> {
+        let ino = self.fresh_number();
+        self.make(
+            ino,
+            at,
+            Kind::Directory(Entries::new()),
+            New::Directory,
+            access,
+        )
+    }
+
+    pub(super) fn make_symlink(
         &mut self,
-        parent: Ino,
-        name: &OsStr,
+        at: (Ino, &OsStr),
+        target: &Path,
+        access: Access,
+    ) -> io::Result<Ino> {
+        let ino = self.fresh_number();
+        self.make(
+            ino,
+            at,
+            Kind::Symlink(target.into()),
+            New::Symlink(target.into()),
+            access,
+        )
+    }
+
+    fn make(
+        &mut self,
+        ino: Ino,
+        (parent, name): (Ino, &OsStr),
+        kind: Kind,
         new: New,
         access: Access,
     ) -> io::Result<Ino> {
@@ -195,61 +199,41 @@ impl Tree {
             return Err(Errno::EXIST.into());
         }
         let path = self.path(parent)?.join(name);
-        let ino = self.insert(new.kind(), access);
+        self.insert(ino, kind, access, SystemTime::now());
         self.attach(ino, parent, name)?;
-        self.note(
-            [ino, parent],
-            Step::Make {
-                ino,
-                path,
-                new,
-                access,
-            },
-        );
+        self.journal
+            .note([ino, parent], Step::Make(path, new, access));
         Ok(ino)
     }
 
     pub(super) fn link(&mut self, ino: Ino, parent: Ino, name: &OsStr) -> io::Result<Ino> {
         let (from, to) = (self.path(ino)?, self.path(parent)?.join(name));
         self.attach(ino, parent, name)?;
-        self.note([ino, parent], Step::Link { from, to });
+        self.journal.note([ino, parent], Step::Link(from, to));
         Ok(ino)
     }
 
-    pub(super) fn remove_file(&mut self, parent: Ino, name: &OsStr) -> io::Result<()> {
+    /// Removes a file, or a directory with nothing in it.
+    pub(super) fn remove(&mut self, parent: Ino, name: &OsStr) -> io::Result<()> {
         let path = self.path(parent)?.join(name);
+        self.node(self.child(parent, name)?)?.refuse_if_full()?;
         let ino = self.detach(parent, name)?;
-        self.note([ino, parent], Step::RemoveFile { path });
-        Ok(())
-    }
-
-    pub(super) fn remove_directory(&mut self, parent: Ino, name: &OsStr) -> io::Result<()> {
-        let path = self.path(parent)?.join(name);
-        if !self.entries(self.child(parent, name)?)?.is_empty() {
-            return Err(Errno::NOTEMPTY.into());
-        }
-        let ino = self.detach(parent, name)?;
-        self.note([ino, parent], Step::RemoveDirectory { path });
+        self.journal.note([ino, parent], Step::Remove(path));
         Ok(())
     }
 
     pub(super) fn rename(&mut self, from: (Ino, &OsStr), to: (Ino, &OsStr)) -> io::Result<()> {
         let ino = self.child(from.0, from.1)?;
         let mut touches = vec![ino, from.0, to.0];
-        let (old, new) = (self.path(from.0)?.join(from.1), self.path(to.0)?.join(to.1));
+        let step = Step::Rename(self.path(from.0)?.join(from.1), self.path(to.0)?.join(to.1));
         if let Ok(replaced) = self.child(to.0, to.1) {
-            if self
-                .entries(replaced)
-                .is_ok_and(|entries| !entries.is_empty())
-            {
-                return Err(Errno::NOTEMPTY.into());
-            }
+            self.node(replaced)?.refuse_if_full()?;
             self.detach(to.0, to.1)?;
             touches.push(replaced);
         }
         self.attach(ino, to.0, to.1)?;
         self.detach(from.0, from.1)?;
-        self.note(touches, Step::Rename { from: old, to: new });
+        self.journal.note(touches, step);
         Ok(())
     }
 
@@ -257,40 +241,30 @@ impl Tree {
         self.node_mut(ino)?.access = access;
         // A file removed while open has no path, and nothing of it survives a crash anyway.
         if let Ok(path) = self.path(ino) {
-            self.note([ino], Step::SetAccess { path, access });
+            self.journal.note([ino], Step::SetAccess(path, access));
         }
         Ok(())
     }
 
-    pub(super) fn set_modified(&mut self, ino: Ino, modified: SystemTime) -> io::Result<()> {
-        self.node_mut(ino)?.modified = modified;
-        Ok(())
-    }
-
-    pub(super) fn content(&self, ino: Ino) -> io::Result<&Content> {
+    pub(super) fn read(&self, ino: Ino, offset: u64, size: u32) -> io::Result<Vec<u8>> {
         match &self.node(ino)?.kind {
-            Kind::File(content) => Ok(content),
+            Kind::File(content) => content.read(offset, size),
             Kind::Directory(_) | Kind::Symlink(_) => Err(Errno::ISDIR.into()),
         }
     }
 
-    /// The content of a file that is about to change.
-    pub(super) fn content_mut(&mut self, ino: Ino) -> io::Result<&mut Content> {
-        let node = self.node_mut(ino)?;
-        node.modified = SystemTime::now();
-        match &mut node.kind {
-            Kind::File(content) => Ok(content),
-            Kind::Directory(_) | Kind::Symlink(_) => Err(Errno::ISDIR.into()),
-        }
+    pub(super) fn write(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.node_mut(ino)?.content_mut()?.write(offset, bytes)
+    }
+
+    pub(super) fn truncate(&mut self, ino: Ino, len: u64) -> io::Result<()> {
+        self.node_mut(ino)?.content_mut()?.truncate(len);
+        Ok(())
     }
 
     /// Carries to the disk what an fsync of this file or directory promises.
     pub(super) fn sync(&mut self, ino: Ino) -> io::Result<()> {
-        let last = self
-            .journal
-            .iter()
-            .rposition(|(touches, _)| touches.contains(&ino));
-        self.commit(last.map_or(0, |last| last + 1))?;
+        self.commit(self.journal.steps_for(ino))?;
         match &mut self.node_mut(ino)?.kind {
             Kind::File(content) => content.sync(),
             Kind::Directory(_) | Kind::Symlink(_) => Ok(()),
@@ -300,11 +274,7 @@ impl Tree {
     /// Carries everything to the disk, as an orderly shutdown does.
     pub(super) fn sync_all(&mut self) -> io::Result<()> {
         self.commit(self.journal.len())?;
-        for node in self
-            .nodes
-            .values_mut()
-            .filter(|node| !node.names.is_empty())
-        {
+        for node in self.nodes.values_mut() {
             if let Kind::File(content) = &mut node.kind {
                 content.sync()?;
             }
@@ -314,43 +284,16 @@ impl Tree {
 
     fn commit(&mut self, steps: usize) -> io::Result<()> {
         for _ in 0..steps {
-            if let Some((_, step)) = self.journal.pop_front() {
-                self.carry_out(step)?;
+            if let Some((ino, file)) = self.journal.carry_out_first()?
+                && let Some(Node {
+                    kind: Kind::File(content),
+                    ..
+                }) = self.nodes.get_mut(&ino)
+            {
+                content.attach(file);
             }
         }
         Ok(())
-    }
-
-    fn carry_out(&mut self, step: Step) -> io::Result<()> {
-        match step {
-            Step::Make {
-                ino,
-                path,
-                new,
-                access,
-            } => {
-                match new {
-                    New::Directory => fs::create_dir(&path)?,
-                    New::Symlink(target) => symlink(target, &path)?,
-                    New::File => {
-                        let file = File::create_new(&path)?;
-                        if let Ok(content) = self.content_mut(ino) {
-                            content.attach(file);
-                        }
-                    }
-                }
-                give(&path, access)
-            }
-            Step::Link { from, to } => fs::hard_link(from, to),
-            Step::Rename { from, to } => fs::rename(from, to),
-            Step::RemoveFile { path } => fs::remove_file(path),
-            Step::RemoveDirectory { path } => fs::remove_dir(path),
-            Step::SetAccess { path, access } => give(&path, access),
-        }
-    }
-
-    fn note(&mut self, touches: impl Into<Vec<Ino>>, step: Step) {
-        self.journal.push_back((touches.into(), step));
     }
 
     fn path(&self, ino: Ino) -> io::Result<PathBuf> {
@@ -361,55 +304,40 @@ impl Tree {
         Ok(self.path(*parent)?.join(name))
     }
 
-    fn fresh(&mut self) -> u64 {
+    fn fresh_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
     }
 
-    fn insert(&mut self, kind: Kind, access: Access) -> Ino {
-        let ino = self.fresh();
-        let modified = SystemTime::now();
+    fn insert(&mut self, ino: Ino, kind: Kind, access: Access, modified: SystemTime) {
+        let names = Vec::new();
         self.nodes.insert(
             ino,
             Node {
                 kind,
                 access,
                 modified,
-                names: Vec::new(),
+                names,
                 lookups: 0,
             },
         );
-        ino
     }
 
     fn attach(&mut self, ino: Ino, parent: Ino, name: &OsStr) -> io::Result<()> {
-        let cookie = self.fresh();
-        self.entries_mut(parent)?
-            .insert(name.to_owned(), Entry { ino, cookie });
+        let cookie = self.fresh_number();
+        let entries = self.node_mut(parent)?.entries_mut()?;
+        entries.insert(name.to_owned(), Entry { ino, cookie });
         self.node_mut(ino)?.names.push((parent, name.to_owned()));
         Ok(())
     }
 
     fn detach(&mut self, parent: Ino, name: &OsStr) -> io::Result<Ino> {
-        let ino = self
-            .entries_mut(parent)?
-            .remove(name)
-            .ok_or(Errno::NOENT)?
-            .ino;
-        self.node_mut(ino)?
-            .names
-            .retain(|(p, n)| (*p, n.as_os_str()) != (parent, name));
+        let entry = self.node_mut(parent)?.entries_mut()?.remove(name);
+        let ino = entry.ok_or(Errno::NOENT)?.ino;
+        let this = |(p, n): &(Ino, OsString)| *p == parent && n == name;
+        self.node_mut(ino)?.names.retain(|other| !this(other));
         self.drop_if_unused(ino);
         Ok(ino)
-    }
-
-    fn entries_mut(&mut self, ino: Ino) -> io::Result<&mut Entries> {
-        let node = self.node_mut(ino)?;
-        node.modified = SystemTime::now();
-        match &mut node.kind {
-            Kind::Directory(entries) => Ok(entries),
-            Kind::File(_) | Kind::Symlink(_) => Err(Errno::NOTDIR.into()),
-        }
     }
 
     fn drop_if_unused(&mut self, ino: Ino) {
@@ -420,20 +348,35 @@ impl Tree {
     }
 }
 
-impl New {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::File => Kind::File(Content::default()),
-            Self::Directory => Kind::Directory(Entries::new()),
-            Self::Symlink(target) => Kind::Symlink(target.clone()),
+impl Node {
+    fn entries(&self) -> io::Result<&Entries> {
+        match &self.kind {
+            Kind::Directory(entries) => Ok(entries),
+            Kind::File(_) | Kind::Symlink(_) => Err(Errno::NOTDIR.into()),
         }
     }
-}
 
-fn give(path: &Path, access: Access) -> io::Result<()> {
-    lchown(path, Some(access.uid), Some(access.gid))?;
-    if path.is_symlink() {
-        return Ok(());
+    fn entries_mut(&mut self) -> io::Result<&mut Entries> {
+        self.modified = SystemTime::now();
+        match &mut self.kind {
+            Kind::Directory(entries) => Ok(entries),
+            Kind::File(_) | Kind::Symlink(_) => Err(Errno::NOTDIR.into()),
+        }
     }
-    fs::set_permissions(path, Permissions::from_mode(access.mode))
+
+    /// The content of a file, which is about to change.
+    fn content_mut(&mut self) -> io::Result<&mut Content> {
+        self.modified = SystemTime::now();
+        match &mut self.kind {
+            Kind::File(content) => Ok(content),
+            Kind::Directory(_) | Kind::Symlink(_) => Err(Errno::ISDIR.into()),
+        }
+    }
+
+    fn refuse_if_full(&self) -> io::Result<()> {
+        match &self.kind {
+            Kind::Directory(entries) if !entries.is_empty() => Err(Errno::NOTEMPTY.into()),
+            Kind::Directory(_) | Kind::File(_) | Kind::Symlink(_) => Ok(()),
+        }
+    }
 }
