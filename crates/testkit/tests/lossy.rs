@@ -194,6 +194,32 @@ fn kill_9_is_a_crash_and_a_crash_does_not_wait_for_open_files() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_server_goes_when_whoever_started_it_is_gone() -> Result<()> {
+    let (backing, mountpoint) = (TempDir::new()?, TempDir::new()?);
+    let mut server = Command::new(env!("CARGO_BIN_EXE_lossy-fs"))
+        .args([
+            "--until-stdin-closes".as_ref(),
+            backing.path(),
+            mountpoint.path(),
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    BufReader::new(server.stdout.take().context("stdout")?).read_line(&mut String::new())?;
+    fs::write(mountpoint.path().join("file"), "never synced")?;
+    // The end of a process, however it comes, closes its pipes.
+    drop(server.stdin.take());
+    assert!(server.wait()?.success());
+    assert_eq!(
+        fs::read_dir(mountpoint.path())?.count(),
+        0,
+        "an orphan mount"
+    );
+    assert_eq!(fs::read_dir(backing.path())?.count(), 0);
+    Ok(())
+}
+
 const INSERT: &str = r#"
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)

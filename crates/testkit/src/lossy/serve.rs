@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use fuser::{Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -54,25 +54,9 @@ pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()
     let lock = File::open(&backing)?;
     lock.try_lock()
         .with_context(|| format!("{} is being served already", backing.display()))?;
-
-    // Every file of the tree stays open, so that its bytes are found whatever becomes of its name.
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: maximum,
-            maximum,
-        },
-    )?;
-    let fs = LossyFs::new(Tree::load(backing.clone()).context("read the backing directory")?);
-
-    let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName("lossy-fs".into()),
-        MountOption::DefaultPermissions,
-    ];
-    config.acl = SessionACL::All;
-    let session = Session::new(fs.clone(), &mountpoint, &config)
+    allow_many_open_files()?;
+    let fs = LossyFs::new(Tree::load(backing).context("read the backing directory")?);
+    let session = mount(fs.clone(), &mountpoint)
         .with_context(|| format!("mount at {} (needs root, /dev/fuse)", mountpoint.display()))?;
 
     let (on_stdin, mut other) = mpsc::unbounded_channel();
@@ -108,6 +92,24 @@ pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()
     std::mem::forget(tree);
     std::mem::forget(lock);
     Ok(())
+}
+
+/// Every file of the tree stays open, so that its bytes are found whatever becomes of its name.
+fn allow_many_open_files() -> Result<(), Errno> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit)
+}
+
+/// For all users, PostgreSQL's own among them, under the permission checks they are used to.
+fn mount(fs: LossyFs, mountpoint: &Path) -> io::Result<Session<LossyFs>> {
+    let mut config = Config::default();
+    config.acl = SessionACL::All;
+    config.mount_options = vec![
+        MountOption::FSName("lossy-fs".into()),
+        MountOption::DefaultPermissions,
+    ];
+    Session::new(fs, mountpoint, &config)
 }
 
 /// Unmounts, waiting for the kernel's last writes; lazily where files are still open.
