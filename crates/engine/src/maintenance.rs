@@ -1,0 +1,224 @@
+//! Lays a planned maintenance window around or over the bookings in its way.
+//!
+//! A window is a claim like any other, so it cannot stand where a booking stands. For every booking in the
+//! way an admin says what becomes of it: kept, and the window goes around it, or cancelled. Nothing is laid
+//! before all are decided, so that nobody loses a booking by oversight.
+
+use berth_model::{ReservationId, ResourceId, Span};
+
+use crate::tree::Tree;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// The booking stays; the window leaves its resources and time to it.
+    Keep,
+    /// The booking ends before the window; its owner is told.
+    Cancel,
+}
+
+/// A booking that may stand in the window's way, and what was decided about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InTheWay {
+    pub reservation: ReservationId,
+    /// What it holds.
+    pub claims: Vec<(ResourceId, Span)>,
+    pub choice: Option<Choice>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// The window's own claims, all exclusive; those of one resource in order of time. They meet neither each
+    /// other nor a kept booking. A resource that kept bookings fill has none.
+    pub claims: Vec<(ResourceId, Span)>,
+    /// In the order in which the bookings were given.
+    pub cancel: Vec<ReservationId>,
+}
+
+/// The bookings in the way about which nothing was said.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} booking(s) stand in the window's way; say for each whether to keep or to cancel it", .0.len())]
+pub struct Undecided(pub Vec<ReservationId>);
+
+/// Lays a window of `span` on `resources`. Bookings that are not really in the way need no choice and are
+/// left alone whatever was said of them.
+pub fn lay(
+    tree: &Tree,
+    span: Span,
+    resources: &[ResourceId],
+    bookings: &[InTheWay],
+) -> Result<Layout, Undecided> {
+    let is_met = |(resource, held): &(ResourceId, Span)| {
+        held.overlaps(span)
+            && resources
+                .iter()
+                .any(|wanted| tree.related(*wanted, *resource))
+    };
+    let in_the_way: Vec<&InTheWay> = bookings
+        .iter()
+        .filter(|booking| booking.claims.iter().any(is_met))
+        .collect();
+    let those = |choice: Option<Choice>| {
+        let chosen = in_the_way
+            .iter()
+            .filter(move |booking| booking.choice == choice);
+        chosen
+            .map(|booking| booking.reservation)
+            .collect::<Vec<_>>()
+    };
+
+    let undecided = those(None);
+    if !undecided.is_empty() {
+        return Err(Undecided(undecided));
+    }
+    let kept = in_the_way
+        .iter()
+        .filter(|booking| booking.choice == Some(Choice::Keep));
+    let kept: Vec<(ResourceId, Span)> = kept
+        .flat_map(|booking| booking.claims.iter().copied())
+        .collect();
+    Ok(Layout {
+        claims: around(tree, span, resources, &kept),
+        cancel: those(Some(Choice::Cancel)),
+    })
+}
+
+fn around(
+    tree: &Tree,
+    span: Span,
+    resources: &[ResourceId],
+    kept: &[(ResourceId, Span)],
+) -> Vec<(ResourceId, Span)> {
+    // From the top of the tree downwards. A server named beside its rack is covered by the rack's window,
+    // except while a booking elsewhere in the rack makes that one step aside.
+    let mut downwards: Vec<ResourceId> = resources.to_vec();
+    downwards.sort_by_key(|resource| (tree.depth(*resource), *resource));
+    downwards.dedup();
+    let mut laid: Vec<(ResourceId, Span)> = Vec::new();
+    for resource in downwards {
+        let taken = kept
+            .iter()
+            .chain(&laid)
+            .filter(|(other, _)| tree.related(resource, *other));
+        let holes: Vec<Span> = taken.map(|(_, held)| *held).collect();
+        laid.extend(
+            span.minus(&holes)
+                .into_iter()
+                .map(|piece| (resource, piece)),
+        );
+    }
+    laid
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixture::{at, reservation, resource, span, tree};
+
+    /// rack 0 > servers 1, 2; server 1 > GPUs 3, 4; rack 5.
+    fn lab() -> Tree {
+        tree(&[None, Some(0), Some(0), Some(1), Some(1), None])
+    }
+
+    fn booking(id: u64, claims: &[(u64, Span)], choice: Option<Choice>) -> InTheWay {
+        let claims = claims
+            .iter()
+            .map(|(on, span)| (resource(*on), *span))
+            .collect();
+        InTheWay {
+            reservation: reservation(id),
+            claims,
+            choice,
+        }
+    }
+
+    #[test]
+    fn nothing_is_laid_before_all_is_decided() {
+        let bookings = [
+            booking(1, &[(3, span(0, 5))], None),
+            booking(2, &[(2, span(0, 5))], None),
+            booking(3, &[(0, span(8, 9))], Some(Choice::Keep)),
+            booking(4, &[(5, span(0, 5)), (1, span(9, 10))], None),
+            booking(5, &[(1, span(10, 15))], None),
+        ];
+        let undecided = lay(&lab(), span(0, 10), &[resource(1)], &bookings).unwrap_err();
+        assert_eq!(undecided, Undecided([1, 4].map(reservation).to_vec()));
+        assert!(undecided.to_string().starts_with("2 booking(s)"));
+    }
+
+    #[test]
+    fn the_window_goes_around_what_is_kept_and_over_what_is_cancelled() {
+        let bookings = [
+            booking(1, &[(3, span(2, 4)), (2, span(2, 4))], Some(Choice::Keep)),
+            booking(2, &[(4, span(6, 8))], Some(Choice::Cancel)),
+            booking(3, &[(5, span(0, 9))], Some(Choice::Cancel)),
+        ];
+        let layout = lay(&lab(), span(0, 10), &[resource(1), resource(4)], &bookings).unwrap();
+        let expected = [(1, span(0, 2)), (1, span(4, 10)), (4, span(2, 4))];
+        assert_eq!(
+            layout.claims,
+            expected.map(|(on, span)| (resource(on), span))
+        );
+        assert_eq!(
+            layout.cancel,
+            [reservation(2)],
+            "what is not in the way stays"
+        );
+    }
+
+    #[test]
+    fn a_kept_booking_can_leave_no_window_at_all() {
+        let bookings = [booking(1, &[(0, span(-5, 50))], Some(Choice::Keep))];
+        let layout = lay(&lab(), span(0, 10), &[resource(3)], &bookings).unwrap();
+        assert_eq!(layout, Layout::default());
+    }
+
+    prop_compose! {
+        fn a_booking()(
+            id in 0u64..9,
+            claims in prop::collection::vec((0u64..6, 0i64..20, 1i64..8), 1..3),
+            choice in prop::sample::select(vec![Choice::Keep, Choice::Cancel]),
+        ) -> InTheWay {
+            let held = |(on, start, length)| (on, span(start, start + length));
+            let claims: Vec<(u64, Span)> = claims.into_iter().map(held).collect();
+            booking(id, &claims, Some(choice))
+        }
+    }
+
+    proptest! {
+        /// By the minute: every wanted resource is under maintenance, except while a kept booking is in the
+        /// way; and the window's claims meet neither each other nor what is kept.
+        #[test]
+        fn a_window_covers_all_it_can(
+            bookings in prop::collection::vec(a_booking(), 0..6),
+            wanted in prop::collection::vec(0u64..6, 1..4),
+        ) {
+            let (lab, window) = (lab(), span(2, 18));
+            let wanted: Vec<ResourceId> = wanted.into_iter().map(resource).collect();
+            let layout = lay(&lab, window, &wanted, &bookings).unwrap();
+            let kept: Vec<(ResourceId, Span)> = bookings
+                .iter()
+                .filter(|booking| booking.choice == Some(Choice::Keep))
+                .flat_map(|booking| booking.claims.clone())
+                .collect();
+            for minute in 2..18 {
+                let now = |held: &&(ResourceId, Span)| held.1.contains_moment(at(minute));
+                for resource in &wanted {
+                    let related = |held: &&(ResourceId, Span)| lab.related(held.0, *resource);
+                    let covered = layout.claims.iter().filter(now).any(|(on, _)| {
+                        lab.is_at_or_below(*resource, *on)
+                    });
+                    let left_alone = kept.iter().filter(now).any(|held| related(&held));
+                    prop_assert_eq!(covered, !left_alone, "{} at {}", resource, minute);
+                }
+            }
+            for (place, a) in layout.claims.iter().enumerate() {
+                prop_assert!(window.contains(a.1));
+                for b in layout.claims[place + 1..].iter().chain(&kept) {
+                    prop_assert!(!(lab.related(a.0, b.0) && a.1.overlaps(b.1)), "{a:?} {b:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What each role may do. One table says it all; [`decide`] only reads it.
+//!
+//! Every use case asks here before it does anything, and the same table is printed into `docs/rights.md`. No
+//! other place may decide by role. What an entry shows to somebody who may see it is [`crate::sight`]'s.
+
+use std::collections::BTreeSet;
+
+use berth_model::person::{Person, Scope};
+use berth_model::site::{OutsiderView, Role};
+
+mod print;
+mod table;
+
+pub use print::table_as_markdown;
+pub use table::{Action, May, Outsiders, Realm, Row, TABLE};
+
+/// A signed-in person's relation to a site. For acts that concern no site, whoever is not a global admin is
+/// an outsider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Not a member; sees what the site shows to outsiders.
+    Outsider(OutsiderView),
+    Member,
+    SiteAdmin,
+    /// An admin of the whole installation, member of the site or not.
+    GlobalAdmin,
+}
+
+impl Standing {
+    /// The standing of `person` in a site where they have `role`, if any, and which shows `view` to outsiders.
+    pub fn of(person: &Person, role: Option<Role>, view: OutsiderView) -> Standing {
+        match role {
+            _ if person.global_admin => Standing::GlobalAdmin,
+            Some(Role::SiteAdmin) => Standing::SiteAdmin,
+            Some(Role::Member) => Standing::Member,
+            None => Standing::Outsider(view),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Yes,
+    /// Refused to somebody who may know that the thing exists.
+    NotAllowed {
+        /// Who or what could, as a sentence.
+        needs: &'static str,
+    },
+    /// Refused to somebody who may not: the answer is the same whether it exists or not.
+    NotFound,
+}
+
+/// Whether a caller may do something. `is_own` says whether what they act on is theirs (their reservation,
+/// their membership, their account); `scopes` bounds an API token, and is all of them for a browser session.
+pub fn decide(
+    standing: Standing,
+    is_own: bool,
+    scopes: &BTreeSet<Scope>,
+    action: Action,
+) -> Verdict {
+    let row = action.row();
+    let may = row.may(standing);
+    if may == May::No || (may == May::Own && !is_own) {
+        return row.refuse(standing);
+    }
+    let scope = if is_own {
+        row.scope
+    } else {
+        row.scope_for_others
+    };
+    if scopes.contains(&scope) {
+        Verdict::Yes
+    } else {
+        Verdict::NotAllowed {
+            needs: needs_scope(scope),
+        }
+    }
+}
+
+fn needs_scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Read => "this needs a token with the `read` scope",
+        Scope::Book => "this needs a token with the `book` scope",
+        Scope::Manage => "this needs a token with the `manage` scope",
+    }
+}
+
+impl Row {
+    fn may(&self, standing: Standing) -> May {
+        match standing {
+            Standing::Outsider(view) => match self.outsiders {
+                Outsiders::From(least) if view >= least => May::Yes,
+                Outsiders::From(_) | Outsiders::No => May::No,
+                Outsiders::Own => May::Own,
+            },
+            Standing::Member => self.member,
+            Standing::SiteAdmin => self.site_admin,
+            Standing::GlobalAdmin => self.global_admin,
+        }
+    }
+
+    fn refuse(&self, standing: Standing) -> Verdict {
+        let is_hidden = match self.realm {
+            // Beyond what the site shows them, outsiders must not learn what exists in it.
+            Realm::Site => matches!(standing, Standing::Outsider(_)),
+            // Other people's accounts are nobody's business.
+            Realm::Account => true,
+            Realm::Installation => false,
+        };
+        if is_hidden {
+            Verdict::NotFound
+        } else {
+            Verdict::NotAllowed {
+                needs: self.who_can(),
+            }
+        }
+    }
+
+    fn who_can(&self) -> &'static str {
+        match (self.member, self.site_admin) {
+            (May::Yes, _) => "members of the site can do this",
+            (May::Own, May::Yes) => "whose it is can do this, and so can the admins of the site",
+            (_, May::Yes) => "admins of the site can do this",
+            _ => "global admins can do this",
+        }
+    }
+}
+
+/// A role that one person can give to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// In the site of the granter's standing.
+    InSite(Role),
+    GlobalAdmin,
+}
+
+impl From<Role> for Grant {
+    fn from(role: Role) -> Grant {
+        Grant::InSite(role)
+    }
+}
+
+/// Nobody gives a role above their own, or in a site where they have none. To change a role somebody already
+/// has, one must be able to give that one, too.
+pub fn may_grant(granter: Standing, grant: impl Into<Grant>) -> bool {
+    match granter {
+        Standing::Outsider(_) | Standing::Member => false,
+        Standing::SiteAdmin => matches!(grant.into(), Grant::InSite(_)),
+        Standing::GlobalAdmin => true,
+    }
+}
+
+/// Nor does a token make a token that can do more than itself.
+pub fn may_hand_on(own: &BTreeSet<Scope>, wanted: &BTreeSet<Scope>) -> bool {
+    wanted.is_subset(own)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! The table of rights: a row for every kind of act, a column for every standing.
+
+use berth_model::person::Scope;
+use berth_model::site::OutsiderView;
+
+macro_rules! actions {
+    ($($action:ident),* $(,)?) => {
+        /// Every kind of act that somebody may or may not do.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Action { $($action),* }
+
+        impl Action {
+            pub const ALL: &[Action] = &[$(Action::$action),*];
+        }
+    };
+}
+
+actions! {
+    SeeSite,
+    AskToJoin,
+    SeeCatalogue,
+    SeeFreeBusy,
+    SeeCalendar,
+    FollowSite,
+    SeeStatusHistory,
+    SeeReservation,
+    Book,
+    ChangeReservation,
+    CancelReservation,
+    BookForOthers,
+    DecideReservation,
+    SeeMaintenance,
+    PlanMaintenance,
+    ManageInventory,
+    SeeProvisioningFacts,
+    SetStatus,
+    SeeMembers,
+    ManageMembers,
+    RemoveMember,
+    SeeJoinRequests,
+    DecideJoin,
+    SeeProjects,
+    ManageProjects,
+    SeeAudit,
+    ManageSite,
+    SeeOwnAccount,
+    ChangeOwnAccount,
+    SeeOwnTokens,
+    ManageOwnTokens,
+    SeePerson,
+    SeePeople,
+    ManagePeople,
+    SeeAnyTokens,
+    RevokeAnyToken,
+    CreateSite,
+    SeeAllAudit,
+}
+
+impl Action {
+    pub fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+}
+
+/// What an act is about, which decides what a refusal may give away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Realm {
+    /// One site and what is in it.
+    Site,
+    /// One person's account.
+    Account,
+    /// All of this installation of Berth.
+    Installation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum May {
+    Yes,
+    /// With what is theirs.
+    Own,
+    No,
+}
+
+/// What people may do who are not members of the site in question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outsiders {
+    /// If the site shows them this much, or more.
+    From(OutsiderView),
+    Own,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    pub action: Action,
+    /// The act in words.
+    pub does: &'static str,
+    pub realm: Realm,
+    pub outsiders: Outsiders,
+    pub member: May,
+    pub site_admin: May,
+    pub global_admin: May,
+    /// What an API token must be good for.
+    pub scope: Scope,
+    /// The same, when what is acted on is somebody else's.
+    pub scope_for_others: Scope,
+}
+
+use Action::*;
+use OutsiderView::{Catalogue, FreeBusy, Name};
+use Scope::{Book as BookScope, Manage, Read};
+
+/// In the order of the actions; a missing or misplaced row does not compile. Each on one line, so that it
+/// reads as the table it is.
+#[rustfmt::skip]
+pub const TABLE: &[Row; Action::ALL.len()] = &[
+    outsiders(SeeSite, Name, Read, "see that the site exists, and its name"),
+    outsiders(AskToJoin, Name, Manage, "ask to become a member"),
+    outsiders(SeeCatalogue, Catalogue, Read, "see resource types, resources and their status"),
+    outsiders(SeeFreeBusy, FreeBusy, Read, "see when each resource is free"),
+    outsiders(SeeCalendar, FreeBusy, Read, "see the calendar; outsiders see only that a time is taken"),
+    members(FollowSite, Read, "follow the site's events"),
+    members(SeeStatusHistory, Read, "see who changed a resource's status, when and why"),
+    members(SeeReservation, Read, "see reservations; of others' private ones only that the time is taken"),
+    members(Book, BookScope, "make a reservation"),
+    owners(ChangeReservation, BookScope, "change, shorten or extend a reservation"),
+    owners(CancelReservation, BookScope, "cancel a reservation"),
+    site_admins(BookForOthers, Manage, "make a reservation on somebody's behalf"),
+    site_admins(DecideReservation, Manage, "approve or reject a reservation"),
+    members(SeeMaintenance, Read, "see planned maintenance"),
+    site_admins(PlanMaintenance, Manage, "plan or cancel maintenance"),
+    site_admins(ManageInventory, Manage, "add, change, move or remove resource types and resources"),
+    site_admins(SeeProvisioningFacts, Read, "see a resource's provisioning address"),
+    site_admins(SetStatus, Manage, "take a resource out of service, or back into it"),
+    members(SeeMembers, Read, "see who the members are"),
+    site_admins(ManageMembers, Manage, "add a member or change a role"),
+    owners(RemoveMember, Manage, "end a membership: one's own, or as an admin another's"),
+    site_admins(SeeJoinRequests, Read, "see who asks to join"),
+    site_admins(DecideJoin, Manage, "let in or turn away who asks to join"),
+    members(SeeProjects, Read, "see projects and who is in them"),
+    site_admins(ManageProjects, Manage, "add, change or remove projects and who is in them"),
+    site_admins(SeeAudit, Read, "read the site's audit log"),
+    site_admins(ManageSite, Manage, "change the site's title, time zone and what outsiders see"),
+    account(SeeOwnAccount, Read, "see one's own account, memberships and reservations"),
+    account(ChangeOwnAccount, Manage, "change one's own details and password"),
+    account(SeeOwnTokens, Read, "list one's own API tokens"),
+    account(ManageOwnTokens, Manage, "make and revoke one's own API tokens"),
+    Row { global_admin: May::Yes, ..account(SeePerson, Read, "see somebody's account") },
+    global_admins(SeePeople, Read, "list everybody who has an account"),
+    global_admins(ManagePeople, Manage, "add, change, suspend or remove people, and make reset links"),
+    global_admins(SeeAnyTokens, Read, "list somebody else's API tokens"),
+    global_admins(RevokeAnyToken, Manage, "revoke somebody else's API token"),
+    global_admins(CreateSite, Manage, "create a site"),
+    global_admins(SeeAllAudit, Read, "read and verify the audit log of everything"),
+];
+
+const _: () = {
+    let mut place = 0;
+    while place < TABLE.len() {
+        assert!(
+            TABLE[place].action as usize == place,
+            "a row stands in another's place"
+        );
+        place += 1;
+    }
+};
+
+/// An act on a site that the site's admins may do; the ones below allow more people the same.
+const fn site_admins(action: Action, scope: Scope, does: &'static str) -> Row {
+    Row {
+        action,
+        does,
+        realm: Realm::Site,
+        outsiders: Outsiders::No,
+        member: May::No,
+        site_admin: May::Yes,
+        global_admin: May::Yes,
+        scope,
+        scope_for_others: scope,
+    }
+}
+
+const fn members(action: Action, scope: Scope, does: &'static str) -> Row {
+    let member = May::Yes;
+    Row {
+        member,
+        ..site_admins(action, scope, does)
+    }
+}
+
+/// Members with what is theirs. To act on others' things is to manage, whatever the owner's scope is.
+const fn owners(action: Action, scope: Scope, does: &'static str) -> Row {
+    let (member, scope_for_others) = (May::Own, Scope::Manage);
+    Row {
+        member,
+        scope_for_others,
+        ..site_admins(action, scope, does)
+    }
+}
+
+const fn outsiders(action: Action, from: OutsiderView, scope: Scope, does: &'static str) -> Row {
+    let outsiders = Outsiders::From(from);
+    Row {
+        outsiders,
+        ..members(action, scope, does)
+    }
+}
+
+/// Everybody with their own account, and nobody with another's.
+const fn account(action: Action, scope: Scope, does: &'static str) -> Row {
+    Row {
+        realm: Realm::Account,
+        outsiders: Outsiders::Own,
+        member: May::Own,
+        site_admin: May::Own,
+        global_admin: May::Own,
+        ..site_admins(action, scope, does)
+    }
+}
+
+const fn global_admins(action: Action, scope: Scope, does: &'static str) -> Row {
+    let (realm, site_admin) = (Realm::Installation, May::No);
+    Row {
+        realm,
+        site_admin,
+        ..site_admins(action, scope, does)
+    }
+}

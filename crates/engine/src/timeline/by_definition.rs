@@ -1,0 +1,282 @@
+//! A checker that uses none of the engine's own code: it walks up to parents and looks at every minute.
+
+use std::collections::BTreeMap;
+
+use berth_model::claim::Firmness;
+use proptest::prelude::*;
+
+use super::*;
+
+const MINUTES: i64 = 24;
+
+fn way_up(parents: &BTreeMap<ResourceId, Option<ResourceId>>, from: ResourceId) -> Vec<ResourceId> {
+    let way = std::iter::successors(Some(from), |id| parents.get(id).copied().flatten());
+    // A circle shows as a way longer than there are resources.
+    way.take(parents.len() + 1).collect()
+}
+
+/// What is wrong with a state, if anything.
+pub fn broken(state: &Timeline) -> Option<String> {
+    let Timeline {
+        parents,
+        capacities,
+        claims,
+        ..
+    } = state;
+    let is_above = |above, below| way_up(parents, below).contains(&above);
+    for &id in parents.keys() {
+        if way_up(parents, id).len() > parents.len() {
+            return Some(format!("{id} hangs in a circle"));
+        }
+    }
+    for (_, parent) in parents.iter() {
+        match parent {
+            Some(parent) if !parents.contains_key(parent) => return Some("no parent".into()),
+            Some(parent) if capacities.contains_key(parent) => return Some("not a leaf".into()),
+            _ => {}
+        }
+    }
+    let holding: Vec<&Claim> = claims
+        .values()
+        .filter(|claim| claim.standing == Standing::Holding)
+        .collect();
+    for claim in &holding {
+        if !parents.contains_key(&claim.resource) {
+            return Some(format!("{} is on no resource", claim.id));
+        }
+        if let Some(container) = claim.container {
+            let Some(container) = holding.iter().find(|other| other.id == container) else {
+                return Some(format!("{} has lost its container", claim.id));
+            };
+            let part_of_part = container.take == Take::Exclusive || claim.take != Take::Exclusive;
+            let keeps_within = container.span.start() <= claim.span.start()
+                && claim.span.end() <= container.span.end()
+                && is_above(container.resource, claim.resource)
+                && part_of_part
+                && container.id != claim.id;
+            if !keeps_within {
+                return Some(format!("{} is outside its container", claim.id));
+            }
+        }
+    }
+    for minute in 0..MINUTES {
+        let now: Vec<&&Claim> = holding
+            .iter()
+            .filter(|claim| claim.span.contains_moment(at(minute)))
+            .collect();
+        for a in &now {
+            let peers = now.iter().filter(|b| b.container == a.container);
+            for b in peers.clone().filter(|b| b.id != a.id) {
+                let related = is_above(a.resource, b.resource) || is_above(b.resource, a.resource);
+                let both_share = a.take != Take::Exclusive && b.take != Take::Exclusive;
+                if related && !both_share {
+                    return Some(format!("{} meets {} at minute {minute}", a.id, b.id));
+                }
+            }
+            let Take::Amount(_) = a.take else { continue };
+            let taken: u64 = peers
+                .filter(|b| b.resource == a.resource)
+                .map(|b| match b.take {
+                    Take::Amount(amount) => amount.get(),
+                    Take::Exclusive => 0,
+                })
+                .sum();
+            let container = holding.iter().find(|other| Some(other.id) == a.container);
+            let room = match container.map(|container| container.take) {
+                Some(Take::Amount(part)) => part.get(),
+                _ => capacities
+                    .get(&a.resource)
+                    .map_or(0, |capacity| capacity.get()),
+            };
+            if taken > room {
+                return Some(format!("{taken} of {room} taken at minute {minute}"));
+            }
+        }
+    }
+    None
+}
+
+pub fn same(a: &Timeline, b: &Timeline) -> bool {
+    (&a.parents, &a.capacities, &a.claims) == (&b.parents, &b.capacities, &b.claims)
+}
+
+/// Whether the state would be good if the operation were done blindly.
+pub fn expected(before: &Timeline, operation: &Operation) -> bool {
+    let mut after = before.clone();
+    let is_done = do_blindly(&mut after, operation);
+    is_done && broken(&after).is_none()
+}
+
+/// Does what is asked without looking; false only where what is named does not exist, or already does.
+fn do_blindly(state: &mut Timeline, operation: &Operation) -> bool {
+    match operation {
+        Operation::AddResource {
+            resource,
+            parent,
+            capacity,
+        } => {
+            let capacity = capacity.map(|capacity| (*resource, capacity));
+            state.capacities.extend(capacity);
+            state.parents.insert(*resource, *parent).is_none()
+        }
+        // A container is there before what stands inside it, so each claim is judged when its turn comes.
+        Operation::Insert(claims) => claims.iter().all(|claim| {
+            let is_new = state.claims.insert(claim.id, claim.clone()).is_none();
+            is_new && broken(state).is_none()
+        }),
+        Operation::InsertFirmly { claim, .. } => {
+            if claim.firmness == Firmness::Firm {
+                let soft = |other: &&Claim| {
+                    other.container == claim.container && other.firmness != Firmness::Firm
+                };
+                let soft: Vec<ClaimId> = state.claims().filter(soft).map(|soft| soft.id).collect();
+                soft.into_iter()
+                    .for_each(|soft| end_with_inside(state, soft));
+            }
+            state.claims.insert(claim.id, claim.clone()).is_none()
+        }
+        Operation::SetSpan { claim, span } => change(state, *claim, |claim| claim.span = *span),
+        Operation::Rebind {
+            claim,
+            resource,
+            take,
+        } => change(state, *claim, |claim| {
+            (claim.resource, claim.take) = (*resource, *take)
+        }),
+        Operation::Release { claim, .. } => {
+            change(state, *claim, |claim| claim.standing = Standing::Past)
+        }
+        Operation::ReleaseWithInside { claim, .. } => {
+            let is_there = change(state, *claim, |_| {});
+            end_with_inside(state, *claim);
+            is_there
+        }
+        Operation::SetSpanWithInside { claim, span } => {
+            for inner in with_inside(state, *claim).into_iter().skip(1) {
+                change(state, inner, |inner| match inner.span.intersection(*span) {
+                    Some(left) => inner.span = left,
+                    None => inner.standing = Standing::Void,
+                });
+            }
+            change(state, *claim, |claim| claim.span = *span)
+        }
+        Operation::MoveSubtree { resource, under } => {
+            state.parents.insert(*resource, *under).is_some()
+        }
+        Operation::SetCapacity { resource, capacity } => {
+            match capacity {
+                Some(capacity) => state.capacities.insert(*resource, *capacity),
+                None => state.capacities.remove(resource),
+            };
+            state.parents.contains_key(resource)
+        }
+    }
+}
+
+/// Changes a claim that holds something; false if there is none.
+fn change(state: &mut Timeline, id: ClaimId, change: impl FnOnce(&mut Claim)) -> bool {
+    match state.claims.get_mut(&id) {
+        Some(claim) if claim.standing == Standing::Holding => {
+            change(claim);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A claim and all that stands inside it at any depth.
+fn with_inside(state: &Timeline, id: ClaimId) -> Vec<ClaimId> {
+    let mut found = vec![id];
+    while let Some(next) = state.claims().find(|claim| {
+        let is_inside = claim
+            .container
+            .is_some_and(|container| found.contains(&container));
+        is_inside && claim.standing == Standing::Holding && !found.contains(&claim.id)
+    }) {
+        found.push(next.id);
+    }
+    found
+}
+
+fn end_with_inside(state: &mut Timeline, id: ClaimId) {
+    for id in with_inside(state, id) {
+        change(state, id, |claim| claim.standing = Standing::Void);
+    }
+}
+
+fn a_span() -> impl Strategy<Value = Span> {
+    (0..MINUTES - 1, 1..MINUTES)
+        .prop_map(|(start, length)| span(start, (start + length).min(MINUTES)))
+}
+
+fn a_resource() -> impl Strategy<Value = ResourceId> {
+    (0u64..10).prop_map(resource)
+}
+
+fn an_id() -> impl Strategy<Value = ClaimId> {
+    (0u64..24).prop_map(claim_id)
+}
+
+fn a_take() -> impl Strategy<Value = Take> {
+    prop_oneof![
+        Just(Take::Exclusive),
+        (1u64..6).prop_map(|value| Take::Amount(amount(value)))
+    ]
+}
+
+prop_compose! {
+    fn a_claim()(
+        id in 0u64..24,
+        on in a_resource(),
+        span in a_span(),
+        take in a_take(),
+        container in prop::option::of(an_id()),
+        soft: bool,
+    ) -> Claim {
+        let drawn = claim(id, 0, span);
+        let drawn = if soft { drawn.yielding() } else { drawn };
+        Claim { resource: on, take, container, ..drawn }
+    }
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let moment = || (0..=MINUTES).prop_map(at);
+    let capacity = || prop::option::of((1u64..9).prop_map(amount));
+    prop_oneof![
+        2 => (a_resource(), prop::option::of(a_resource()), capacity()).prop_map(
+            |(resource, parent, capacity)| Operation::AddResource { resource, parent, capacity }),
+        8 => prop::collection::vec(a_claim(), 1..3).prop_map(Operation::Insert),
+        3 => (a_claim(), moment()).prop_map(|(claim, now)| Operation::InsertFirmly { claim, now }),
+        3 => (an_id(), a_span()).prop_map(|(claim, span)| Operation::SetSpan { claim, span }),
+        3 => (an_id(), a_resource(), a_take()).prop_map(
+            |(claim, resource, take)| Operation::Rebind { claim, resource, take }),
+        1 => (an_id(), moment()).prop_map(|(claim, at)| Operation::Release { claim, at }),
+        1 => (an_id(), moment()).prop_map(|(claim, at)| Operation::ReleaseWithInside { claim, at }),
+        1 => (an_id(), a_span()).prop_map(
+            |(claim, span)| Operation::SetSpanWithInside { claim, span }),
+        2 => (a_resource(), prop::option::of(a_resource())).prop_map(
+            |(resource, under)| Operation::MoveSubtree { resource, under }),
+        1 => (a_resource(), capacity()).prop_map(
+            |(resource, capacity)| Operation::SetCapacity { resource, capacity }),
+    ]
+}
+
+/// A small lab to begin with, since most operations need something to work on, then anything at all.
+pub fn operations(most: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let start = [
+        (0, None, None),
+        (1, Some(0), None),
+        (2, Some(1), None),
+        (3, Some(1), Some(6)),
+        (4, None, None),
+        (5, Some(4), None),
+        (6, Some(5), Some(4)),
+    ]
+    .map(|(id, parent, capacity)| Operation::AddResource {
+        resource: resource(id),
+        parent: parent.map(resource),
+        capacity: capacity.map(amount),
+    });
+    prop::collection::vec(operation(), 1..most)
+        .prop_map(move |drawn| start.iter().cloned().chain(drawn).collect())
+}
