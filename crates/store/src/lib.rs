@@ -1,1 +1,35 @@
+//! What must survive a crash: people, sites, the inventory, claims, reservations, audit and events.
+//!
+//! All SQL of Berth lives here, written once for SQLite and PostgreSQL (see [`sql`]). The claim rule is enforced by
+//! the database itself, on both, so that a bug elsewhere gives a refusal and never a double booking. Functions take a
+//! [`Conn`] and return model types; whoever calls them decides what goes into one transaction.
+//!
+//! This crate must not decide anything: no rights, no policies, no clock. Moments come in as arguments.
 
+pub mod audit;
+pub mod claims;
+mod code;
+mod error;
+pub mod events;
+pub mod idempotency;
+pub mod inventory;
+pub mod leases;
+pub mod maintenance;
+mod migrate;
+pub mod people;
+pub mod projects;
+pub mod reservations;
+pub mod secrets;
+pub mod sequencer;
+pub mod sessions;
+pub mod settings;
+pub mod sites;
+mod sql;
+mod sqlite;
+mod store;
+pub mod transfer;
+mod words;
+
+pub use error::{Error, Refused, Result};
+pub use sql::Conn;
+pub use store::{Engine, Reader, Store, Tx};

@@ -1,0 +1,205 @@
+//! The audit log: append-only by trigger, numbered and chained by the sequencer.
+
+use berth_model::audit::{Actor, AuditEntry, ChainedEntry};
+use berth_model::{AuditId, PersonId, SiteId, Text};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::sql::{Conn, Row, query};
+
+pub async fn insert(conn: &mut Conn, entry: &AuditEntry) -> Result<()> {
+    let (actor_kind, actor) = match entry.actor {
+        Actor::Person(id) => ("person", Some(id.0)),
+        Actor::System => ("system", None),
+        Actor::Anonymous => ("anonymous", None),
+    };
+    query(
+        "INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .bind(entry.id.0)
+    .bind(entry.at)
+    .bind(actor_kind)
+    .bind(actor)
+    .bind(entry.origin.clone())
+    .bind(entry.site.map(|site| site.0))
+    .bind(entry.action.as_str())
+    .bind(entry.subject.as_str())
+    .bind(entry.before.as_ref().map(|value| value.to_string()))
+    .bind(entry.after.as_ref().map(|value| value.to_string()))
+    .bind(entry.reason.as_ref().map(Text::as_str))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A row as it is chained: the stored texts themselves, so that the hash covers every byte that could be changed.
+pub(crate) struct Link {
+    pub ord: i64,
+    content: Vec<u8>,
+}
+
+impl Link {
+    pub fn read(row: &Row) -> Result<Self> {
+        let mut content = Vec::with_capacity(512);
+        let mut field = |value: Option<&[u8]>| {
+            // The length before each value keeps two entries from reading alike; absent differs from empty.
+            let length = value.map_or(u64::MAX, |value| value.len() as u64);
+            content.extend_from_slice(&length.to_be_bytes());
+            content.extend_from_slice(value.unwrap_or_default());
+        };
+        let text = |column: &str| row.get::<Option<String>>(column);
+        let id = |column: &str| row.get::<Option<Uuid>>(column);
+        field(Some(row.get::<Uuid>("id")?.as_bytes()));
+        field(Some(&row.get::<i64>("at")?.to_be_bytes()));
+        field(text("actor_kind")?.as_deref().map(str::as_bytes));
+        field(id("actor")?.as_ref().map(|id| id.as_bytes().as_slice()));
+        field(text("origin")?.as_deref().map(str::as_bytes));
+        field(id("site")?.as_ref().map(|id| id.as_bytes().as_slice()));
+        for column in ["action", "subject", "before", "after", "reason"] {
+            field(text(column)?.as_deref().map(str::as_bytes));
+        }
+        Ok(Self {
+            ord: row.get("ord")?,
+            content,
+        })
+    }
+
+    /// The hash of this entry as the `number`-th, built on the one before it.
+    pub fn hash(&self, before: &[u8; 32], number: u64) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        hasher.update(b"berth audit 1");
+        hasher.update(before);
+        hasher.update(number.to_be_bytes());
+        hasher.update(&self.content);
+        hasher.finalize().into()
+    }
+}
+
+pub(crate) fn hash_column(row: &Row) -> Result<[u8; 32]> {
+    let hash: Vec<u8> = row.get("hash")?;
+    hash.try_into()
+        .map_err(|_| Error::Corrupt("a hash is not 32 bytes long".into()))
+}
+
+fn entry(row: &Row) -> Result<ChainedEntry> {
+    let actor = match (
+        row.get::<String>("actor_kind")?.as_str(),
+        row.get::<Option<Uuid>>("actor")?,
+    ) {
+        ("person", Some(id)) => Actor::Person(PersonId(id)),
+        ("system", None) => Actor::System,
+        ("anonymous", None) => Actor::Anonymous,
+        (kind, _) => return Err(Error::Corrupt(format!("actor_kind: `{kind}`"))),
+    };
+    let value = |column: &str| -> Result<_> {
+        let text: Option<String> = row.get(column)?;
+        text.map(|text| {
+            serde_json::from_str(&text)
+                .map_err(|error| Error::Corrupt(format!("{column}: {error}")))
+        })
+        .transpose()
+    };
+    Ok(ChainedEntry {
+        number: row.count("number")?,
+        hash: hash_column(row)?,
+        entry: AuditEntry {
+            id: AuditId(row.get("id")?),
+            at: row.moment("at")?,
+            actor,
+            origin: row.get("origin")?,
+            site: row.get::<Option<Uuid>>("site")?.map(SiteId),
+            action: row.get("action")?,
+            subject: row.get("subject")?,
+            before: value("before")?,
+            after: value("after")?,
+            reason: row.optional_parsed("reason")?,
+        },
+    })
+}
+
+/// A site's entries, newest first, those before the given number.
+pub async fn of_site(
+    conn: &mut Conn,
+    site: SiteId,
+    before: u64,
+    limit: u64,
+) -> Result<Vec<ChainedEntry>> {
+    query("SELECT * FROM audit_entry WHERE site = $1 AND number < $2 ORDER BY number DESC LIMIT $3")
+        .bind(site.0)
+        .bind(before.min(i64::MAX as u64))
+        .bind(limit)
+        .map(conn, entry)
+        .await
+}
+
+pub async fn of_all(conn: &mut Conn, before: u64, limit: u64) -> Result<Vec<ChainedEntry>> {
+    query("SELECT * FROM audit_entry WHERE number < $1 ORDER BY number DESC LIMIT $2")
+        .bind(before.min(i64::MAX as u64))
+        .bind(limit)
+        .map(conn, entry)
+        .await
+}
+
+/// What a check of the whole chain found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// How many entries are chained, and found in order.
+    pub checked: u64,
+    /// Entries written but not chained yet; none lasts longer than the sequencer's next step.
+    pub unchained: u64,
+    /// The first thing that is wrong, if anything is.
+    pub broken: Option<String>,
+}
+
+/// Recomputes the chain from its first entry to its head.
+pub async fn verify(conn: &mut Conn) -> Result<Verification> {
+    const PAGE: u64 = 1000;
+    let mut number = 0;
+    let mut hash = [0; 32];
+    let broken = |number: u64, what: &str| Some(format!("entry {number} {what}"));
+    let mut found = Verification {
+        checked: 0,
+        unchained: 0,
+        broken: None,
+    };
+    'pages: loop {
+        let rows = query("SELECT * FROM audit_entry WHERE number > $1 ORDER BY number LIMIT $2")
+            .bind(number)
+            .bind(PAGE)
+            .all(conn)
+            .await?;
+        for row in &rows {
+            let is = row.count("number")?;
+            if is != number + 1 {
+                found.broken = broken(number + 1, "is missing");
+                break 'pages;
+            }
+            let expected = Link::read(row)?.hash(&hash, is);
+            if hash_column(row)? != expected {
+                found.broken = broken(is, "was changed after it was written");
+                break 'pages;
+            }
+            (number, hash) = (is, expected);
+        }
+        found.checked = number;
+        if (rows.len() as u64) < PAGE {
+            break;
+        }
+    }
+    let head = query("SELECT number, hash FROM sequence_head WHERE name = 'audit'")
+        .one(conn)
+        .await?;
+    if found.broken.is_none() && (head.count("number")?, hash_column(&head)?) != (number, hash) {
+        found.broken = broken(
+            number + 1,
+            "and what came after it are missing: the chain ends before its recorded head",
+        );
+    }
+    found.unchained = query("SELECT count(*) AS n FROM audit_entry WHERE number IS NULL")
+        .one(conn)
+        .await?
+        .count("n")?;
+    Ok(found)
+}

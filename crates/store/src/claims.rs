@@ -1,0 +1,377 @@
+//! Claims: made, changed and released under the rule that the database itself enforces.
+
+use std::collections::BTreeSet;
+
+use berth_model::reservation::{Privacy, State};
+use berth_model::{
+    Amount, Claim, ClaimId, Firmness, Holder, LoginName, PersonId, ReservationId, ResourceId,
+    SiteId, Span, Standing, Take, Text, WindowId, WorkloadId,
+};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::error::{Error, Refused, Result};
+use crate::sql::{Conn, Row, either, query};
+use crate::words::Word;
+
+fn span(row: &Row) -> Result<Span> {
+    Span::new(row.moment("starts")?, row.moment("ends")?)
+        .map_err(|error| Error::Corrupt(error.to_string()))
+}
+
+fn claim(row: &Row) -> Result<Claim> {
+    let amount = row
+        .get::<Option<i64>>("amount")?
+        .map(|amount| Amount::new(amount as u64))
+        .transpose();
+    let holder: Uuid = row.get("holder")?;
+    let kind: String = row.get("holder_kind")?;
+    Ok(Claim {
+        id: ClaimId(row.get("id")?),
+        site: SiteId(row.get("site")?),
+        resource: ResourceId(row.get("resource")?),
+        span: span(row)?,
+        take: match amount.map_err(|error| Error::Corrupt(error.to_string()))? {
+            None => Take::Exclusive,
+            Some(amount) => Take::Amount(amount),
+        },
+        firmness: match row.get::<Option<i64>>("grace_us")? {
+            None => Firmness::Firm,
+            Some(micros) => Firmness::Yielding {
+                grace: SignedDuration::from_micros(micros),
+            },
+        },
+        container: row.get::<Option<Uuid>>("container")?.map(ClaimId),
+        holder: match kind.as_str() {
+            "reservation" => Holder::Reservation(ReservationId(holder)),
+            "maintenance" => Holder::Maintenance(WindowId(holder)),
+            "workload" => Holder::Workload(WorkloadId(holder)),
+            other => return Err(Error::Corrupt(format!("holder_kind: `{other}`"))),
+        },
+        standing: row.word("standing")?,
+    })
+}
+
+fn holder_columns(holder: Holder) -> (&'static str, Uuid) {
+    match holder {
+        Holder::Reservation(id) => ("reservation", id.0),
+        Holder::Maintenance(id) => ("maintenance", id.0),
+        Holder::Workload(id) => ("workload", id.0),
+    }
+}
+
+fn amount_column(take: Take) -> Option<i64> {
+    match take {
+        Take::Exclusive => None,
+        Take::Amount(amount) => Some(amount.get() as i64),
+    }
+}
+
+fn grace_column(firmness: Firmness) -> Option<i64> {
+    match firmness {
+        Firmness::Firm => None,
+        Firmness::Yielding { grace } => Some(grace.as_micros() as i64),
+    }
+}
+
+/// Makes holding claims, all or none: after an error the transaction must be dropped.
+pub async fn insert(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
+    if conn.is_postgres() {
+        insert_postgres(conn, claims).await
+    } else {
+        insert_sqlite(conn, claims).await
+    }
+}
+
+async fn insert_sqlite(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
+    for claim in claims {
+        let (holder_kind, holder) = holder_columns(claim.holder);
+        either(
+            "INSERT INTO claim (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder, standing)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'holding')",
+            "SELECT NULL",
+        )
+        .bind(claim.id.0)
+        .bind(claim.site.0)
+        .bind(claim.resource.0)
+        .bind(claim.span.start())
+        .bind(claim.span.end())
+        .bind(amount_column(claim.take))
+        .bind(grace_column(claim.firmness))
+        .bind(claim.container.map(|id| id.0))
+        .bind(holder_kind)
+        .bind(holder)
+        .execute(conn)
+        .await?;
+    }
+    Ok(())
+}
+
+/// One statement for all, in the order of the tree's codes, and without waiting on a conflict that is certain: both
+/// keep transactions that want the same resources from locking each other out.
+async fn insert_postgres(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
+    let rows = either(
+        "SELECT NULL",
+        "INSERT INTO claim (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder, standing, holds)
+         SELECT v.id, v.site, v.resource, v.starts, v.ends, v.amount, v.grace_us,
+             nullif(v.container, '00000000-0000-0000-0000-000000000000'), v.holder_kind, v.holder, 'holding', r.subtree
+         FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::uuid[],
+             $9::text[], $10::uuid[])
+             AS v (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder)
+         JOIN resource r ON r.id = v.resource AND r.site = v.site AND r.removed_at IS NULL
+         ORDER BY r.subtree, v.starts
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(claims.iter().map(|c| c.id.0).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| c.site.0).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| c.resource.0).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| c.span.start().as_microsecond()).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| c.span.end().as_microsecond()).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| amount_column(c.take)).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| grace_column(c.firmness)).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| c.container.map_or(Uuid::nil(), |id| id.0)).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| holder_columns(c.holder).0.to_owned()).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| holder_columns(c.holder).1).collect::<Vec<_>>())
+    .execute(conn)
+    .await?;
+    if rows == claims.len() as u64 {
+        Ok(())
+    } else {
+        Err(Error::Refused(Refused::Claim))
+    }
+}
+
+pub async fn get(conn: &mut Conn, id: ClaimId) -> Result<Option<Claim>> {
+    let row = query("SELECT * FROM claim WHERE id = $1")
+        .bind(id.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(claim).transpose()
+}
+
+/// Moves a holding claim in time, under the rule.
+pub async fn set_span(conn: &mut Conn, id: ClaimId, span: Span) -> Result<()> {
+    query("UPDATE claim SET starts = $1, ends = $2 WHERE id = $3 AND standing = 'holding'")
+        .bind(span.start())
+        .bind(span.end())
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Binds a holding claim to another resource, under the rule.
+pub async fn rebind(conn: &mut Conn, id: ClaimId, resource: ResourceId, take: Take) -> Result<()> {
+    either(
+        "UPDATE claim SET resource = $1, amount = $2 WHERE id = $3 AND standing = 'holding'",
+        "UPDATE claim SET resource = $1, amount = $2, holds = (SELECT subtree FROM resource WHERE id = $1)
+         WHERE id = $3 AND standing = 'holding'",
+    )
+    .bind(resource.0)
+    .bind(amount_column(take))
+    .bind(id.0)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Ends claims at `now`: one that has begun keeps the time it really had, one that has not held nothing.
+/// What stands inside them is released first.
+pub async fn release(conn: &mut Conn, ids: &[ClaimId], now: Timestamp) -> Result<()> {
+    let mut levels = vec![ids.to_vec()];
+    loop {
+        let outer: Vec<Uuid> = levels.last().into_iter().flatten().map(|id| id.0).collect();
+        let inside = inside(conn, outer).await?;
+        if inside.is_empty() {
+            break;
+        }
+        levels.push(inside.iter().map(|claim| claim.id).collect());
+    }
+    for level in levels.iter().rev() {
+        either(
+            "UPDATE claim SET standing = CASE WHEN starts < $2 THEN 'past' ELSE 'void' END,
+                 ends = CASE WHEN starts < $2 AND ends > $2 THEN $2 ELSE ends END
+             WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'",
+            "UPDATE claim SET standing = CASE WHEN starts < $2 THEN 'past' ELSE 'void' END, holds = NULL,
+                 ends = CASE WHEN starts < $2 AND ends > $2 THEN $2 ELSE ends END
+             WHERE id = ANY($1) AND standing = 'holding'",
+        )
+        .bind(level.iter().map(|id| id.0).collect::<Vec<_>>())
+        .bind(now)
+        .execute(conn)
+        .await?;
+    }
+    Ok(())
+}
+
+/// The holding claims that stand directly inside any of `containers`.
+async fn inside(conn: &mut Conn, containers: Vec<Uuid>) -> Result<Vec<Claim>> {
+    either(
+        "SELECT * FROM claim WHERE container IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'",
+        "SELECT * FROM claim WHERE container = ANY($1) AND holds IS NOT NULL",
+    )
+    .bind(containers)
+    .map(conn, claim)
+    .await
+}
+
+/// Shortens a claim to `span`, and first settles what stands inside it: what reaches beyond is cut at the new end,
+/// what would have begun later or before is released.
+pub async fn shrink(conn: &mut Conn, id: ClaimId, span: Span, now: Timestamp) -> Result<()> {
+    let mut pending = vec![id];
+    let mut order = Vec::new();
+    while let Some(container) = pending.pop() {
+        for inner in inside(conn, vec![container.0]).await? {
+            pending.push(inner.id);
+            order.push(inner);
+        }
+    }
+    for inner in order.iter().rev() {
+        match inner.span.intersection(span) {
+            Some(left) if left == inner.span => {}
+            Some(left) => set_span(conn, inner.id, left).await?,
+            None => release(conn, &[inner.id], now).await?,
+        }
+    }
+    set_span(conn, id, span).await
+}
+
+pub async fn held_by(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {
+    query("SELECT * FROM claim WHERE holder = $1 AND standing = 'holding' ORDER BY id")
+        .bind(holder_columns(holder).1)
+        .map(conn, claim)
+        .await
+}
+
+/// Every claim a holder ever had, released ones too.
+pub async fn all_of(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {
+    query("SELECT * FROM claim WHERE holder = $1 ORDER BY id")
+        .bind(holder_columns(holder).1)
+        .map(conn, claim)
+        .await
+}
+
+/// The holding claims of one scope that overlap `span` on the resource, above it or below it.
+pub async fn overlapping(
+    conn: &mut Conn,
+    resource: ResourceId,
+    span: Span,
+    container: Option<ClaimId>,
+    limit: u64,
+) -> Result<Vec<Claim>> {
+    either(
+        "SELECT c.* FROM (SELECT above AS id FROM resource_line WHERE below = $1
+                          UNION SELECT below FROM resource_line WHERE above = $1) r
+         JOIN claim c ON c.resource = r.id AND c.ends > $2
+         WHERE c.starts < $3 AND c.scope = coalesce($4, x'') AND c.standing = 'holding'
+         ORDER BY c.starts, c.id LIMIT $5",
+        "SELECT c.* FROM resource r JOIN claim c ON c.holds && r.subtree AND c.during && int8range($2, $3)
+         WHERE r.id = $1 AND c.scope = coalesce((SELECT nr FROM claim WHERE id = $4), 0)
+         ORDER BY c.starts, c.id LIMIT $5",
+    )
+    .bind(resource.0)
+    .bind(span.start())
+    .bind(span.end())
+    .bind(container.map(|id| id.0))
+    .bind(limit)
+    .map(conn, claim)
+    .await
+}
+
+/// Every holding claim on a resource or below it, whatever its scope: what a move would take along.
+pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<Claim>> {
+    query(
+        "WITH RECURSIVE down (id) AS (
+             SELECT id FROM resource WHERE id = $1
+             UNION ALL SELECT r.id FROM down JOIN resource r ON r.parent = down.id)
+         SELECT c.* FROM down JOIN claim c ON c.resource = down.id WHERE c.standing = 'holding'",
+    )
+    .bind(resource.0)
+    .map(conn, claim)
+    .await
+}
+
+/// Every holding claim on the given resources.
+pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<Vec<Claim>> {
+    either(
+        "SELECT * FROM claim WHERE resource IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'",
+        "SELECT * FROM claim WHERE resource = ANY($1) AND standing = 'holding'",
+    )
+    .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, claim)
+    .await
+}
+
+/// A claim as the calendar shows it: with the reservation or window behind it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub claim: Claim,
+    pub title: Option<Text>,
+    pub owner: Option<(PersonId, LoginName, Text)>,
+    pub privacy: Option<Privacy>,
+    pub state: Option<State>,
+}
+
+/// What occupies the given resources between two moments, past and to come, on the sites' own timelines.
+pub async fn calendar(
+    conn: &mut Conn,
+    resources: &BTreeSet<ResourceId>,
+    span: Span,
+    limit: u64,
+) -> Result<Vec<Entry>> {
+    either(
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+         FROM claim c
+         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
+         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+         LEFT JOIN person p ON p.id = r.owner
+         WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
+           AND c.standing <> 'void' AND c.container IS NULL
+         LIMIT $4",
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+         FROM claim c
+         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
+         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+         LEFT JOIN person p ON p.id = r.owner
+         WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
+         LIMIT $4",
+    )
+    .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(span.start())
+    .bind(span.end())
+    .bind(limit)
+    .map(conn, |row| {
+        let owner: Option<Uuid> = row.get("owner")?;
+        Ok(Entry {
+            claim: claim(row)?,
+            title: row.optional_parsed("title")?,
+            owner: match owner {
+                None => None,
+                Some(id) => Some((PersonId(id), row.parsed("login")?, row.parsed("display_name")?)),
+            },
+            privacy: row.optional_word("privacy")?,
+            state: row.optional_word("state")?,
+        })
+    })
+    .await
+}
+
+/// Every claim of the store, in pages by id: for the sweeps that check the rule from outside.
+pub async fn page(conn: &mut Conn, after: ClaimId, limit: u64) -> Result<Vec<Claim>> {
+    query("SELECT * FROM claim WHERE id > $1 ORDER BY id LIMIT $2")
+        .bind(after.0)
+        .bind(limit)
+        .map(conn, claim)
+        .await
+}
+
+/// How many claims there are, and how many of them hold.
+pub async fn counts(conn: &mut Conn) -> Result<(u64, u64)> {
+    let row = query(
+        "SELECT count(*) AS n, coalesce(sum(CASE WHEN standing = $1 THEN 1 ELSE 0 END), 0) AS holding FROM claim",
+    )
+    .bind(Standing::Holding.word())
+    .one(conn)
+    .await?;
+    Ok((row.count("n")?, row.count("holding")?))
+}

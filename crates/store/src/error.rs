@@ -1,0 +1,114 @@
+//! One place that reads what the databases say.
+
+/// What the database refused because of a rule of ours, by the name of that rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// The claim rule: something else holds the resource, or one above or below it.
+    Claim,
+    /// The sum of amounts would exceed what there is.
+    Amount,
+    /// The claim does not lie inside its container.
+    OutsideContainer,
+    /// Claims stand inside; they must be settled first.
+    HasInside,
+    /// A resource cannot stand below itself.
+    Cycle,
+    /// The parent is not in this site, or is gone.
+    Parent,
+    /// A divisible resource has no children.
+    Leaf,
+    /// The name (or another value that must be unique) is taken.
+    Taken,
+    /// The audit log only grows.
+    AppendOnly,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the database refused it: {0:?}")]
+    Refused(Refused),
+    /// Someone else changed the same rows meanwhile; the same transaction may succeed if tried again.
+    #[error("another change came between; try again")]
+    Retry,
+    /// The tree has no code left below this parent.
+    #[error("the tree is too deep or too wide at this place")]
+    TooDeep,
+    #[error("the database holds a value that Berth cannot read: {0}")]
+    Corrupt(String),
+    #[error("the database did not answer as it should")]
+    Database(#[source] sqlx::Error),
+    #[error("the database could not be brought up to date")]
+    Migration(#[source] sqlx::migrate::MigrateError),
+    #[error("{0}")]
+    Open(String),
+    #[error("this lease has passed to another server")]
+    LeaseLost,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub fn refused(&self) -> Option<Refused> {
+        match self {
+            Error::Refused(refused) => Some(*refused),
+            _ => None,
+        }
+    }
+}
+
+/// PostgreSQL names the constraint; SQLite's triggers raise with the same name as their message.
+const RULES: [(&str, Refused); 9] = [
+    ("claim_rule", Refused::Claim),
+    ("claim_exclusive", Refused::Claim),
+    ("claim_amount", Refused::Amount),
+    ("claim_container", Refused::OutsideContainer),
+    ("claim_inside", Refused::HasInside),
+    ("resource_cycle", Refused::Cycle),
+    ("resource_parent_site", Refused::Parent),
+    ("resource_leaf", Refused::Leaf),
+    ("audit_append_only", Refused::AppendOnly),
+];
+
+/// Serialisation failure, deadlock, and SQLite's two words for "someone else is writing".
+const RETRY: [&str; 4] = ["40001", "40P01", "5", "517"];
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        let Some(database) = error.as_database_error() else {
+            return Error::Database(error);
+        };
+        let code = database.code().unwrap_or_default();
+        if RETRY.contains(&code.as_ref()) {
+            return Error::Retry;
+        }
+        let constraint = database.constraint();
+        let named = RULES.iter().find(|(name, _)| match constraint {
+            Some(constraint) => constraint == *name,
+            // A trigger's message stands alone; a unique index of SQLite's own is named in a sentence.
+            None => database.message() == *name,
+        });
+        if let Some((_, refused)) = named {
+            return Error::Refused(*refused);
+        }
+        if database.is_unique_violation() {
+            // On SQLite the one unique index on claims speaks of its columns, not of its name.
+            let claim = database.message().contains("claim.resource");
+            return Error::Refused(if claim {
+                Refused::Claim
+            } else {
+                Refused::Taken
+            });
+        }
+        // On PostgreSQL a claim's code may have moved under us between reading and writing.
+        if constraint == Some("claim_resource_holds_fkey") {
+            return Error::Retry;
+        }
+        Error::Database(error)
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for Error {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        Error::Migration(error)
+    }
+}

@@ -1,0 +1,72 @@
+//! The event outbox: written with the change it tells of, read by number once it has one.
+
+use berth_model::event::{Audience, Event, NumberedEvent};
+use berth_model::{EventId, PersonId, SiteId};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::sql::{Conn, Row, query};
+
+pub async fn insert(conn: &mut Conn, event: &Event) -> Result<()> {
+    let (audience, person) = match event.audience {
+        Audience::Members => ("members", None),
+        Audience::Person(id) => ("person", Some(id.0)),
+        Audience::Admins => ("admins", None),
+    };
+    query(
+        "INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(event.id.0)
+    .bind(event.at)
+    .bind(event.kind.as_str())
+    .bind(event.site.map(|site| site.0))
+    .bind(event.subject.as_str())
+    .bind(audience)
+    .bind(person)
+    .bind(event.data.to_string())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn event(row: &Row) -> Result<NumberedEvent> {
+    let audience = match (
+        row.get::<String>("audience")?.as_str(),
+        row.get::<Option<Uuid>>("audience_person")?,
+    ) {
+        ("members", None) => Audience::Members,
+        ("person", Some(id)) => Audience::Person(PersonId(id)),
+        ("admins", None) => Audience::Admins,
+        (other, _) => return Err(Error::Corrupt(format!("audience: `{other}`"))),
+    };
+    Ok(NumberedEvent {
+        number: row.count("number")?,
+        event: Event {
+            id: EventId(row.get("id")?),
+            at: row.moment("at")?,
+            kind: row.parsed("kind")?,
+            site: row.get::<Option<Uuid>>("site")?.map(SiteId),
+            subject: row.get("subject")?,
+            audience,
+            data: row.json("data")?,
+        },
+    })
+}
+
+/// Events after a number, in order, without gaps.
+pub async fn after(conn: &mut Conn, number: u64, limit: u64) -> Result<Vec<NumberedEvent>> {
+    query("SELECT * FROM event WHERE number > $1 ORDER BY number LIMIT $2")
+        .bind(number.min(i64::MAX as u64))
+        .bind(limit)
+        .map(conn, event)
+        .await
+}
+
+/// The number of the newest event.
+pub async fn last_number(conn: &mut Conn) -> Result<u64> {
+    query("SELECT number FROM sequence_head WHERE name = 'event'")
+        .one(conn)
+        .await?
+        .count("number")
+}

@@ -1,0 +1,269 @@
+//! Reservations and their history. A state changes only by a [`Transition`], and only from the state it starts from.
+
+use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
+use berth_model::{PersonId, ProjectId, ReservationId, SiteId, Span, Text};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::sql::{Conn, Row, either, query, to_json};
+use crate::words::Word;
+
+fn reservation(row: &Row) -> Result<Reservation> {
+    Ok(Reservation {
+        id: ReservationId(row.get("id")?),
+        site: SiteId(row.get("site")?),
+        owner: PersonId(row.get("owner")?),
+        project: row.get::<Option<Uuid>>("project")?.map(ProjectId),
+        title: row.parsed("title")?,
+        privacy: row.word("privacy")?,
+        state: row.word("state")?,
+        state_reason: row.optional_parsed("state_reason")?,
+        span: Span::new(row.moment("starts")?, row.moment("ends")?)
+            .map_err(|error| Error::Corrupt(error.to_string()))?,
+        items: row.json("items")?,
+        parameters: row.json("parameters")?,
+        version: row.count("version")?,
+        created_at: row.moment("created_at")?,
+        updated_at: row.moment("updated_at")?,
+    })
+}
+
+pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
+    query(
+        "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
+             parameters, version, created_at, updated_at, due_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+    )
+    .bind(new.id.0)
+    .bind(new.site.0)
+    .bind(new.owner.0)
+    .bind(new.project.map(|id| id.0))
+    .bind(new.title.as_str())
+    .bind(new.privacy.word())
+    .bind(new.state.word())
+    .bind(new.state_reason.as_ref().map(Text::as_str))
+    .bind(new.span.start())
+    .bind(new.span.end())
+    .bind(to_json(&new.items))
+    .bind(to_json(&new.parameters))
+    .bind(new.version)
+    .bind(new.created_at)
+    .bind(new.updated_at)
+    .bind(new.state.next_due(new.span))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Writes everything but the state, if nobody changed the reservation since `version`.
+pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<bool> {
+    let changed = query(
+        "UPDATE reservation SET owner = $1, project = $2, title = $3, privacy = $4, starts = $5, ends = $6, items = $7,
+             parameters = $8, updated_at = $9, due_at = $10, version = version + 1
+         WHERE id = $11 AND version = $12 AND state = $13",
+    )
+    .bind(new.owner.0)
+    .bind(new.project.map(|id| id.0))
+    .bind(new.title.as_str())
+    .bind(new.privacy.word())
+    .bind(new.span.start())
+    .bind(new.span.end())
+    .bind(to_json(&new.items))
+    .bind(to_json(&new.parameters))
+    .bind(new.updated_at)
+    .bind(new.state.next_due(new.span))
+    .bind(new.id.0)
+    .bind(version)
+    .bind(new.state.word())
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+/// Changes the state by compare-and-set on state and version; says whether it did.
+pub async fn apply(
+    conn: &mut Conn,
+    id: ReservationId,
+    version: u64,
+    transition: Transition,
+    span: Span,
+    reason: Option<&Text>,
+    now: Timestamp,
+) -> Result<bool> {
+    let changed = query(
+        "UPDATE reservation SET state = $1, state_reason = $2, starts = $3, ends = $4, updated_at = $5, due_at = $6,
+             version = version + 1
+         WHERE id = $7 AND version = $8 AND state = $9",
+    )
+    .bind(transition.to().word())
+    .bind(reason.map(Text::as_str))
+    .bind(span.start())
+    .bind(span.end())
+    .bind(now)
+    .bind(transition.to().next_due(span))
+    .bind(id.0)
+    .bind(version)
+    .bind(transition.from().word())
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+pub async fn insert_history(conn: &mut Conn, entry: &HistoryEntry) -> Result<()> {
+    query(
+        "INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(entry.reservation.0)
+    .bind(entry.at)
+    .bind(entry.from.map(Word::word))
+    .bind(entry.to.word())
+    .bind(entry.span.start())
+    .bind(entry.span.end())
+    .bind(entry.by.map(|by| by.0))
+    .bind(entry.reason.as_ref().map(Text::as_str))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn history(conn: &mut Conn, id: ReservationId) -> Result<Vec<HistoryEntry>> {
+    query("SELECT * FROM reservation_history WHERE reservation = $1 ORDER BY ord")
+        .bind(id.0)
+        .map(conn, |row| {
+            Ok(HistoryEntry {
+                reservation: ReservationId(row.get("reservation")?),
+                at: row.moment("at")?,
+                from: row.optional_word("from_state")?,
+                to: row.word("to_state")?,
+                span: Span::new(row.moment("starts")?, row.moment("ends")?)
+                    .map_err(|error| Error::Corrupt(error.to_string()))?,
+                by: row.get::<Option<Uuid>>("changed_by")?.map(PersonId),
+                reason: row.optional_parsed("reason")?,
+            })
+        })
+        .await
+}
+
+pub async fn get(conn: &mut Conn, site: SiteId, id: ReservationId) -> Result<Option<Reservation>> {
+    let row = query("SELECT * FROM reservation WHERE id = $1 AND site = $2")
+        .bind(id.0)
+        .bind(site.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(reservation).transpose()
+}
+
+/// The reservation, held still until the transaction ends.
+pub async fn get_locked(
+    conn: &mut Conn,
+    site: SiteId,
+    id: ReservationId,
+) -> Result<Option<Reservation>> {
+    let row = either(
+        "SELECT * FROM reservation WHERE id = $1 AND site = $2",
+        "SELECT * FROM reservation WHERE id = $1 AND site = $2 FOR UPDATE",
+    )
+    .bind(id.0)
+    .bind(site.0)
+    .optional(conn)
+    .await?;
+    row.as_ref().map(reservation).transpose()
+}
+
+/// What to list. Empty filters mean everything.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub site: Option<SiteId>,
+    pub owner: Option<PersonId>,
+    pub project: Option<ProjectId>,
+    pub states: Vec<State>,
+    /// Ending after this moment.
+    pub from: Option<Timestamp>,
+    /// Starting before this moment.
+    pub to: Option<Timestamp>,
+    /// The start and id after which the page begins.
+    pub after: Option<(Timestamp, ReservationId)>,
+    pub limit: u64,
+}
+
+/// Reservations by start. One statement per way in, so that each has its index; the other conditions filter.
+pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> {
+    let states: Vec<String> = filter
+        .states
+        .iter()
+        .map(|state| state.word().to_owned())
+        .collect();
+    let (after_start, after_id) = match filter.after {
+        Some((start, id)) => (start.as_microsecond(), id.0),
+        None => (i64::MIN, Uuid::nil()),
+    };
+    let select = match filter.owner {
+        Some(owner) => either(
+            "SELECT * FROM reservation WHERE owner = $1 AND ($2 IS NULL OR site = $2) AND ($3 IS NULL OR project = $3)
+               AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
+               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+            "SELECT * FROM reservation WHERE owner = $1 AND ($2::uuid IS NULL OR site = $2) AND ($3::uuid IS NULL OR project = $3)
+               AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
+               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+        )
+        .bind(owner.0)
+        .bind(filter.site.map(|id| id.0)),
+        None => either(
+            "SELECT * FROM reservation WHERE ($1 IS NULL OR owner = $1) AND site = $2 AND ($3 IS NULL OR project = $3)
+               AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
+               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+            "SELECT * FROM reservation WHERE ($1::uuid IS NULL OR owner = $1) AND site = $2 AND ($3::uuid IS NULL OR project = $3)
+               AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
+               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+        )
+        .bind(None::<Uuid>)
+        .bind(filter.site.map(|id| id.0)),
+    };
+    select
+        .bind(filter.project.map(|id| id.0))
+        .bind(states)
+        .bind(filter.from.map_or(i64::MIN, |at| at.as_microsecond()))
+        .bind(filter.to.map_or(i64::MAX, |at| at.as_microsecond()))
+        .bind(after_start)
+        .bind(after_id)
+        .bind(filter.limit)
+        .map(conn, reservation)
+        .await
+}
+
+/// Reservations whose time has come, the most overdue first.
+pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Reservation>> {
+    query("SELECT * FROM reservation WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2")
+        .bind(now)
+        .bind(limit)
+        .map(conn, reservation)
+        .await
+}
+
+/// When the next reservation falls due.
+pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
+    let row = query("SELECT min(due_at) AS at FROM reservation WHERE due_at IS NOT NULL")
+        .one(conn)
+        .await?;
+    row.optional_moment("at")
+}
+
+/// A person's reservations in a site that still hold something; in every site when none is named.
+pub async fn holding_of(
+    conn: &mut Conn,
+    owner: PersonId,
+    site: Option<SiteId>,
+) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE owner = $1 AND ($2 IS NULL OR site = $2)
+           AND state NOT IN ('done', 'cancelled', 'rejected', 'failed') ORDER BY starts, id",
+        "SELECT * FROM reservation WHERE owner = $1 AND ($2::uuid IS NULL OR site = $2)
+           AND state NOT IN ('done', 'cancelled', 'rejected', 'failed') ORDER BY starts, id",
+    )
+    .bind(owner.0)
+    .bind(site.map(|id| id.0))
+    .map(conn, reservation)
+    .await
+}

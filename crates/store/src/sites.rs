@@ -1,0 +1,272 @@
+//! Sites, who belongs to them, and who asks to.
+
+use berth_model::person::Person;
+use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
+use berth_model::{JoinRequestId, Name, PersonId, SiteId};
+use jiff::Timestamp;
+
+use crate::error::Result;
+use crate::people::person;
+use crate::sql::{Conn, Row, either, query};
+use crate::words::Word;
+
+fn site(row: &Row) -> Result<Site> {
+    Ok(Site {
+        id: SiteId(row.get("id")?),
+        name: row.parsed("name")?,
+        title: row.parsed("title")?,
+        time_zone: row.parsed("time_zone")?,
+        outsiders_see: row.word("outsiders_see")?,
+        version: row.count("version")?,
+        created_at: row.moment("created_at")?,
+    })
+}
+
+pub async fn insert(conn: &mut Conn, site: &Site) -> Result<()> {
+    query(
+        "INSERT INTO site (id, name, title, time_zone, outsiders_see, version, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(site.id.0)
+    .bind(site.name.as_str())
+    .bind(site.title.as_str())
+    .bind(site.time_zone.as_str())
+    .bind(site.outsiders_see.word())
+    .bind(site.version)
+    .bind(site.created_at)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn update(conn: &mut Conn, site: &Site, version: u64) -> Result<bool> {
+    let changed = query(
+        "UPDATE site SET name = $1, title = $2, time_zone = $3, outsiders_see = $4, version = version + 1
+         WHERE id = $5 AND version = $6",
+    )
+    .bind(site.name.as_str())
+    .bind(site.title.as_str())
+    .bind(site.time_zone.as_str())
+    .bind(site.outsiders_see.word())
+    .bind(site.id.0)
+    .bind(version)
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+/// A site with the role of `person` in it, if any: what every request about a site starts from.
+pub async fn by_name_for(
+    conn: &mut Conn,
+    name: &Name,
+    person: PersonId,
+) -> Result<Option<(Site, Option<Role>)>> {
+    let row = query(
+        "SELECT s.*, m.role FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.name = $1",
+    )
+    .bind(name.as_str())
+    .bind(person.0)
+    .optional(conn)
+    .await?;
+    row.map(|row| Ok((site(&row)?, row.optional_word("role")?)))
+        .transpose()
+}
+
+pub async fn by_id_for(
+    conn: &mut Conn,
+    id: SiteId,
+    person: PersonId,
+) -> Result<Option<(Site, Option<Role>)>> {
+    let row = query(
+        "SELECT s.*, m.role FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.id = $1",
+    )
+    .bind(id.0)
+    .bind(person.0)
+    .optional(conn)
+    .await?;
+    row.map(|row| Ok((site(&row)?, row.optional_word("role")?)))
+        .transpose()
+}
+
+/// Sites by name after `after`, each with the person's role; those that show themselves to nobody else only if
+/// `person` belongs to them or `all` is asked for.
+pub async fn list_for(
+    conn: &mut Conn,
+    person: PersonId,
+    all: bool,
+    after: &str,
+    limit: u64,
+) -> Result<Vec<(Site, Option<Role>)>> {
+    query(
+        "SELECT s.*, m.role FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $1
+         WHERE s.name > $2 AND ($3 OR m.role IS NOT NULL OR s.outsiders_see <> $4) ORDER BY s.name LIMIT $5",
+    )
+    .bind(person.0)
+    .bind(after)
+    .bind(all)
+    .bind(OutsiderView::Nothing.word())
+    .bind(limit)
+    .map(conn, |row| Ok((site(row)?, row.optional_word("role")?)))
+    .await
+}
+
+fn membership(row: &Row) -> Result<Membership> {
+    Ok(Membership {
+        site: SiteId(row.get("site")?),
+        person: PersonId(row.get("member")?),
+        role: row.word("role")?,
+        since: row.moment("since")?,
+    })
+}
+
+/// The person's role, held still until the transaction ends: a booking and a removal of its owner take turns.
+pub async fn role_locked(conn: &mut Conn, site: SiteId, person: PersonId) -> Result<Option<Role>> {
+    let row = either(
+        "SELECT role FROM membership WHERE site = $1 AND person = $2",
+        "SELECT role FROM membership WHERE site = $1 AND person = $2 FOR SHARE",
+    )
+    .bind(site.0)
+    .bind(person.0)
+    .optional(conn)
+    .await?;
+    row.map(|row| row.word("role")).transpose()
+}
+
+pub async fn membership_of(
+    conn: &mut Conn,
+    site: SiteId,
+    person: PersonId,
+) -> Result<Option<Membership>> {
+    let row = query("SELECT site, person AS member, role, since FROM membership WHERE site = $1 AND person = $2")
+        .bind(site.0)
+        .bind(person.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(membership).transpose()
+}
+
+/// Everything a person belongs to, with the sites' names.
+pub async fn memberships_of(conn: &mut Conn, person: PersonId) -> Result<Vec<(Site, Role)>> {
+    query("SELECT s.*, m.role FROM membership m JOIN site s ON s.id = m.site WHERE m.person = $1 ORDER BY s.name")
+        .bind(person.0)
+        .map(conn, |row| Ok((site(row)?, row.word("role")?)))
+        .await
+}
+
+pub async fn members(
+    conn: &mut Conn,
+    site: SiteId,
+    after: &str,
+    limit: u64,
+) -> Result<Vec<(Person, Membership)>> {
+    query(
+        "SELECT p.*, m.site, m.person AS member, m.role, m.since FROM membership m JOIN person p ON p.id = m.person
+         WHERE m.site = $1 AND p.login > $2 ORDER BY p.login LIMIT $3",
+    )
+    .bind(site.0)
+    .bind(after)
+    .bind(limit)
+    .map(conn, |row| Ok((person(row)?, membership(row)?)))
+    .await
+}
+
+pub async fn set_member(conn: &mut Conn, membership: &Membership) -> Result<()> {
+    query(
+        "INSERT INTO membership (site, person, role, since) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (site, person) DO UPDATE SET role = excluded.role",
+    )
+    .bind(membership.site.0)
+    .bind(membership.person.0)
+    .bind(membership.role.word())
+    .bind(membership.since)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn remove_member(conn: &mut Conn, site: SiteId, person: PersonId) -> Result<bool> {
+    query(
+        "DELETE FROM project_member WHERE person = $2 AND project IN (SELECT id FROM project WHERE site = $1)",
+    )
+    .bind(site.0)
+    .bind(person.0)
+    .execute(conn)
+    .await?;
+    let removed = query("DELETE FROM membership WHERE site = $1 AND person = $2")
+        .bind(site.0)
+        .bind(person.0)
+        .execute(conn)
+        .await?;
+    Ok(removed == 1)
+}
+
+fn join_request(row: &Row) -> Result<JoinRequest> {
+    Ok(JoinRequest {
+        id: JoinRequestId(row.get("request_id")?),
+        site: SiteId(row.get("site")?),
+        person: PersonId(row.get("asker")?),
+        message: row.optional_parsed("message")?,
+        state: row.word("request_state")?,
+        created_at: row.moment("asked_at")?,
+    })
+}
+
+pub async fn insert_join_request(conn: &mut Conn, request: &JoinRequest) -> Result<()> {
+    query("INSERT INTO join_request (id, site, person, message, state, created_at) VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(request.id.0)
+        .bind(request.site.0)
+        .bind(request.person.0)
+        .bind(request.message.as_ref().map(|text| text.as_str()))
+        .bind(request.state.word())
+        .bind(request.created_at)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn join_request_by_id(
+    conn: &mut Conn,
+    site: SiteId,
+    id: JoinRequestId,
+) -> Result<Option<JoinRequest>> {
+    let row = query(
+        "SELECT id AS request_id, site, person AS asker, message, state AS request_state, created_at AS asked_at
+         FROM join_request WHERE id = $1 AND site = $2",
+    )
+    .bind(id.0)
+    .bind(site.0)
+    .optional(conn)
+    .await?;
+    row.as_ref().map(join_request).transpose()
+}
+
+/// Requests still waiting, oldest first, each with who asks.
+pub async fn join_requests(conn: &mut Conn, site: SiteId) -> Result<Vec<(JoinRequest, Person)>> {
+    query(
+        "SELECT p.*, j.id AS request_id, j.site, j.person AS asker, j.message, j.state AS request_state, j.created_at AS asked_at
+         FROM join_request j JOIN person p ON p.id = j.person WHERE j.site = $1 AND j.state = $2 ORDER BY j.id LIMIT 500",
+    )
+    .bind(site.0)
+    .bind(JoinState::Waiting.word())
+    .map(conn, |row| Ok((join_request(row)?, person(row)?)))
+    .await
+}
+
+/// Decides a request that still waits; of two admins who decide at once, one finds it decided.
+pub async fn decide_join_request(
+    conn: &mut Conn,
+    id: JoinRequestId,
+    state: JoinState,
+    now: Timestamp,
+    by: PersonId,
+) -> Result<bool> {
+    let decided = query("UPDATE join_request SET state = $1, decided_at = $2, decided_by = $3 WHERE id = $4 AND state = $5")
+        .bind(state.word())
+        .bind(now)
+        .bind(by.0)
+        .bind(id.0)
+        .bind(JoinState::Waiting.word())
+        .execute(conn)
+        .await?;
+    Ok(decided == 1)
+}

@@ -1,0 +1,1 @@
+//! Carrying everything from one database to another.

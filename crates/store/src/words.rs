@@ -1,0 +1,59 @@
+//! The words that stand in text columns for our enums: each list is complete by construction, and read back strictly.
+
+use berth_model::person::PersonState;
+use berth_model::reservation::{Privacy, State};
+use berth_model::site::{JoinState, OutsiderView, Role};
+use berth_model::{Standing, Status};
+
+use crate::error::{Error, Result};
+use crate::sql::Row;
+
+pub(crate) trait Word: Sized + Copy + 'static {
+    const ALL: &'static [Self];
+    fn word(self) -> &'static str;
+}
+
+macro_rules! words {
+    ($($type:ty { $($variant:ident = $word:literal),* $(,)? })*) => {$(
+        impl Word for $type {
+            const ALL: &'static [Self] = &[$(<$type>::$variant),*];
+            fn word(self) -> &'static str {
+                match self { $(<$type>::$variant => $word),* }
+            }
+        }
+    )*};
+}
+
+words! {
+    PersonState { Active = "active", Suspended = "suspended", Removed = "removed" }
+    OutsiderView { Nothing = "nothing", Name = "name", Catalogue = "catalogue", FreeBusy = "free_busy" }
+    Role { Member = "member", SiteAdmin = "site_admin" }
+    JoinState { Waiting = "waiting", Accepted = "accepted", Declined = "declined" }
+    Status { Active = "active", Maintenance = "maintenance", Unavailable = "unavailable" }
+    Standing { Holding = "holding", Past = "past", Void = "void" }
+    Privacy { Site = "site", Private = "private" }
+}
+
+impl Word for State {
+    const ALL: &'static [Self] = State::ALL;
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+fn read<W: Word>(column: &str, text: &str) -> Result<W> {
+    let found = W::ALL.iter().copied().find(|word| word.word() == text);
+    found.ok_or_else(|| Error::Corrupt(format!("{column}: `{text}`")))
+}
+
+impl Row {
+    pub fn word<W: Word>(&self, column: &str) -> Result<W> {
+        read(column, &self.get::<String>(column)?)
+    }
+
+    pub fn optional_word<W: Word>(&self, column: &str) -> Result<Option<W>> {
+        self.get::<Option<String>>(column)?
+            .map(|text| read(column, &text))
+            .transpose()
+    }
+}
