@@ -18,6 +18,8 @@ use crate::rule::{Refusal, amount_of, conflicting, conflicts, is_holding, peak_a
 use crate::tree::{Tree, TreeError};
 use crate::yielding::{Cut, Yield, yield_plan};
 
+pub mod draw;
+
 /// One change of the timeline, as a value that can be drawn, kept and replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_model::claim::Firmness;
-use proptest::prelude::*;
-
 use super::*;
+use berth_model::claim::Firmness;
 
-const MINUTES: i64 = 24;
+pub const MINUTES: u16 = 24;
 
 fn way_up(parents: &BTreeMap<ResourceId, Option<ResourceId>>, from: ResourceId) -> Vec<ResourceId> {
     let way = std::iter::successors(Some(from), |id| parents.get(id).copied().flatten());
@@ -59,7 +57,8 @@ pub fn broken(state: &Timeline) -> Option<String> {
             }
         }
     }
-    for minute in 0..MINUTES {
+    // A drawn span may begin in the last minute and run as long again.
+    for minute in 0..i64::from(MINUTES) * 2 {
         let now: Vec<&&Claim> = holding
             .iter()
             .filter(|claim| claim.span.contains_moment(at(minute)))
@@ -202,81 +201,4 @@ fn end_with_inside(state: &mut Timeline, id: ClaimId) {
     for id in with_inside(state, id) {
         change(state, id, |claim| claim.standing = Standing::Void);
     }
-}
-
-fn a_span() -> impl Strategy<Value = Span> {
-    (0..MINUTES - 1, 1..MINUTES)
-        .prop_map(|(start, length)| span(start, (start + length).min(MINUTES)))
-}
-
-fn a_resource() -> impl Strategy<Value = ResourceId> {
-    (0u64..10).prop_map(resource)
-}
-
-fn an_id() -> impl Strategy<Value = ClaimId> {
-    (0u64..24).prop_map(claim_id)
-}
-
-fn a_take() -> impl Strategy<Value = Take> {
-    prop_oneof![
-        Just(Take::Exclusive),
-        (1u64..6).prop_map(|value| Take::Amount(amount(value)))
-    ]
-}
-
-prop_compose! {
-    fn a_claim()(
-        id in 0u64..24,
-        on in a_resource(),
-        span in a_span(),
-        take in a_take(),
-        container in prop::option::of(an_id()),
-        soft: bool,
-    ) -> Claim {
-        let drawn = claim(id, 0, span);
-        let drawn = if soft { drawn.yielding() } else { drawn };
-        Claim { resource: on, take, container, ..drawn }
-    }
-}
-
-fn operation() -> impl Strategy<Value = Operation> {
-    let moment = || (0..=MINUTES).prop_map(at);
-    let capacity = || prop::option::of((1u64..9).prop_map(amount));
-    prop_oneof![
-        2 => (a_resource(), prop::option::of(a_resource()), capacity()).prop_map(
-            |(resource, parent, capacity)| Operation::AddResource { resource, parent, capacity }),
-        8 => prop::collection::vec(a_claim(), 1..3).prop_map(Operation::Insert),
-        3 => (a_claim(), moment()).prop_map(|(claim, now)| Operation::InsertFirmly { claim, now }),
-        3 => (an_id(), a_span()).prop_map(|(claim, span)| Operation::SetSpan { claim, span }),
-        3 => (an_id(), a_resource(), a_take()).prop_map(
-            |(claim, resource, take)| Operation::Rebind { claim, resource, take }),
-        1 => (an_id(), moment()).prop_map(|(claim, at)| Operation::Release { claim, at }),
-        1 => (an_id(), moment()).prop_map(|(claim, at)| Operation::ReleaseWithInside { claim, at }),
-        1 => (an_id(), a_span()).prop_map(
-            |(claim, span)| Operation::SetSpanWithInside { claim, span }),
-        2 => (a_resource(), prop::option::of(a_resource())).prop_map(
-            |(resource, under)| Operation::MoveSubtree { resource, under }),
-        1 => (a_resource(), capacity()).prop_map(
-            |(resource, capacity)| Operation::SetCapacity { resource, capacity }),
-    ]
-}
-
-/// A small lab to begin with, since most operations need something to work on, then anything at all.
-pub fn operations(most: usize) -> impl Strategy<Value = Vec<Operation>> {
-    let start = [
-        (0, None, None),
-        (1, Some(0), None),
-        (2, Some(1), None),
-        (3, Some(1), Some(6)),
-        (4, None, None),
-        (5, Some(4), None),
-        (6, Some(5), Some(4)),
-    ]
-    .map(|(id, parent, capacity)| Operation::AddResource {
-        resource: resource(id),
-        parent: parent.map(resource),
-        capacity: capacity.map(amount),
-    });
-    prop::collection::vec(operation(), 1..most)
-        .prop_map(move |drawn| start.iter().cloned().chain(drawn).collect())
 }

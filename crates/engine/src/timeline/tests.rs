@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fixture::{But, at, claim, claim_id, resource, span};
+use crate::sweep;
 
 #[path = "by_definition.rs"]
 mod by_definition;
@@ -331,11 +332,18 @@ proptest! {
     /// An operation is accepted exactly when the state after it keeps the rule, by definition.
     #[test]
     fn the_rule_is_kept_and_nothing_is_refused_without_reason(
-        operations in by_definition::operations(60),
+        numbers in prop::collection::vec(any::<draw::Numbers>(), 1..80),
     ) {
+        let ground = draw::Ground {
+            site: claim(0, 0, span(0, 1)).site,
+            start: at(0),
+            minutes: by_definition::MINUTES,
+            resources: 12,
+        };
         let mut timeline = Timeline::new();
-        for operation in operations {
+        for numbers in numbers {
             let before = timeline.clone();
+            let operation = draw::operation(&ground, &before, &numbers);
             let answer = timeline.apply(&operation);
             prop_assert_eq!(by_definition::broken(&timeline), None, "after {:?}", operation);
             let expected = by_definition::expected(&before, &operation);
@@ -343,6 +351,12 @@ proptest! {
             if answer.is_err() {
                 prop_assert!(by_definition::same(&before, &timeline), "refused, but changed");
             }
+            let swept = sweep::broken(
+                timeline.tree(),
+                |resource| timeline.capacity(resource),
+                timeline.claims().filter(|claim| is_holding(claim)),
+            );
+            prop_assert_eq!(swept, []);
         }
     }
 }
