@@ -23,7 +23,6 @@ pub mod yielding;
 #[cfg(test)]
 mod fixture;
 
-pub use rights::{Action, Standing, Verdict};
 pub use rule::Refusal;
 pub use timeline::Timeline;
 pub use tree::{Tree, TreeError};

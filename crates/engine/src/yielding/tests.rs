@@ -95,7 +95,7 @@ fn among_yielding_claims_the_first_come_stays() {
 fn amounts_give_way_only_as_far_as_needed_and_the_last_to_begin_first() {
     let existing = [
         claim(1, 2, span(0, 20)).amount(2),
-        claim(2, 2, span(0, 20)).amount(2).yielding(),
+        claim(2, 2, span(0, 30)).amount(2).yielding(),
         claim(3, 2, span(1, 20)).amount(2).yielding(),
         claim(4, 2, span(1, 20)).amount(2).yielding(),
         claim(5, 2, span(19, 40)).amount(2).yielding(),
