@@ -1,0 +1,57 @@
+//! What happened: audit, events, and whether the server is well.
+
+use reqwest::Method;
+
+use super::{Client, Error, EventStream, sse};
+use crate::audit::{AuditEntry, AuditVerification};
+use crate::events::{EventPage, EventQuery, EventStreamQuery};
+use crate::page::{Page, PageQuery};
+use crate::paths;
+use crate::reference::SiteReference;
+
+impl Client {
+    pub async fn site_audit(
+        &self,
+        site: &SiteReference,
+        query: &PageQuery,
+    ) -> Result<Page<AuditEntry>, Error> {
+        let call = self.call(Method::GET, &paths::site_audit(site));
+        call.query(query).json().await
+    }
+
+    pub async fn audit(&self, query: &PageQuery) -> Result<Page<AuditEntry>, Error> {
+        let call = self.call(Method::GET, paths::AUDIT);
+        call.query(query).json().await
+    }
+
+    /// Follows the whole chain of the audit log.
+    pub async fn verify_audit(&self) -> Result<AuditVerification, Error> {
+        self.call(Method::GET, paths::AUDIT_VERIFY).json().await
+    }
+
+    pub async fn events(&self, query: &EventQuery) -> Result<EventPage, Error> {
+        let call = self.call(Method::GET, paths::EVENTS);
+        call.query(query).json().await
+    }
+
+    /// Opens the live stream of events.
+    pub async fn events_stream(&self, query: &EventStreamQuery) -> Result<EventStream, Error> {
+        let call = self.call(Method::GET, paths::EVENT_STREAM).query(query);
+        sse::open(call, self.base_url().to_owned()).await
+    }
+
+    /// Whether the server runs.
+    pub async fn healthy(&self) -> Result<(), Error> {
+        self.call_at(Method::GET, paths::HEALTHZ).done().await
+    }
+
+    /// Whether the server is ready for requests.
+    pub async fn ready(&self) -> Result<(), Error> {
+        self.call_at(Method::GET, paths::READYZ).done().await
+    }
+
+    /// The server's own description of its API.
+    pub async fn openapi(&self) -> Result<serde_json::Value, Error> {
+        self.call(Method::GET, paths::OPENAPI).json().await
+    }
+}

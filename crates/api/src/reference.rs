@@ -1,0 +1,5 @@
+//! How a request points at something: by its id or by its name, whichever the person has at hand.
+
+pub use berth_model::reference::{
+    PersonReference, ProjectReference, Reference, ResourceReference, SiteReference, TypeReference,
+};
