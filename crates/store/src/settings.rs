@@ -1,7 +1,7 @@
 //! The database's live settings that our promises rest on, read back rather than assumed.
 
 use crate::error::Result;
-use crate::sql::{Conn, Raw, Row, query};
+use crate::sql::{Conn, Raw, Row, either};
 use crate::store::{Engine, Store};
 
 /// One setting: what it is, what it must be.
@@ -21,13 +21,16 @@ pub async fn read(store: &Store) -> Result<Vec<Setting>> {
             let journal = pragma(&mut tx, "PRAGMA journal_mode").await?;
             let synchronous = pragma(&mut tx, "PRAGMA synchronous").await?;
             let keys = pragma(&mut tx, "PRAGMA foreign_keys").await?;
-            let version = text(&query("SELECT sqlite_version() AS v").one(&mut tx).await?)?;
+            let version = either("SELECT sqlite_version() AS v", "SELECT NULL")
+                .one(&mut tx)
+                .await?;
             Ok(vec![
                 setting("journal_mode", journal, "wal", |is| is == "wal"),
                 setting("synchronous", synchronous, "2 (FULL)", |is| is == "2"),
                 setting("foreign_keys", keys, "1", |is| is == "1"),
-                setting("sqlite_version", version, "3.41 or later", |is| {
-                    at_least(is, (3, 41))
+                // `unixepoch('subsec')`, by which leases are timed, is no older.
+                setting("sqlite_version", text(&version)?, "3.42 or later", |is| {
+                    at_least(is, (3, 42))
                 }),
             ])
         }
@@ -38,7 +41,7 @@ pub async fn read(store: &Store) -> Result<Vec<Setting>> {
                 ("synchronous_commit", "on"),
                 ("full_page_writes", "on"),
             ] {
-                let row = query("SELECT current_setting($1) AS v")
+                let row = either("SELECT NULL", "SELECT current_setting($1) AS v")
                     .bind(name)
                     .one(&mut tx)
                     .await?;
@@ -47,18 +50,24 @@ pub async fn read(store: &Store) -> Result<Vec<Setting>> {
                     is != "off" && is != "local"
                 }));
             }
-            let row = query("SELECT current_setting('server_version') AS v")
-                .one(&mut tx)
-                .await?;
+            let row = either(
+                "SELECT NULL",
+                "SELECT current_setting('server_version') AS v",
+            )
+            .one(&mut tx)
+            .await?;
             settings.push(setting(
                 "server_version",
                 text(&row)?,
                 "14 or later",
                 |is| at_least(is, (14, 0)),
             ));
-            let row = query("SELECT current_setting('transaction_isolation') AS v")
-                .one(&mut tx)
-                .await?;
+            let row = either(
+                "SELECT NULL",
+                "SELECT current_setting('transaction_isolation') AS v",
+            )
+            .one(&mut tx)
+            .await?;
             settings.push(setting(
                 "transaction_isolation",
                 text(&row)?,
