@@ -122,6 +122,12 @@ pub(crate) fn amount(take: Take) -> Option<Amount> {
     }
 }
 
+/// What is taken within a time, by start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Calendar {
+    pub items: Vec<CalendarEntry>,
+}
+
 /// What was wanted, and a claim that stands in its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Conflict {
@@ -131,9 +137,7 @@ pub struct Conflict {
     pub claim: CalendarEntry,
 }
 
-/// The most entries of one answer; the rest comes by its cursor.
-pub const CALENDAR_PAGE: usize = 20_000;
-
+/// A part of the calendar. It comes whole, without pages: half a calendar looks free where it is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -154,9 +158,6 @@ pub struct CalendarQuery {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub kind: Option<TypeReference>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(inline)]
-    pub cursor: Option<Cursor>,
 }
 
 impl CalendarQuery {

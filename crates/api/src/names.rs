@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use berth_model::{LoginName, person, site};
-use berth_model::{Name, PersonId, ProjectId, ResourceId, SiteId, Text, TypeId};
+use berth_model::{LoginName, Name, Resource, ResourceType, Text, person, site};
+use berth_model::{PersonId, ProjectId, ResourceId, SiteId, TypeId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -145,6 +145,16 @@ impl From<&person::Person> for PersonRef {
     }
 }
 
+impl From<&person::PersonName> for PersonRef {
+    fn from(person: &person::PersonName) -> Self {
+        Self {
+            id: person.id,
+            login: person.login.to_string(),
+            display_name: person.display_name.to_string(),
+        }
+    }
+}
+
 impl From<&site::Site> for SiteRef {
     fn from(site: &site::Site) -> Self {
         Self {
@@ -165,12 +175,40 @@ impl From<&site::Project> for ProjectRef {
     }
 }
 
-impl From<&berth_model::ResourceType> for TypeRef {
-    fn from(kind: &berth_model::ResourceType) -> Self {
+impl From<&ResourceType> for TypeRef {
+    fn from(kind: &ResourceType) -> Self {
         Self {
             id: kind.id,
             name: kind.name.to_string(),
             title: kind.title.to_string(),
         }
+    }
+}
+
+impl ResourceRef {
+    pub fn new(resource: &Resource, kind: &ResourceType) -> Self {
+        Self {
+            id: resource.id,
+            name: resource.name.to_string(),
+            type_name: kind.name.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_nobody_gave_shows_as_the_id() {
+        let mut names = Names::default();
+        let id: PersonId = "per_01kc3v9xwbe8rv5w2n9q3m7t4h".parse().unwrap();
+        assert_eq!(names.person(id).login, id.to_string());
+        names.add_person(PersonRef {
+            id,
+            login: "ada".to_owned(),
+            display_name: "Ada".to_owned(),
+        });
+        assert_eq!(names.person(id).login, "ada");
     }
 }

@@ -1,11 +1,13 @@
 //! Lists come in pages, each with the cursor of the next.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::text::text;
+use crate::text::{TextError, text};
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -20,6 +22,25 @@ impl<T> Page<T> {
     pub fn whole(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
+
+    /// The page out of `items`, of which one more than `limit` was looked for: if it came, there is a next
+    /// page, which begins after the place of this page's last item.
+    pub fn cut(mut items: Vec<T>, limit: Limit, place: impl FnOnce(&T) -> String) -> Self {
+        let limit = usize::from(limit.get());
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let last = items.last().filter(|_| more);
+        let next = last.map(|last| Cursor::after(&place(last)));
+        Self { items, next }
+    }
+
+    /// The same page of other items, as when stored rows become answers.
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(convert).collect(),
+            next: self.next,
+        }
+    }
 }
 
 text! {
@@ -28,7 +49,24 @@ text! {
     1..=400,
     "^[A-Za-z0-9_-]{1,400}$",
     |text| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)),
-    "is not a cursor of this list: leave it out to start from the beginning"
+    NOT_A_CURSOR
+}
+
+const NOT_A_CURSOR: &str = "is not a cursor of this list: leave it out to start from the beginning";
+
+impl Cursor {
+    /// The cursor of what comes after `place`: a name or a number that the list is ordered by.
+    pub fn after(place: &str) -> Self {
+        Self(URL_SAFE_NO_PAD.encode(place))
+    }
+
+    /// The place it was made of. A cursor that was not made by [`Cursor::after`] has none.
+    pub fn place(&self) -> Result<String, TextError> {
+        let bytes = URL_SAFE_NO_PAD.decode(&self.0).ok();
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        text.filter(|text| !text.contains('\0'))
+            .ok_or(TextError(NOT_A_CURSOR))
+    }
 }
 
 /// How many items a page holds at most.
@@ -115,6 +153,31 @@ mod tests {
     fn the_last_page_says_so() {
         let page = serde_json::to_value(Page::whole(vec![1, 2])).unwrap();
         assert_eq!(page, serde_json::json!({"items": [1, 2], "next": null}));
+    }
+
+    #[test]
+    fn a_page_is_cut_where_more_follows() {
+        let limit = Limit::try_from(2).unwrap();
+        let page = Page::cut(vec!["ada", "bo", "cy"], limit, |name| name.to_string());
+        assert_eq!(page.items, ["ada", "bo"]);
+        assert_eq!(page.next.unwrap().place().unwrap(), "bo");
+        let last = Page::cut(vec!["cy", "di"], limit, |name| name.to_string());
+        assert_eq!((last.items.len(), last.next), (2, None));
+    }
+
+    #[test]
+    fn a_cursor_keeps_its_place_in_letters_that_fit_an_address() {
+        for place in ["a", "ada.l@lab_x-1", "Ü/%", &"x".repeat(200)] {
+            let cursor = Cursor::after(place);
+            assert_eq!(cursor.as_str().parse::<Cursor>().as_ref(), Ok(&cursor));
+            assert_eq!(cursor.place().as_deref(), Ok(place));
+        }
+        for made_up in ["A", "AA_-_", "_____w", "AA"] {
+            assert!(
+                made_up.parse::<Cursor>().unwrap().place().is_err(),
+                "{made_up}"
+            );
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 /// Declares a text type with `new`-less construction: the only way in is parsing.
 /// `$check` and `$pattern` must agree; each type has a test that holds them together.
 macro_rules! text {
-    ($(#[$doc:meta])* $name:ident, $lengths:expr, $pattern:literal, $check:expr, $wanted:literal) => {
+    ($(#[$doc:meta])* $name:ident, $lengths:expr, $pattern:literal, $check:expr, $wanted:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[serde(try_from = "String", into = "String")]

@@ -81,7 +81,7 @@ fn answers() -> Value {
         resources::Resource,
         resources::MoveOutcome,
         resources::StatusChange,
-        calendar::CalendarEntry,
+        calendar::Calendar,
         calendar::FreeResource,
         maintenance::MaintenanceWindow,
         maintenance::MaintenancePreview,
@@ -93,7 +93,6 @@ fn answers() -> Value {
         events::Event,
         events::EventPage,
         page::Page<reservations::Reservation>,
-        page::Page<calendar::CalendarEntry>,
     ]
 }
 

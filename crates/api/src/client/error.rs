@@ -14,8 +14,8 @@ pub enum Error {
     Transport {
         what: String,
         hint: &'static str,
-        #[source]
-        source: reqwest::Error,
+        /// Not a `source`: what it says at its root stands in `what` already.
+        cause: reqwest::Error,
     },
     /// An answer came, but not one that Berth gives.
     #[error("{0}; check the address, and what stands between here and the server")]
@@ -76,7 +76,7 @@ impl Error {
             what,
             hint,
             // The address is said already, and a query does not belong into a log.
-            source: source.without_url(),
+            cause: source.without_url(),
         }
     }
 }

@@ -4,7 +4,7 @@ use berth_model::WindowId;
 use reqwest::Method;
 
 use super::{Client, Created, Error};
-use crate::calendar::{CalendarEntry, CalendarQuery, FreeQuery, FreeResource};
+use crate::calendar::{Calendar, CalendarQuery, FreeQuery, FreeResource};
 use crate::headers::IdempotencyKey;
 use crate::maintenance::{MaintenancePreview, MaintenanceWindow, NewMaintenance};
 use crate::members::Reason;
@@ -17,7 +17,7 @@ impl Client {
         &self,
         site: &SiteReference,
         query: &CalendarQuery,
-    ) -> Result<Page<CalendarEntry>, Error> {
+    ) -> Result<Calendar, Error> {
         let call = self.call(Method::GET, &paths::calendar(site));
         call.query(query).json().await
     }

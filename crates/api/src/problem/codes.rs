@@ -139,8 +139,8 @@ codes! {
         "A resource cannot be inside itself"
         "Choose a parent outside the subtree that moves.";
     ResourceTooDeep "resource.too_deep" 409
-        "The tree would become too deep"
-        "Put it higher up in the tree.";
+        "The tree would become too deep or too wide there"
+        "Put it higher up in the tree, or under another parent.";
     ResourceMoveConflict "resource.move_conflict" 409
         "In the new place bookings would collide"
         "Move or cancel one of each pair in `conflicts`, or move the resource after they end.";
