@@ -108,7 +108,8 @@ async fn insert_sqlite(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
 }
 
 /// One statement for all, in the order of the tree's codes, and without waiting on a conflict that is certain: both
-/// keep transactions that want the same resources from locking each other out.
+/// keep transactions that want the same resources from locking each other out. (A container comes before what stands
+/// inside it: its code is no longer, it starts no later, and it was named first.)
 async fn insert_postgres(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     let rows = either(
         "SELECT NULL",
@@ -117,9 +118,9 @@ async fn insert_postgres(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
              nullif(v.container, '00000000-0000-0000-0000-000000000000'), v.holder_kind, v.holder, 'holding', r.subtree
          FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::uuid[],
              $9::text[], $10::uuid[])
-             AS v (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder)
+             WITH ORDINALITY AS v (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder, nth)
          JOIN resource r ON r.id = v.resource AND r.site = v.site AND r.removed_at IS NULL
-         ORDER BY r.subtree, v.starts
+         ORDER BY r.subtree, v.starts, v.nth
          ON CONFLICT DO NOTHING",
     )
     .bind(claims.iter().map(|c| c.id.0).collect::<Vec<_>>())
@@ -135,10 +136,22 @@ async fn insert_postgres(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     .execute(conn)
     .await?;
     if rows == claims.len() as u64 {
-        Ok(())
-    } else {
-        Err(Error::Refused(Refused::Claim))
+        return Ok(());
     }
+    let row = either(
+        "SELECT NULL",
+        "SELECT count(*) AS there FROM unnest($1::uuid[], $2::uuid[]) AS v (site, resource)
+         JOIN resource r ON r.id = v.resource AND r.site = v.site AND r.removed_at IS NULL",
+    )
+    .bind(claims.iter().map(|c| c.site.0).collect::<Vec<_>>())
+    .bind(claims.iter().map(|c| c.resource.0).collect::<Vec<_>>())
+    .one(conn)
+    .await?;
+    Err(Error::Refused(if row.count("there")? < claims.len() as u64 {
+        Refused::Resource
+    } else {
+        Refused::Claim
+    }))
 }
 
 pub async fn get(conn: &mut Conn, id: ClaimId) -> Result<Option<Claim>> {
@@ -151,28 +164,44 @@ pub async fn get(conn: &mut Conn, id: ClaimId) -> Result<Option<Claim>> {
 
 /// Moves a holding claim in time, under the rule.
 pub async fn set_span(conn: &mut Conn, id: ClaimId, span: Span) -> Result<()> {
-    query("UPDATE claim SET starts = $1, ends = $2 WHERE id = $3 AND standing = 'holding'")
-        .bind(span.start())
-        .bind(span.end())
-        .bind(id.0)
-        .execute(conn)
-        .await?;
-    Ok(())
+    let changed =
+        query("UPDATE claim SET starts = $1, ends = $2 WHERE id = $3 AND standing = 'holding'")
+            .bind(span.start())
+            .bind(span.end())
+            .bind(id.0)
+            .execute(conn)
+            .await?;
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(Error::Refused(Refused::NotHolding))
+    }
 }
 
 /// Binds a holding claim to another resource, under the rule.
 pub async fn rebind(conn: &mut Conn, id: ClaimId, resource: ResourceId, take: Take) -> Result<()> {
-    either(
+    let changed = either(
         "UPDATE claim SET resource = $1, amount = $2 WHERE id = $3 AND standing = 'holding'",
-        "UPDATE claim SET resource = $1, amount = $2, holds = (SELECT subtree FROM resource WHERE id = $1)
-         WHERE id = $3 AND standing = 'holding'",
+        "UPDATE claim SET resource = r.id, amount = $2, holds = r.subtree
+         FROM resource r WHERE r.id = $1 AND r.site = claim.site AND r.removed_at IS NULL
+           AND claim.id = $3 AND claim.standing = 'holding'",
     )
     .bind(resource.0)
     .bind(amount_column(take))
     .bind(id.0)
     .execute(conn)
     .await?;
-    Ok(())
+    if changed == 1 {
+        return Ok(());
+    }
+    let holding = get(conn, id)
+        .await?
+        .is_some_and(|claim| claim.standing == Standing::Holding);
+    Err(Error::Refused(if holding {
+        Refused::Resource
+    } else {
+        Refused::NotHolding
+    }))
 }
 
 /// Ends claims at `now`: one that has begun keeps the time it really had, one that has not held nothing.
@@ -199,16 +228,25 @@ pub async fn release(conn: &mut Conn, ids: &[ClaimId], now: Timestamp) -> Result
         .bind(level.iter().map(|id| id.0).collect::<Vec<_>>())
         .bind(now)
         .execute(conn)
-        .await?;
+        .await
+        .map_err(settled_too_early)?;
     }
     Ok(())
 }
 
-/// The holding claims that stand directly inside any of `containers`.
+/// All that stood inside was settled when we looked; what stands there now came between.
+fn settled_too_early(error: Error) -> Error {
+    match error {
+        Error::Refused(Refused::HasInside) => Error::Retry,
+        other => other,
+    }
+}
+
+/// The holding claims that stand directly inside any of `containers`, held still until the transaction ends.
 async fn inside(conn: &mut Conn, containers: Vec<Uuid>) -> Result<Vec<Claim>> {
     either(
         "SELECT * FROM claim WHERE container IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'",
-        "SELECT * FROM claim WHERE container = ANY($1) AND holds IS NOT NULL",
+        "SELECT * FROM claim WHERE container = ANY($1) AND holds IS NOT NULL FOR NO KEY UPDATE",
     )
     .bind(containers)
     .map(conn, claim)
@@ -229,11 +267,13 @@ pub async fn shrink(conn: &mut Conn, id: ClaimId, span: Span, now: Timestamp) ->
     for inner in order.iter().rev() {
         match inner.span.intersection(span) {
             Some(left) if left == inner.span => {}
-            Some(left) => set_span(conn, inner.id, left).await?,
+            Some(left) => set_span(conn, inner.id, left)
+                .await
+                .map_err(settled_too_early)?,
             None => release(conn, &[inner.id], now).await?,
         }
     }
-    set_span(conn, id, span).await
+    set_span(conn, id, span).await.map_err(settled_too_early)
 }
 
 pub async fn held_by(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {

@@ -11,6 +11,10 @@ pub enum Refused {
     OutsideContainer,
     /// Claims stand inside; they must be settled first.
     HasInside,
+    /// The claim holds nothing any more.
+    NotHolding,
+    /// The resource is not in this site, or is gone.
+    Resource,
     /// A resource cannot stand below itself.
     Cycle,
     /// The parent is not in this site, or is gone.
@@ -57,12 +61,13 @@ impl Error {
 }
 
 /// PostgreSQL names the constraint; SQLite's triggers raise with the same name as their message.
-const RULES: [(&str, Refused); 9] = [
+const RULES: [(&str, Refused); 10] = [
     ("claim_rule", Refused::Claim),
     ("claim_exclusive", Refused::Claim),
     ("claim_amount", Refused::Amount),
     ("claim_container", Refused::OutsideContainer),
     ("claim_inside", Refused::HasInside),
+    ("claim_resource", Refused::Resource),
     ("resource_cycle", Refused::Cycle),
     ("resource_parent_site", Refused::Parent),
     ("resource_leaf", Refused::Leaf),
@@ -71,6 +76,9 @@ const RULES: [(&str, Refused); 9] = [
 
 /// Serialisation failure, deadlock, and SQLite's two words for "someone else is writing".
 const RETRY: [&str; 4] = ["40001", "40P01", "5", "517"];
+
+/// On PostgreSQL a resource's code may have moved, between reading and writing it, under a claim or under a child.
+const CODES: [&str; 2] = ["claim_resource_holds_fkey", "resource_parent_parent_subtree_fkey"];
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
@@ -99,8 +107,7 @@ impl From<sqlx::Error> for Error {
                 Refused::Taken
             });
         }
-        // On PostgreSQL a claim's code may have moved under us between reading and writing.
-        if constraint == Some("claim_resource_holds_fkey") {
+        if constraint.is_some_and(|name| CODES.contains(&name)) {
             return Error::Retry;
         }
         Error::Database(error)

@@ -285,15 +285,20 @@ pub async fn move_subtree(
     parent: Option<ResourceId>,
 ) -> Result<()> {
     if conn.is_postgres() {
-        rewrite_codes(conn, site, id, parent, None).await
-    } else {
-        query("UPDATE resource SET parent = $1, version = version + 1 WHERE id = $2 AND site = $3")
-            .bind(parent.map(|parent| parent.0))
-            .bind(id.0)
-            .bind(site.0)
-            .execute(conn)
-            .await?;
+        return rewrite_codes(conn, site, id, parent, None).await;
+    }
+    let moved = query(
+        "UPDATE resource SET parent = $1, version = version + 1 WHERE id = $2 AND site = $3 AND removed_at IS NULL",
+    )
+    .bind(parent.map(|parent| parent.0))
+    .bind(id.0)
+    .bind(site.0)
+    .execute(conn)
+    .await?;
+    if moved == 1 {
         Ok(())
+    } else {
+        Err(Error::Refused(Refused::Resource))
     }
 }
 
@@ -316,13 +321,15 @@ async fn rewrite_codes(
     let rows = either(
         "SELECT NULL",
         "SELECT b.id, b.subtree::text AS subtree, b.parent_subtree::text AS parent_subtree
-         FROM resource a JOIN resource b ON b.subtree <<= a.subtree WHERE a.id = $1 ORDER BY b.subtree",
+         FROM resource a JOIN resource b ON b.subtree <<= a.subtree
+         WHERE a.id = $1 AND a.site = $2 AND a.removed_at IS NULL ORDER BY b.subtree",
     )
     .bind(id.0)
+    .bind(site.0)
     .all(conn)
     .await?;
     let Some(top) = rows.first() else {
-        return Err(Error::Refused(Refused::Parent));
+        return Err(Error::Refused(Refused::Resource));
     };
     let from: Code = top.parsed("subtree")?;
     if let Some(parent) = parent
@@ -379,24 +386,42 @@ async fn rewrite_codes(
 
 /// Takes a leaf that nothing holds out of the inventory; says whether it did. Its past stays on record.
 pub async fn remove(conn: &mut Conn, site: SiteId, id: ResourceId, now: Timestamp) -> Result<bool> {
+    if is_used(conn, id).await? {
+        return Ok(false);
+    }
     if conn.is_postgres() {
         // A new code makes every booking that is under way on the old one fail its foreign key and look again.
         rewrite_codes(conn, site, id, None, Some(now)).await?;
     } else {
-        query("UPDATE resource SET removed_at = $1, parent = NULL, version = version + 1 WHERE id = $2")
-            .bind(now)
-            .bind(id.0)
-            .execute(conn)
-            .await?;
+        let removed = query(
+            "UPDATE resource SET removed_at = $1, parent = NULL, version = version + 1
+             WHERE id = $2 AND site = $3 AND removed_at IS NULL",
+        )
+        .bind(now)
+        .bind(id.0)
+        .bind(site.0)
+        .execute(conn)
+        .await?;
+        if removed == 0 {
+            return Err(Error::Refused(Refused::Resource));
+        }
     }
-    let row = query(
+    // From here on nobody can come in; whoever did since we looked is found when this is tried again.
+    if is_used(conn, id).await? {
+        return Err(Error::Retry);
+    }
+    Ok(true)
+}
+
+async fn is_used(conn: &mut Conn, id: ResourceId) -> Result<bool> {
+    query(
         "SELECT EXISTS (SELECT 1 FROM claim WHERE resource = $1 AND standing = 'holding')
              OR EXISTS (SELECT 1 FROM resource WHERE parent = $1 AND removed_at IS NULL) AS used",
     )
     .bind(id.0)
     .one(conn)
-    .await?;
-    Ok(!row.get::<bool>("used")?)
+    .await?
+    .get("used")
 }
 
 pub async fn by_name(conn: &mut Conn, site: SiteId, name: &Name) -> Result<Option<Resource>> {

@@ -39,44 +39,57 @@ CREATE INDEX claim_shared ON claim (resource, ends) WHERE holds IS NOT NULL AND 
 -- The rule index follows a moving front of time; let vacuum keep up with it.
 ALTER TABLE claim SET (autovacuum_vacuum_scale_factor = 0.05);
 
+-- Whether one claim lies within another: at or below its resource, during its span, and no whole in a part.
+CREATE FUNCTION claim_within(i claim, k claim) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT (i.site = k.site AND i.holds <<= k.holds AND k.starts <= i.starts AND i.ends <= k.ends
+        AND (k.amount IS NULL OR i.amount IS NOT NULL)) IS TRUE
+$$;
+
+-- The container is asked first, before the rule itself: what lies outside it is no matter of the rule.
 CREATE FUNCTION claim_scope() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE k claim;
 BEGIN
     IF NEW.container IS NULL THEN
         NEW.scope := 0;
-    ELSE
-        -- The lock makes a change of the container wait for us, or us for it.
-        SELECT nr INTO NEW.scope FROM claim WHERE id = NEW.container FOR SHARE;
-        IF NEW.scope IS NULL THEN
-            RAISE EXCEPTION 'no such container' USING ERRCODE = 'exclusion_violation', CONSTRAINT = 'claim_container';
-        END IF;
+        RETURN NEW;
+    END IF;
+    -- The lock makes a change of the container wait for us, or us for it.
+    SELECT * INTO k FROM claim WHERE id = NEW.container FOR SHARE;
+    NEW.scope := k.nr;
+    IF k.id IS NULL OR (NEW.holds IS NOT NULL AND NOT claim_within(NEW, k)) THEN
+        RAISE EXCEPTION 'outside its container' USING ERRCODE = 'exclusion_violation', CONSTRAINT = 'claim_container';
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER claim_scope BEFORE INSERT OR UPDATE OF container ON claim
+CREATE TRIGGER claim_scope BEFORE INSERT OR UPDATE OF starts, ends, amount, container, standing ON claim
 FOR EACH ROW WHEN (NEW.container IS NOT NULL OR NEW.scope <> 0) EXECUTE FUNCTION claim_scope();
 
--- Deferrable, because a subtree's move changes container and content one after the other.
+-- A move changes resource codes only, of container and content one after the other; so here the end result is judged.
 CREATE FUNCTION claim_container() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM 1 FROM claim k WHERE k.id = NEW.container AND k.site = NEW.site AND NEW.holds <<= k.holds
-        AND k.starts <= NEW.starts AND NEW.ends <= k.ends AND (k.amount IS NULL OR NEW.amount IS NOT NULL)
-        FOR SHARE;
+    PERFORM 1 FROM claim k WHERE k.id = NEW.container AND claim_within(NEW, k) FOR SHARE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'outside its container' USING ERRCODE = 'exclusion_violation', CONSTRAINT = 'claim_container';
     END IF;
     RETURN NULL;
 END $$;
-CREATE CONSTRAINT TRIGGER claim_container AFTER INSERT OR UPDATE OF resource, starts, ends, amount, container, holds ON claim
+CREATE CONSTRAINT TRIGGER claim_container AFTER UPDATE OF holds ON claim
 DEFERRABLE INITIALLY IMMEDIATE
 FOR EACH ROW WHEN (NEW.container IS NOT NULL AND NEW.holds IS NOT NULL) EXECUTE FUNCTION claim_container();
 
+-- What stands inside a claim still does when the claim changes, and is settled before the claim ends.
 CREATE FUNCTION claim_inside() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
-        SELECT 1 FROM claim i WHERE i.container = NEW.id AND i.holds IS NOT NULL
-            AND (NEW.holds IS NULL OR NEW.resource <> OLD.resource OR NEW.amount IS DISTINCT FROM OLD.amount
-                 OR NOT i.holds <<= NEW.holds OR i.starts < NEW.starts OR i.ends > NEW.ends)) THEN
+        SELECT 1 FROM claim i WHERE i.container = NEW.id AND i.holds IS NOT NULL AND NOT claim_within(i, NEW)) THEN
         RAISE EXCEPTION 'claims stand inside this one' USING ERRCODE = 'exclusion_violation', CONSTRAINT = 'claim_inside';
+    END IF;
+    IF NEW.amount IS NOT NULL AND EXISTS (
+        SELECT 1 FROM claim i WHERE i.container = NEW.id AND i.holds IS NOT NULL
+            AND (SELECT sum(j.amount) FROM claim j
+                 WHERE j.container = NEW.id AND j.holds IS NOT NULL AND j.starts <= i.starts AND j.ends > i.starts)
+                > NEW.amount) THEN
+        RAISE EXCEPTION 'more is shared inside' USING ERRCODE = 'exclusion_violation', CONSTRAINT = 'claim_amount';
     END IF;
     RETURN NULL;
 END $$;
@@ -114,9 +127,9 @@ BEGIN
         RAISE EXCEPTION 'a divisible resource is a leaf' USING ERRCODE = 'check_violation', CONSTRAINT = 'resource_leaf';
     END IF;
     IF EXISTS (
-        SELECT 1 FROM claim c WHERE c.resource = NEW.id AND c.holds IS NOT NULL AND c.amount IS NOT NULL AND c.scope = 0
+        SELECT 1 FROM claim c WHERE c.resource = NEW.id AND c.holds IS NOT NULL AND c.amount IS NOT NULL
             AND (SELECT sum(d.amount) FROM claim d
-                 WHERE d.resource = NEW.id AND d.holds IS NOT NULL AND d.amount IS NOT NULL AND d.scope = 0
+                 WHERE d.resource = NEW.id AND d.holds IS NOT NULL AND d.amount IS NOT NULL AND d.scope = c.scope
                    AND d.starts <= c.starts AND d.ends > c.starts) > coalesce(NEW.capacity, 0)) THEN
         RAISE EXCEPTION 'more is promised' USING ERRCODE = 'exclusion_violation', CONSTRAINT = 'claim_amount';
     END IF;

@@ -81,8 +81,8 @@ CREATE TRIGGER resource_capacity BEFORE UPDATE OF capacity ON resource WHEN new.
     SELECT RAISE(ABORT, 'claim_amount')
     WHERE EXISTS (
         SELECT 1 FROM claim c
-        WHERE c.resource = new.id AND c.standing = 'holding' AND c.amount IS NOT NULL AND c.scope = x''
+        WHERE c.resource = new.id AND c.standing = 'holding' AND c.amount IS NOT NULL
           AND (SELECT sum(d.amount) FROM claim d
-               WHERE d.resource = new.id AND d.standing = 'holding' AND d.amount IS NOT NULL AND d.scope = x''
+               WHERE d.resource = new.id AND d.standing = 'holding' AND d.amount IS NOT NULL AND d.scope = c.scope
                  AND d.starts <= c.starts AND d.ends > c.starts) > coalesce(new.capacity, 0));
 END;

@@ -29,6 +29,8 @@ CREATE INDEX claim_inside ON claim (container) WHERE container IS NOT NULL AND s
 -- The exclusive claims of one resource and scope never overlap each other, so the one that starts last before our end
 -- is the only one that can reach into our span: one seek per relative answers. That holds only while triggers are on.
 CREATE TRIGGER claim_rule_insert BEFORE INSERT ON claim WHEN new.standing = 'holding' BEGIN
+    SELECT RAISE(ABORT, 'claim_resource')
+    WHERE NOT EXISTS (SELECT 1 FROM resource r WHERE r.id = new.resource AND r.site = new.site AND r.removed_at IS NULL);
     SELECT RAISE(ABORT, 'claim_container')
     WHERE new.container IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM claim k JOIN resource_line l ON l.above = k.resource AND l.below = new.resource
@@ -66,6 +68,8 @@ END;
 
 CREATE TRIGGER claim_rule_update BEFORE UPDATE OF resource, starts, ends, amount, container, standing ON claim
 WHEN new.standing = 'holding' BEGIN
+    SELECT RAISE(ABORT, 'claim_resource')
+    WHERE NOT EXISTS (SELECT 1 FROM resource r WHERE r.id = new.resource AND r.site = new.site AND r.removed_at IS NULL);
     SELECT RAISE(ABORT, 'claim_container')
     WHERE new.container IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM claim k JOIN resource_line l ON l.above = k.resource AND l.below = new.resource
@@ -99,16 +103,22 @@ WHEN new.standing = 'holding' BEGIN
                   AND c.amount IS NOT NULL AND c.ends > new.starts AND c.starts < new.ends AND c.id <> old.id) v) s), 0)
         > coalesce((SELECT k.amount FROM claim k WHERE k.id = new.container),
                    (SELECT r.capacity FROM resource r WHERE r.id = new.resource), 0);
+    -- What stands inside a claim still does when the claim changes.
+    SELECT RAISE(ABORT, 'claim_inside') WHERE EXISTS (
+        SELECT 1 FROM claim i WHERE i.container = old.id AND i.standing = 'holding'
+          AND (i.starts < new.starts OR i.ends > new.ends OR (new.amount IS NOT NULL AND i.amount IS NULL)
+               OR NOT EXISTS (SELECT 1 FROM resource_line l WHERE l.above = new.resource AND l.below = i.resource)));
+    SELECT RAISE(ABORT, 'claim_amount') WHERE new.amount IS NOT NULL AND EXISTS (
+        SELECT 1 FROM claim i WHERE i.container = old.id AND i.standing = 'holding'
+          AND (SELECT sum(j.amount) FROM claim j
+               WHERE j.container = old.id AND j.standing = 'holding' AND j.starts <= i.starts AND j.ends > i.starts)
+              > new.amount);
 END;
 
--- What stands inside a claim is settled before the claim itself shrinks, ends or is bound elsewhere.
-CREATE TRIGGER claim_keeps_inside BEFORE UPDATE OF resource, starts, ends, amount, standing ON claim
-WHEN old.standing = 'holding' AND EXISTS (
-    SELECT 1 FROM claim i WHERE i.container = old.id AND i.standing = 'holding') BEGIN
+CREATE TRIGGER claim_release BEFORE UPDATE OF standing ON claim
+WHEN old.standing = 'holding' AND new.standing <> 'holding' BEGIN
     SELECT RAISE(ABORT, 'claim_inside')
-    WHERE new.standing <> 'holding' OR new.resource <> old.resource OR new.amount IS NOT old.amount
-       OR EXISTS (SELECT 1 FROM claim i WHERE i.container = old.id AND i.standing = 'holding'
-                    AND (i.starts < new.starts OR i.ends > new.ends));
+    WHERE EXISTS (SELECT 1 FROM claim i WHERE i.container = old.id AND i.standing = 'holding');
 END;
 
 -- A moved subtree takes its lines along, and every claim on it answers the rule again where it now stands.

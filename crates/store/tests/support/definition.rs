@@ -37,7 +37,10 @@ pub fn broken(resources: &[Resource], claims: &[Claim]) -> Vec<String> {
             let room = room(&tree, claim, container.flatten());
             let taken = taken_at_start(&holding, claim);
             if taken > room {
-                wrong.push(format!("{taken} of {room} are taken when {} starts", claim.id));
+                wrong.push(format!(
+                    "{taken} of {room} are taken when {} starts",
+                    claim.id
+                ));
             }
         }
     }
@@ -69,8 +72,8 @@ fn way_up(tree: &BTreeMap<ResourceId, &Resource>, from: ResourceId) -> Vec<Resou
 }
 
 fn conflict(tree: &BTreeMap<ResourceId, &Resource>, a: &Claim, b: &Claim) -> bool {
-    let one_is_above_the_other =
-        way_up(tree, a.resource).contains(&b.resource) || way_up(tree, b.resource).contains(&a.resource);
+    let one_is_above_the_other = way_up(tree, a.resource).contains(&b.resource)
+        || way_up(tree, b.resource).contains(&a.resource);
     let meet_in_time = a.span.start() < b.span.end() && b.span.start() < a.span.end();
     let both_share = a.take != Take::Exclusive && b.take != Take::Exclusive;
     a.container == b.container && one_is_above_the_other && meet_in_time && !both_share
@@ -85,11 +88,7 @@ fn lies_within(tree: &BTreeMap<ResourceId, &Resource>, inner: &Claim, outer: &Cl
 }
 
 /// How much there is to share where this claim stands.
-fn room(
-    tree: &BTreeMap<ResourceId, &Resource>,
-    claim: &Claim,
-    container: Option<&Claim>,
-) -> u64 {
+fn room(tree: &BTreeMap<ResourceId, &Resource>, claim: &Claim, container: Option<&Claim>) -> u64 {
     match container.map(|container| container.take) {
         Some(Take::Amount(part)) => part.get(),
         _ => tree

@@ -30,7 +30,9 @@ impl Lab {
         };
         let site = Site {
             id: lab.site,
-            name: format!("s-{}", lab.site.0.simple()).parse().expect("a name"),
+            name: format!("s-{}", lab.site.0.simple())
+                .parse()
+                .expect("a name"),
             title: "Lab".parse().expect("a title"),
             time_zone: "Europe/Rome".parse().expect("a time zone"),
             outsiders_see: OutsiderView::Nothing,
