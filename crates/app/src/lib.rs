@@ -1,1 +1,43 @@
+//! Use cases and controllers: what happens when someone asks, and what happens by itself.
+//!
+//! A use case opens a transaction in the store, asks the engine whether it may and what follows, and writes state,
+//! claims, history, audit entry and event in that one transaction. Controllers do the same, woken by time and by
+//! events. Both are safe to cut off at any instruction: either all of it happened or nothing did.
+//!
+//! This crate must not know HTTP, and must not write SQL.
 
+pub mod accounts;
+mod app;
+pub mod audit;
+pub mod bootstrap;
+pub mod calendar;
+mod caller;
+pub mod clock;
+pub mod controllers;
+mod directory;
+mod error;
+pub mod events;
+pub mod inventory;
+pub mod maintenance;
+mod once;
+mod people;
+mod place;
+mod projects;
+mod record;
+pub mod reservations;
+mod seen;
+pub mod settlement;
+mod sites;
+mod transact;
+pub mod vault;
+
+pub use app::{App, Settings};
+pub use caller::{Caller, Via};
+pub use directory::Directory;
+pub use error::{Error, Result};
+pub use once::{Made, Once};
+pub use people::{NewPerson, PersonChange};
+pub use place::Place;
+pub use projects::{NewProject, ProjectChange};
+pub use seen::{Conflict, SeenClaim, SeenDetails};
+pub use sites::{NewSite, SiteChange};

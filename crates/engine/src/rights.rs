@@ -46,6 +46,10 @@ pub enum Verdict {
         /// Who or what could, as a sentence.
         needs: &'static str,
     },
+    /// The person may, but the token they came with is not good for it.
+    ScopeMissing {
+        needs: &'static str,
+    },
     /// Refused to somebody who may not: the answer is the same whether it exists or not.
     NotFound,
 }
@@ -71,7 +75,7 @@ pub fn decide(
     if scopes.contains(&scope) {
         Verdict::Yes
     } else {
-        Verdict::NotAllowed {
+        Verdict::ScopeMissing {
             needs: needs_scope(scope),
         }
     }

@@ -18,7 +18,7 @@ pub struct Amount(NonZeroU64);
 pub struct AmountError;
 
 impl Amount {
-    /// A thousand million million: room for bytes of memory, and sums of a million claims still fit the database.
+    /// A million million: memory is counted in MiB, and the sum of a million such claims still fits the database.
     pub const MAX: u64 = 1_000_000_000_000;
 
     pub fn new(value: u64) -> Result<Self, AmountError> {

@@ -21,6 +21,24 @@ pub struct Person {
     pub created_at: Timestamp,
 }
 
+/// Enough of a person to show who is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonName {
+    pub id: PersonId,
+    pub login: LoginName,
+    pub display_name: Text,
+}
+
+impl From<&Person> for PersonName {
+    fn from(person: &Person) -> Self {
+        Self {
+            id: person.id,
+            login: person.login.clone(),
+            display_name: person.display_name.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonState {

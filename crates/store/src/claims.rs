@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use berth_model::person::PersonName;
 use berth_model::reservation::{Privacy, State};
 use berth_model::{
-    Amount, Claim, ClaimId, Firmness, Holder, LoginName, PersonId, ReservationId, ResourceId,
+    Amount, Claim, ClaimId, Firmness, Holder, PersonId, ReservationId, ResourceId,
     SiteId, Span, Standing, Take, Text, WindowId, WorkloadId,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -347,7 +348,7 @@ pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<V
 pub struct Entry {
     pub claim: Claim,
     pub title: Option<Text>,
-    pub owner: Option<(PersonId, LoginName, Text)>,
+    pub owner: Option<PersonName>,
     pub privacy: Option<Privacy>,
     pub state: Option<State>,
 }
@@ -380,20 +381,50 @@ pub async fn calendar(
     .bind(span.start())
     .bind(span.end())
     .bind(limit)
-    .map(conn, |row| {
-        let owner: Option<Uuid> = row.get("owner")?;
-        Ok(Entry {
-            claim: claim(row)?,
-            title: row.optional_parsed("title")?,
-            owner: match owner {
-                None => None,
-                Some(id) => Some((PersonId(id), row.parsed("login")?, row.parsed("display_name")?)),
-            },
-            privacy: row.optional_word("privacy")?,
-            state: row.optional_word("state")?,
-        })
-    })
+    .map(conn, entry)
     .await
+}
+
+/// Particular claims, as the calendar shows them.
+pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    either(
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+         FROM claim c
+         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
+         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+         LEFT JOIN person p ON p.id = r.owner
+         WHERE c.id IN (SELECT unhex(value) FROM json_each($1))",
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+         FROM claim c
+         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
+         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+         LEFT JOIN person p ON p.id = r.owner
+         WHERE c.id = ANY($1)",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, entry)
+    .await
+}
+
+fn entry(row: &Row) -> Result<Entry> {
+    let owner: Option<Uuid> = row.get("owner")?;
+    Ok(Entry {
+        claim: claim(row)?,
+        title: row.optional_parsed("title")?,
+        owner: match owner {
+            None => None,
+            Some(id) => Some(PersonName {
+                id: PersonId(id),
+                login: row.parsed("login")?,
+                display_name: row.parsed("display_name")?,
+            }),
+        },
+        privacy: row.optional_word("privacy")?,
+        state: row.optional_word("state")?,
+    })
 }
 
 /// Every claim of the store, in pages by id: for the sweeps that check the rule from outside.

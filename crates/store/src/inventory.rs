@@ -80,6 +80,20 @@ pub async fn types(conn: &mut Conn, site: SiteId) -> Result<Vec<ResourceType>> {
         .await
 }
 
+/// Types by id, removed ones too: the past still has a name.
+pub async fn types_named(conn: &mut Conn, ids: Vec<TypeId>) -> Result<Vec<ResourceType>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    either(
+        "SELECT * FROM resource_type WHERE id IN (SELECT unhex(value) FROM json_each($1))",
+        "SELECT * FROM resource_type WHERE id = ANY($1)",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, resource_type)
+    .await
+}
+
 pub async fn type_by_name(
     conn: &mut Conn,
     site: SiteId,
@@ -452,6 +466,9 @@ pub async fn of_site(conn: &mut Conn, site: SiteId) -> Result<Vec<Resource>> {
 
 /// Names of resources by id, removed ones too: the past still has a name.
 pub async fn named(conn: &mut Conn, ids: Vec<ResourceId>) -> Result<Vec<Resource>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     either(
         "SELECT * FROM resource WHERE id IN (SELECT unhex(value) FROM json_each($1))",
         "SELECT * FROM resource WHERE id = ANY($1)",

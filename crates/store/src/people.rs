@@ -5,7 +5,7 @@ use berth_model::{LoginName, PersonId};
 use jiff::Timestamp;
 
 use crate::error::Result;
-use crate::sql::{Conn, Row, query};
+use crate::sql::{Conn, Row, either, query};
 use crate::words::Word;
 
 pub(crate) fn person(row: &Row) -> Result<Person> {
@@ -127,4 +127,18 @@ pub async fn password_hash(conn: &mut Conn, id: PersonId) -> Result<Option<Strin
         .optional(conn)
         .await?;
     row.map(|row| row.get("password_hash")).transpose()
+}
+
+/// People by id, removed ones too: the past still has a name.
+pub async fn named(conn: &mut Conn, ids: Vec<PersonId>) -> Result<Vec<Person>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    either(
+        "SELECT * FROM person WHERE id IN (SELECT unhex(value) FROM json_each($1))",
+        "SELECT * FROM person WHERE id = ANY($1)",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, person)
+    .await
 }

@@ -80,6 +80,9 @@ pub async fn by_id(conn: &mut Conn, site: SiteId, id: ProjectId) -> Result<Optio
 
 /// Projects by id, removed ones too: a past reservation still says whose it was.
 pub async fn named(conn: &mut Conn, ids: Vec<ProjectId>) -> Result<Vec<Project>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     either(
         "SELECT * FROM project WHERE id IN (SELECT unhex(value) FROM json_each($1))",
         "SELECT * FROM project WHERE id = ANY($1)",

@@ -1,7 +1,7 @@
 //! Reservations and their history. A state changes only by a [`Transition`], and only from the state it starts from.
 
 use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
-use berth_model::{PersonId, ProjectId, ReservationId, SiteId, Span, Text};
+use berth_model::{PersonId, ProjectId, ReservationId, ResourceId, SiteId, Span, Text};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -178,6 +178,8 @@ pub struct Filter {
     pub site: Option<SiteId>,
     pub owner: Option<PersonId>,
     pub project: Option<ProjectId>,
+    /// Holding, or having held, this very resource.
+    pub resource: Option<ResourceId>,
     pub states: Vec<State>,
     /// Ending after this moment.
     pub from: Option<Timestamp>,
@@ -203,20 +205,24 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
         Some(owner) => either(
             "SELECT * FROM reservation WHERE owner = $1 AND ($2 IS NULL OR site = $2) AND ($3 IS NULL OR project = $3)
                AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
-               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+               AND (starts, id) > ($7, $8)
+               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
             "SELECT * FROM reservation WHERE owner = $1 AND ($2::uuid IS NULL OR site = $2) AND ($3::uuid IS NULL OR project = $3)
                AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
-               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+               AND (starts, id) > ($7, $8)
+               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
         )
         .bind(owner.0)
         .bind(filter.site.map(|id| id.0)),
         None => either(
             "SELECT * FROM reservation WHERE ($1 IS NULL OR owner = $1) AND site = $2 AND ($3 IS NULL OR project = $3)
                AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
-               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+               AND (starts, id) > ($7, $8)
+               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
             "SELECT * FROM reservation WHERE ($1::uuid IS NULL OR owner = $1) AND site = $2 AND ($3::uuid IS NULL OR project = $3)
                AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
-               AND (starts, id) > ($7, $8) ORDER BY starts, id LIMIT $9",
+               AND (starts, id) > ($7, $8)
+               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
         )
         .bind(None::<Uuid>)
         .bind(filter.site.map(|id| id.0)),
@@ -229,6 +235,7 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
         .bind(after_start)
         .bind(after_id)
         .bind(filter.limit)
+        .bind(filter.resource.map(|id| id.0))
         .map(conn, reservation)
         .await
 }

@@ -270,3 +270,35 @@ pub async fn sweep(
         .await?;
     Ok(swept)
 }
+
+/// Ends every session of a person but this one.
+pub async fn end_others(conn: &mut Conn, person: PersonId, but: SessionId) -> Result<()> {
+    query("DELETE FROM session WHERE person = $1 AND id <> $2").bind(person.0).bind(but.0).execute(conn).await?;
+    query("DELETE FROM one_time_link WHERE person = $1").bind(person.0).execute(conn).await?;
+    Ok(())
+}
+
+/// Whether a session still stands, and its person may still come in.
+pub async fn session_lives(conn: &mut Conn, id: SessionId, now: Timestamp) -> Result<bool> {
+    let row = query(
+        "SELECT 1 AS yes FROM session s JOIN person p ON p.id = s.person
+         WHERE s.id = $1 AND s.expires_at > $2 AND p.state = 'active'",
+    )
+    .bind(id.0)
+    .bind(now)
+    .optional(conn)
+    .await?;
+    Ok(row.is_some())
+}
+
+pub async fn token_lives(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result<bool> {
+    let row = query(
+        "SELECT 1 AS yes FROM api_token t JOIN person p ON p.id = t.person
+         WHERE t.id = $1 AND t.expires_at > $2 AND t.revoked_at IS NULL AND p.state = 'active'",
+    )
+    .bind(id.0)
+    .bind(now)
+    .optional(conn)
+    .await?;
+    Ok(row.is_some())
+}

@@ -190,7 +190,7 @@ fn a_token_does_no_more_than_its_scopes() {
     );
     let others = decide(SiteAdmin, false, &book, Action::CancelReservation);
     let needs = "this needs a token with the `manage` scope";
-    assert_eq!(others, Verdict::NotAllowed { needs });
+    assert_eq!(others, Verdict::ScopeMissing { needs });
 }
 
 /// What somebody may do, whoever stands above them may do too; showing more never hides anything.

@@ -1,0 +1,25 @@
+//! How people show who they are: passwords and sessions, API tokens, one-time links.
+
+mod password;
+mod sign_in;
+mod token;
+
+pub use password::ResetLink;
+pub use sign_in::{SessionToken, SignedIn};
+pub use token::NewToken;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use crate::clock::random;
+
+/// 256 random bits as text: the body of every session, token and one-time link.
+fn random_text() -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(random::<32>())
+}
+
+/// What is stored of such a text. It has full entropy, so a plain fast hash keeps it; only passwords need argon2.
+fn stored_hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}

@@ -1,0 +1,193 @@
+//! Passwords: argon2id, changed by their owner, reset by an admin's one-time link.
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use berth_engine::rights::Action;
+use berth_model::audit::Actor;
+use berth_model::person::{Person, PersonState};
+use berth_model::reference::PersonReference;
+use berth_model::{FieldErrors, PersonId};
+use berth_store::{Conn, people, sessions};
+use jiff::{SignedDuration, Timestamp};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{random_text, stored_hash};
+use crate::App;
+use crate::caller::{Caller, Via};
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+use crate::transact::transact;
+
+/// A secret text that lets whoever has it set a new password, once.
+#[derive(Debug, Clone)]
+pub struct ResetLink {
+    pub token: SecretString,
+    pub expires_at: Timestamp,
+}
+
+const LINK_LIFE: SignedDuration = SignedDuration::from_hours(48);
+/// Argon2 reads all of it; without a bound a long one would be a cheap way to keep a core busy.
+const PASSWORD_MAX_BYTES: usize = 1024;
+
+/// Verified against when there is no account, so that the answer takes as long: a hash of nothing anyone can type.
+const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+impl App {
+    pub(super) async fn check_password(&self, given: &str, hash: Option<&str>) -> Result<bool> {
+        let exists = hash.is_some();
+        let hash = hash.unwrap_or(NOBODY).to_owned();
+        let given = SecretString::from(given);
+        let verified = self
+            .hashing(move || {
+                let hash = PasswordHash::new(&hash)
+                    .map_err(|_| Error::Internal("a stored password is unreadable".into()))?;
+                Ok(Argon2::default()
+                    .verify_password(given.expose_secret().as_bytes(), &hash)
+                    .is_ok())
+            })
+            .await?;
+        Ok(verified && exists)
+    }
+
+    pub(crate) async fn hash_password(
+        &self,
+        field: &str,
+        password: &SecretString,
+    ) -> Result<String> {
+        let text = password.expose_secret();
+        let least = self.settings.password_min_length;
+        if text.chars().count() < least {
+            return Err(FieldErrors::one(
+                field,
+                format!("a password needs at least {least} characters"),
+            )
+            .into());
+        }
+        if text.len() > PASSWORD_MAX_BYTES {
+            return Err(FieldErrors::one(
+                field,
+                format!("a password has at most {PASSWORD_MAX_BYTES} bytes"),
+            )
+            .into());
+        }
+        let password = password.clone();
+        self.hashing(move || {
+            let hash = Argon2::default().hash_password(password.expose_secret().as_bytes());
+            hash.map(|hash| hash.to_string())
+                .map_err(|error| Error::Internal(error.to_string()))
+        })
+        .await
+    }
+
+    async fn hashing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let _turn = self
+            .hashing
+            .acquire()
+            .await
+            .map_err(|_| Error::Internal("the server is stopping".into()))?;
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|error| Error::Internal(error.to_string()))?
+    }
+
+    /// Changes the caller's own password; every other session of theirs ends.
+    pub async fn change_password(
+        &self,
+        caller: &Caller,
+        current: &SecretString,
+        new: &SecretString,
+    ) -> Result<()> {
+        caller.may(Action::ChangeOwnAccount, true, "account")?;
+        let mut reader = self.store.read().await?;
+        let hash = people::password_hash(&mut reader, caller.id()).await?;
+        drop(reader);
+        if !self
+            .check_password(current.expose_secret(), hash.as_deref())
+            .await?
+        {
+            return Err(FieldErrors::one("current", "this is not your current password").into());
+        }
+        let hash = self.hash_password("new", new).await?;
+        transact!(self, tx => {
+            self.put_password(&mut tx, caller.id(), &hash).await?;
+            if let Via::Session(id) = caller.via {
+                sessions::end_others(&mut tx, caller.id(), id).await?;
+            } else {
+                sessions::end_all(&mut tx, caller.id()).await?;
+            }
+            self.record(&mut tx, caller, Change::new("person.password", None, caller.id())).await
+        })
+    }
+
+    pub(crate) async fn put_password(
+        &self,
+        conn: &mut Conn,
+        person: PersonId,
+        hash: &str,
+    ) -> Result<()> {
+        Ok(people::set_password(conn, person, hash, self.now()).await?)
+    }
+
+    /// A one-time link for someone who cannot sign in. Whoever has it is that person, so it is shown once.
+    pub async fn make_reset_link(
+        &self,
+        caller: &Caller,
+        person: &PersonReference,
+    ) -> Result<(Person, ResetLink)> {
+        caller.may(Action::ManagePeople, false, "person")?;
+        let mut reader = self.store.read().await?;
+        let person = self.person(&mut reader, person).await?;
+        drop(reader);
+        if person.state != PersonState::Active {
+            return Err(Error::InUse(format!(
+                "`{}` is suspended; restore the account first",
+                person.login
+            )));
+        }
+        let link = transact!(self, tx => {
+            let link = self.new_link(&mut tx, person.id).await?;
+            self.record(&mut tx, caller, Change::new("person.reset_link", None, person.id)).await?;
+            Ok(link)
+        })?;
+        Ok((person, link))
+    }
+
+    pub(crate) async fn new_link(&self, conn: &mut Conn, person: PersonId) -> Result<ResetLink> {
+        let now = self.now();
+        let link = ResetLink {
+            token: random_text().into(),
+            expires_at: now + LINK_LIFE,
+        };
+        let hash = stored_hash(link.token.expose_secret());
+        sessions::insert_link(conn, person, &hash, now, link.expires_at).await?;
+        Ok(link)
+    }
+
+    /// Sets a password by a one-time link. All sessions of that person end.
+    pub async fn reset_password(
+        &self,
+        token: &SecretString,
+        new: &SecretString,
+        origin: &str,
+    ) -> Result<()> {
+        let hash = self.hash_password("new_password", new).await?;
+        let by = By {
+            actor: Actor::Anonymous,
+            origin: Some(origin.to_owned()),
+        };
+        transact!(self, tx => {
+            let taken = sessions::take_link(&mut tx, &stored_hash(token.expose_secret()), self.now()).await?;
+            let person = taken.ok_or(Error::LinkSpent)?;
+            self.put_password(&mut tx, person, &hash).await?;
+            sessions::end_all(&mut tx, person).await?;
+            if let Some(person) = people::get(&mut tx, person).await? {
+                sessions::forget_failures(&mut tx, &format!("login {}", person.login)).await?;
+            }
+            self.record(&mut tx, by.clone(), Change::new("person.password_reset", None, person)).await
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! Signing in and out, and finding out who a request comes from.
+
+use berth_engine::rights::Action;
+use berth_model::audit::Actor;
+use berth_model::person::{Person, PersonState, Scope};
+use berth_model::site::{Role, Site};
+use berth_model::{LoginName, SessionId};
+use berth_store::{people, sessions, sites};
+use jiff::{SignedDuration, Timestamp};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::{random_text, stored_hash};
+use crate::App;
+use crate::app::Settings;
+use crate::caller::{Caller, Via};
+use crate::clock::fresh;
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+use crate::transact::transact;
+
+/// The secret in a browser's cookie.
+#[derive(Clone)]
+pub struct SessionToken(String);
+
+impl std::fmt::Debug for SessionToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SessionToken")
+    }
+}
+
+impl SessionToken {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// The token that a page must send back with every change. Another site can make the browser send the cookie,
+    /// but can neither read it nor compute this from anything it can read.
+    pub fn csrf_token(&self) -> String {
+        let digest = Sha256::new()
+            .chain_update(b"berth csrf\n")
+            .chain_update(self.0.as_bytes())
+            .finalize();
+        digest[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+
+    pub fn accepts_csrf(&self, given: &str) -> bool {
+        self.csrf_token().as_bytes().ct_eq(given.as_bytes()).into()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct SignedIn {
+    pub person: Person,
+    pub token: SessionToken,
+    pub expires_at: Timestamp,
+}
+
+/// How stale "last seen" may get before it is written again: a write per request would be a write per click.
+const SEEN_PRECISION: SignedDuration = SignedDuration::from_mins(5);
+
+impl App {
+    /// Checks a password. Says the same, and takes as long, whether the account exists or not.
+    pub async fn sign_in(
+        &self,
+        login: &LoginName,
+        password: &SecretString,
+        origin: &str,
+    ) -> Result<SignedIn> {
+        let now = self.now();
+        let subjects = [format!("login {login}"), format!("from {origin}")];
+        let mut reader = self.store.read().await?;
+        // An address serves many people behind a university's gateway, so it is given more room than an account.
+        for (subject, allowed) in subjects
+            .iter()
+            .zip([1, 20].map(|n| n * self.settings.sign_in_attempts_max))
+        {
+            let (failures, first) =
+                sessions::failures_since(&mut reader, subject, now - Settings::LOCK_OUT).await?;
+            if failures >= allowed {
+                return Err(Error::LockedOut {
+                    until: first.unwrap_or(now) + Settings::LOCK_OUT,
+                });
+            }
+        }
+        let person = people::by_login(&mut reader, login)
+            .await?
+            .filter(|p| p.state == PersonState::Active);
+        let hash = match &person {
+            Some(person) => people::password_hash(&mut reader, person.id).await?,
+            None => None,
+        };
+        drop(reader);
+        let right = self
+            .check_password(password.expose_secret(), hash.as_deref())
+            .await?;
+        let Some(person) = person.filter(|_| right) else {
+            return self.refuse_sign_in(&subjects).await;
+        };
+        let token = SessionToken(random_text());
+        let session = sessions::Session {
+            id: SessionId(fresh(now)),
+            person: person.id,
+            created_at: now,
+            last_seen_at: now,
+            expires_at: now + self.settings.session_absolute,
+        };
+        let by = By {
+            actor: Actor::Person(person.id),
+            origin: Some(origin.to_owned()),
+        };
+        transact!(self, tx => {
+            sessions::forget_failures(&mut tx, &subjects[0]).await?;
+            sessions::insert_session(&mut tx, &session, &stored_hash(&token.0)).await?;
+            self.record(&mut tx, by.clone(), Change::new("session.start", None, person.id)).await
+        })?;
+        Ok(SignedIn {
+            person,
+            token,
+            expires_at: session.expires_at,
+        })
+    }
+
+    async fn refuse_sign_in(&self, subjects: &[String]) -> Result<SignedIn> {
+        let now = self.now();
+        transact!(self, tx => {
+            for subject in subjects {
+                sessions::note_failure(&mut tx, subject, now).await?;
+            }
+            Ok(())
+        })?;
+        Err(Error::WrongCredentials)
+    }
+
+    /// Who the cookie belongs to.
+    pub async fn caller_by_session(&self, token: &SessionToken, origin: &str) -> Result<Caller> {
+        let now = self.now();
+        let mut reader = self.store.read().await?;
+        let found = sessions::find_session(&mut reader, &stored_hash(&token.0)).await?;
+        drop(reader);
+        let (session, person) = found.ok_or(Error::Expired)?;
+        let live = person.state == PersonState::Active
+            && now < session.expires_at
+            && now < session.last_seen_at + self.settings.session_idle;
+        if !live {
+            return Err(Error::Expired);
+        }
+        if now > session.last_seen_at + SEEN_PRECISION {
+            transact!(self, tx => {
+                Ok(sessions::touch_session(&mut tx, session.id, now).await?)
+            })?;
+        }
+        let scopes = Scope::ALL.into_iter().collect();
+        Ok(Caller {
+            person,
+            via: Via::Session(session.id),
+            scopes,
+            origin: origin.to_owned(),
+            once: None,
+        })
+    }
+
+    pub async fn sign_out(&self, caller: &Caller) -> Result<()> {
+        let Via::Session(id) = caller.via else {
+            return Err(Error::NotAllowed {
+                needs: "only a browser session can sign out; revoke a token instead".into(),
+            });
+        };
+        transact!(self, tx => {
+            sessions::end_session(&mut tx, id).await?;
+            self.record(&mut tx, caller, Change::new("session.end", None, caller.id())).await
+        })
+    }
+
+    /// The caller's own account: where they belong.
+    pub async fn me(&self, caller: &Caller) -> Result<Vec<(Site, Role)>> {
+        caller.may(Action::SeeOwnAccount, true, "account")?;
+        let mut reader = self.store.read().await?;
+        Ok(sites::memberships_of(&mut reader, caller.id()).await?)
+    }
+}

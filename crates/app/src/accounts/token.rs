@@ -1,0 +1,155 @@
+//! API tokens: scoped, expiring, shown once, stored as a hash.
+
+use std::collections::BTreeSet;
+
+use berth_engine::rights::{Action, may_hand_on};
+use berth_model::person::{Person, PersonState, Scope, Token};
+use berth_model::reference::PersonReference;
+use berth_model::{FieldErrors, Text, TokenId};
+use berth_store::sessions;
+use jiff::{SignedDuration, Timestamp};
+use secrecy::SecretString;
+
+use super::{random_text, stored_hash};
+use crate::App;
+use crate::caller::{Caller, Via};
+use crate::clock::fresh;
+use crate::error::{Error, Result};
+use crate::once::Made;
+use crate::record::Change;
+use crate::transact::transact;
+
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    pub label: Text,
+    pub scopes: BTreeSet<Scope>,
+    pub expires_at: Timestamp,
+}
+
+/// So that a token found in a log or a repository can be recognised for what it is.
+const PREFIX: &str = "berth_";
+const LIFE_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
+const USED_PRECISION: SignedDuration = SignedDuration::from_mins(15);
+
+impl App {
+    /// Makes a token. The secret is in the answer and nowhere else; a repeated request does not show it again.
+    pub async fn create_token(
+        &self,
+        caller: &Caller,
+        new: NewToken,
+    ) -> Result<Made<(Token, Option<SecretString>)>> {
+        caller.may(Action::ManageOwnTokens, true, "account")?;
+        let now = self.now();
+        if new.expires_at <= now || new.expires_at > now + LIFE_MAX {
+            return Err(FieldErrors::one(
+                "expires_at",
+                "a token lives at most a year, and must not have ended yet",
+            )
+            .into());
+        }
+        if !may_hand_on(&caller.scopes, &new.scopes) {
+            let needs = "a token cannot make one that may do more than itself".into();
+            return Err(Error::NotAllowed { needs });
+        }
+        let secret = format!("{PREFIX}{}", random_text());
+        let token = Token {
+            id: TokenId(fresh(now)),
+            person: caller.id(),
+            label: new.label,
+            scopes: new.scopes,
+            created_at: now,
+            expires_at: new.expires_at,
+            last_used_at: None,
+            revoked_at: None,
+        };
+        transact!(self, tx => {
+            if let Some(earlier) = self.first_time(&mut tx, caller, token.id).await? {
+                let known = sessions::tokens_of(&mut tx, caller.id()).await?;
+                let token = known.into_iter().find(|token| token.id == earlier).ok_or(Error::IdempotencyMismatch)?;
+                return Ok(Made::before((token, None)));
+            }
+            sessions::insert_token(&mut tx, &token, &stored_hash(&secret)).await?;
+            self.record(&mut tx, caller, Change::new("token.create", None, token.id).after(&token)).await?;
+            Ok(Made::now((token.clone(), Some(SecretString::from(secret.as_str())))))
+        })
+    }
+
+    /// Who a token belongs to, bounded by its scopes.
+    pub async fn caller_by_token(&self, secret: &str, origin: &str) -> Result<Caller> {
+        if !secret.starts_with(PREFIX) {
+            return Err(Error::Expired);
+        }
+        let now = self.now();
+        let mut reader = self.store.read().await?;
+        let found = sessions::find_token(&mut reader, &stored_hash(secret)).await?;
+        drop(reader);
+        let (token, person) = found.ok_or(Error::Expired)?;
+        if token.revoked_at.is_some()
+            || token.expires_at <= now
+            || person.state != PersonState::Active
+        {
+            return Err(Error::Expired);
+        }
+        if token
+            .last_used_at
+            .is_none_or(|used| now > used + USED_PRECISION)
+        {
+            transact!(self, tx => {
+                Ok(sessions::touch_token(&mut tx, token.id, now).await?)
+            })?;
+        }
+        Ok(Caller {
+            person,
+            via: Via::Token(token.id),
+            scopes: token.scopes,
+            origin: origin.to_owned(),
+            once: None,
+        })
+    }
+
+    /// One's own tokens, or as a global admin anyone's.
+    pub async fn tokens(
+        &self,
+        caller: &Caller,
+        person: Option<&PersonReference>,
+    ) -> Result<(Person, Vec<Token>)> {
+        let mut reader = self.store.read().await?;
+        let person = match person {
+            None => {
+                caller.may(Action::SeeOwnTokens, true, "account")?;
+                caller.person.clone()
+            }
+            Some(person) => {
+                caller.may(Action::SeeAnyTokens, false, "person")?;
+                self.person(&mut reader, person).await?
+            }
+        };
+        let tokens = sessions::tokens_of(&mut reader, person.id).await?;
+        Ok((person, tokens))
+    }
+
+    pub async fn revoke_token(
+        &self,
+        caller: &Caller,
+        person: Option<&PersonReference>,
+        id: TokenId,
+    ) -> Result<()> {
+        let owner = match person {
+            None => {
+                caller.may(Action::ManageOwnTokens, true, "account")?;
+                caller.id()
+            }
+            Some(person) => {
+                caller.may(Action::RevokeAnyToken, false, "person")?;
+                let mut reader = self.store.read().await?;
+                self.person(&mut reader, person).await?.id
+            }
+        };
+        transact!(self, tx => {
+            if !sessions::revoke_token(&mut tx, owner, id, self.now()).await? {
+                return Err(Error::NotFound("live token"));
+            }
+            self.record(&mut tx, caller, Change::new("token.revoke", None, id)).await
+        })
+    }
+}

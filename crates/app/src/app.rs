@@ -1,0 +1,87 @@
+//! The application: the store, a clock, the vault, and the bells that wake controllers.
+
+use std::sync::Arc;
+
+use berth_store::Store;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::clock::Clock;
+use crate::events::Tail;
+use crate::vault::Vault;
+
+/// How sign-in behaves; everything else about a server is not the application's business.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Wrong passwords for one account within [`Settings::LOCK_OUT`] before it is locked for the rest of that time.
+    pub sign_in_attempts_max: u64,
+    pub session_idle: SignedDuration,
+    pub session_absolute: SignedDuration,
+    pub password_min_length: usize,
+}
+
+impl Settings {
+    pub const LOCK_OUT: SignedDuration = SignedDuration::from_mins(15);
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sign_in_attempts_max: 10,
+            session_idle: SignedDuration::from_hours(12),
+            session_absolute: SignedDuration::from_hours(30 * 24),
+            password_min_length: 12,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct App(Arc<Parts>);
+
+#[derive(Debug)]
+pub struct Parts {
+    pub store: Store,
+    pub settings: Settings,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) vault: Vault,
+    /// Rung after every commit that left rows to be numbered.
+    pub(crate) written: Notify,
+    /// Rung when something falls due before the next regular look.
+    pub(crate) planned: Notify,
+    /// Rung when events were numbered that this server's tail has not read.
+    pub(crate) tail_stale: Notify,
+    pub tail: Tail,
+    /// Hashing a password takes a core and 19 MiB for a moment; guessing must not take them all.
+    pub(crate) hashing: Semaphore,
+}
+
+/// How many passwords are hashed at once.
+const HASHING_MAX: usize = 2;
+
+impl App {
+    pub fn new(store: Store, clock: Arc<dyn Clock>, vault: Vault, settings: Settings) -> Self {
+        Self(Arc::new(Parts {
+            store,
+            settings,
+            clock,
+            vault,
+            written: Notify::new(),
+            planned: Notify::new(),
+            tail_stale: Notify::new(),
+            tail: Tail::default(),
+            hashing: Semaphore::new(HASHING_MAX),
+        }))
+    }
+
+    /// Now, in the precision that is stored.
+    pub fn now(&self) -> Timestamp {
+        berth_model::span::micros(self.clock.now())
+    }
+}
+
+impl std::ops::Deref for App {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

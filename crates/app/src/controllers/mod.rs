@@ -1,0 +1,55 @@
+//! Controllers: small loops that make happen what time or an event calls for.
+//!
+//! Each is woken by a bell and by a timer, takes no input, and is safe to kill at any instruction: it reads what is
+//! due and acts in transactions of its own. Of several servers on one database, the holder of a controller's lease
+//! runs it; every transaction checks the lease's fence first, so one that was held up too long changes nothing.
+
+mod lease;
+mod reservations;
+mod sequencer;
+mod sweeper;
+
+use berth_store::Engine;
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::App;
+use crate::clock::random;
+use lease::Keeper;
+
+/// Starts all controllers of one server; they run until `stop` and give their leases back.
+pub fn start(app: &App, stop: &CancellationToken) -> JoinSet<()> {
+    let server = match app.store.engine() {
+        // Only one process serves an SQLite file, so whoever held its leases before is gone.
+        Engine::Sqlite => "this machine".to_owned(),
+        Engine::Postgres => random::<8>()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    };
+    let mut tasks = JoinSet::new();
+    let keeper = |name| Keeper::new(app, name, &server);
+    tasks.spawn(sequencer::run(
+        app.clone(),
+        keeper("sequencer"),
+        stop.clone(),
+    ));
+    tasks.spawn(reservations::run(
+        app.clone(),
+        keeper("reservations"),
+        stop.clone(),
+    ));
+    tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
+    tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
+    tasks
+}
+
+impl App {
+    /// Wakes the controller of reservations if this moment is nearer than its next look.
+    pub(crate) fn falls_due(&self, at: Timestamp) {
+        if at <= self.now() + reservations::LOOK_EVERY {
+            self.planned.notify_one();
+        }
+    }
+}

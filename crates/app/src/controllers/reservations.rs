@@ -1,0 +1,121 @@
+//! Starts and ends reservations and closes maintenance windows on time, after a crash too.
+
+use berth_model::event::{Audience, EventKind};
+use berth_model::reservation::Reservation;
+use berth_store::leases::{self, Lease};
+use berth_store::maintenance::{self, Window, WindowState};
+use berth_store::reservations;
+use jiff::SignedDuration;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::lease::Keeper;
+use crate::App;
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+
+/// The longest pause between two looks; nothing due is later than this, whatever happens to the bell.
+pub(super) const LOOK_EVERY: SignedDuration = SignedDuration::from_secs(1);
+const BATCH: u64 = 200;
+
+pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
+    loop {
+        let worked = async {
+            match keeper.ours().await? {
+                Some(lease) => round(&app, &lease).await,
+                None => Ok(false),
+            }
+        };
+        let more = worked.await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "reservations could not be carried on; trying again");
+            keeper.doubt();
+            false
+        });
+        if more && !stop.is_cancelled() {
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = app.planned.notified() => {}
+            () = tokio::time::sleep(LOOK_EVERY.unsigned_abs()) => {}
+        }
+    }
+    keeper.give_back().await;
+}
+
+/// Carries on everything that is due; says whether there may be more.
+async fn round(app: &App, lease: &Lease) -> Result<bool> {
+    let now = app.now();
+    let mut reader = app.store.read().await?;
+    let due = reservations::due(&mut reader, now, BATCH).await?;
+    let windows = maintenance::due(&mut reader, now, BATCH).await?;
+    drop(reader);
+    let more = !due.is_empty() || !windows.is_empty();
+    for reservation in &due {
+        match carry_on(app, lease, reservation).await {
+            // Its owner changed it meanwhile; the next look sees it as it is now.
+            Ok(()) | Err(Error::Version { .. }) => {}
+            Err(Error::Store(berth_store::Error::Retry)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for window in &windows {
+        close(app, lease, window).await?;
+    }
+    Ok(more)
+}
+
+/// Takes one reservation as far as time has come for it.
+async fn carry_on(app: &App, lease: &Lease, due: &Reservation) -> Result<()> {
+    let mut tx = app.store.begin().await?;
+    leases::check(&mut tx, lease).await?;
+    let Some(mut reservation) = reservations::get_locked(&mut tx, due.site, due.id).await? else {
+        return Ok(());
+    };
+    while let Some(transition) = reservation.state.due(reservation.span, app.now()) {
+        let reason = app.due_reason(transition);
+        reservation = app
+            .step(&mut tx, &By::SYSTEM, reservation, transition, reason)
+            .await?;
+    }
+    tx.commit().await?;
+    app.written.notify_one();
+    Ok(())
+}
+
+async fn close(app: &App, lease: &Lease, window: &Window) -> Result<()> {
+    let mut tx = app.store.begin().await?;
+    leases::check(&mut tx, lease).await?;
+    if maintenance::finish(&mut tx, window.id, WindowState::Ended).await? {
+        app.release_window(&mut tx, window.id).await?;
+        let record = Change::new("maintenance.end", Some(window.site), window.id);
+        let told = json!({ "window": window.id, "title": window.title });
+        app.record(
+            &mut tx,
+            By::SYSTEM,
+            record.tell_only(EventKind::MaintenanceEnded, Audience::Members, told),
+        )
+        .await?;
+    }
+    tx.commit().await?;
+    app.written.notify_one();
+    Ok(())
+}
+
+impl App {
+    /// Why time itself ended a reservation before it could run, for its owner to read.
+    fn due_reason(
+        &self,
+        transition: berth_model::reservation::Transition,
+    ) -> Option<berth_model::Text> {
+        use berth_model::reservation::State;
+        let reason = match (transition.from(), transition.to()) {
+            (State::PendingApproval, State::Failed) => "nobody decided before it was to start",
+            (State::Confirmed, State::Failed) => {
+                "its whole time passed while Berth was not running"
+            }
+            _ => return None,
+        };
+        reason.parse().ok()
+    }
+}

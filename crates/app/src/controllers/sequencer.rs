@@ -1,0 +1,83 @@
+//! Numbers new audit entries and events, and keeps every server's tail of events up to date.
+
+use std::time::Duration;
+
+use berth_store::leases::{self, Lease};
+use berth_store::sequencer;
+use tokio_util::sync::CancellationToken;
+
+use super::lease::Keeper;
+use crate::App;
+use crate::error::{Error, Result};
+
+/// How often to look for rows that another server wrote; our own ring the bell.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
+    loop {
+        let worked = async {
+            match keeper.ours().await? {
+                Some(lease) => number_all(&app, &lease).await,
+                None => Ok(()),
+            }
+        };
+        let pause = match worked.await {
+            Ok(()) => LOOK_EVERY,
+            Err(error) => {
+                tracing::warn!(%error, "the sequencer could not work; it tries again");
+                keeper.doubt();
+                AFTER_TROUBLE
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = app.written.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+    keeper.give_back().await;
+}
+
+async fn number_all(app: &App, lease: &Lease) -> Result<()> {
+    let mut reader = app.store.read().await?;
+    let work = sequencer::has_work(&mut reader).await?;
+    drop(reader);
+    if !work {
+        return Ok(());
+    }
+    loop {
+        let mut tx = app.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let numbered = match sequencer::step(&mut tx).await {
+            Err(berth_store::Error::Retry) => continue,
+            numbered => numbered?,
+        };
+        if numbered == 0 {
+            return Ok(());
+        }
+        tx.commit().await?;
+        app.tail_stale.notify_one();
+    }
+}
+
+/// Reads what was numbered, here or elsewhere, into this server's memory.
+pub(super) async fn follow(app: App, stop: CancellationToken) {
+    loop {
+        let pause = match app.refresh_tail().await {
+            Ok(0) => LOOK_EVERY,
+            Ok(_) => continue,
+            Err(error) => {
+                if !matches!(error, Error::Store(_)) || !stop.is_cancelled() {
+                    tracing::warn!(%error, "the newest events could not be read; trying again");
+                }
+                AFTER_TROUBLE
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = app.tail_stale.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Removes what has run out: sessions, one-time links, old failures, old idempotency keys.
+
+use std::time::Duration;
+
+use berth_store::{leases, sessions};
+use jiff::SignedDuration;
+use tokio_util::sync::CancellationToken;
+
+use super::lease::Keeper;
+use crate::App;
+use crate::error::Result;
+
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
+const KEPT: SignedDuration = SignedDuration::from_hours(24);
+
+pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
+    loop {
+        if let Err(error) = sweep(&app, &mut keeper).await {
+            tracing::warn!(%error, "the sweep failed; it is tried again later");
+            keeper.doubt();
+        }
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(SWEEP_EVERY) => {}
+        }
+    }
+    keeper.give_back().await;
+}
+
+async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
+    let Some(lease) = keeper.ours().await? else {
+        return Ok(());
+    };
+    let now = app.now();
+    let mut tx = app.store.begin().await?;
+    leases::check(&mut tx, &lease).await?;
+    sessions::sweep(&mut tx, now, now - app.settings.session_idle, now - KEPT).await?;
+    tx.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! The things an answer names, gathered as they are met, so that no answer has to show a bare id.
+
+use std::collections::{BTreeSet, HashMap};
+
+use berth_model::person::{Person, PersonName};
+use berth_model::reservation::Reservation;
+use berth_model::site::{Project, Site};
+use berth_model::{PersonId, ProjectId, Resource, ResourceId, ResourceType, SiteId, TypeId};
+use berth_store::{Conn, inventory, people, projects};
+
+use crate::error::Result;
+
+#[derive(Debug, Clone, Default)]
+pub struct Directory {
+    pub people: HashMap<PersonId, PersonName>,
+    pub sites: HashMap<SiteId, Site>,
+    pub projects: HashMap<ProjectId, Project>,
+    pub types: HashMap<TypeId, ResourceType>,
+    pub resources: HashMap<ResourceId, Resource>,
+}
+
+impl Directory {
+    pub fn with_site(site: &Site) -> Self {
+        let mut directory = Self::default();
+        directory.add_site(site);
+        directory
+    }
+
+    pub fn add_site(&mut self, site: &Site) {
+        self.sites.insert(site.id, site.clone());
+    }
+
+    pub fn add_person(&mut self, person: &Person) {
+        self.people.insert(person.id, person.into());
+    }
+
+    pub fn add_resource(&mut self, resource: &Resource) {
+        self.resources.insert(resource.id, resource.clone());
+    }
+
+    pub fn add_type(&mut self, kind: &ResourceType) {
+        self.types.insert(kind.id, kind.clone());
+    }
+
+    /// Looks up whoever is not known yet.
+    pub(crate) async fn learn_people(
+        &mut self,
+        conn: &mut Conn,
+        ids: impl IntoIterator<Item = PersonId>,
+    ) -> Result<()> {
+        let missing: BTreeSet<PersonId> = ids
+            .into_iter()
+            .filter(|id| !self.people.contains_key(id))
+            .collect();
+        for person in people::named(conn, missing.into_iter().collect()).await? {
+            self.people.insert(person.id, (&person).into());
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn learn_resources(
+        &mut self,
+        conn: &mut Conn,
+        ids: impl IntoIterator<Item = ResourceId>,
+    ) -> Result<()> {
+        let missing: BTreeSet<ResourceId> = ids
+            .into_iter()
+            .filter(|id| !self.resources.contains_key(id))
+            .collect();
+        for resource in inventory::named(conn, missing.into_iter().collect()).await? {
+            self.resources.insert(resource.id, resource);
+        }
+        let missing: BTreeSet<TypeId> = self
+            .resources
+            .values()
+            .map(|r| r.type_id)
+            .filter(|id| !self.types.contains_key(id))
+            .collect();
+        for kind in inventory::types_named(conn, missing.into_iter().collect()).await? {
+            self.types.insert(kind.id, kind);
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn learn_projects(
+        &mut self,
+        conn: &mut Conn,
+        ids: impl IntoIterator<Item = ProjectId>,
+    ) -> Result<()> {
+        let missing: BTreeSet<ProjectId> = ids
+            .into_iter()
+            .filter(|id| !self.projects.contains_key(id))
+            .collect();
+        for project in projects::named(conn, missing.into_iter().collect()).await? {
+            self.projects.insert(project.id, project);
+        }
+        Ok(())
+    }
+
+    /// Everything these reservations name, sites excepted.
+    pub(crate) async fn learn_reservations(
+        &mut self,
+        conn: &mut Conn,
+        reservations: &[Reservation],
+    ) -> Result<()> {
+        self.learn_people(conn, reservations.iter().map(|r| r.owner))
+            .await?;
+        self.learn_projects(conn, reservations.iter().filter_map(|r| r.project))
+            .await?;
+        let items = reservations
+            .iter()
+            .flat_map(|r| r.items.iter().map(|item| item.resource));
+        self.learn_resources(conn, items).await
+    }
+}

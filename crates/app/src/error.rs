@@ -1,0 +1,127 @@
+//! Why something was refused. Each variant becomes one problem code with a page of its own.
+
+use berth_model::reservation::NotFrom;
+use berth_model::{FieldErrors, Name, ReservationId, Status, Text};
+use berth_store::Refused;
+use jiff::Timestamp;
+
+use crate::directory::Directory;
+use crate::seen::Conflict;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It does not exist, or this caller may not know that it does.
+    #[error("there is no such {0}, or you may not see it")]
+    NotFound(&'static str),
+    #[error("{needs}")]
+    NotAllowed { needs: String },
+    /// The person may, but the token they came with may not.
+    #[error("{needs}")]
+    ScopeMissing { needs: String },
+    #[error(transparent)]
+    Invalid(#[from] FieldErrors),
+    #[error("the claim rule refuses it: {} claim(s) are in the way", conflicts.len())]
+    Conflict {
+        conflicts: Vec<Conflict>,
+        directory: Box<Directory>,
+    },
+    #[error("moving it would make {} claim(s) conflict", conflicts.len())]
+    MoveConflict {
+        conflicts: Vec<Conflict>,
+        directory: Box<Directory>,
+    },
+    #[error("`{resource}` is {status}{}", inherited(resource, from))]
+    NotActive {
+        resource: Name,
+        status: Status,
+        from: Name,
+        reason: Option<Text>,
+    },
+    #[error(transparent)]
+    State(#[from] NotFrom),
+    #[error("{0}")]
+    InThePast(String),
+    #[error("someone changed it since you looked: it is at version {current} now")]
+    Version { current: u64 },
+    #[error("the name `{0}` is taken")]
+    NameTaken(String),
+    #[error("{0}")]
+    InUse(String),
+    #[error("a resource cannot stand below itself")]
+    Cycle,
+    #[error("the tree is too deep or too wide there")]
+    TooDeep,
+    #[error("a resource with a capacity has no children, and one with children no capacity")]
+    Leaf,
+    #[error("`{0}` is the only global admin; make another one first")]
+    LastAdmin(String),
+    #[error("{0}")]
+    TooMuch(String),
+    #[error("{0}")]
+    Amount(String),
+    #[error("{} booking(s) are in the way and not decided", undecided.len())]
+    InTheWay {
+        undecided: Vec<ReservationId>,
+        conflicts: Vec<Conflict>,
+        directory: Box<Directory>,
+    },
+    #[error("this one-time link was used before, or has run out")]
+    LinkSpent,
+    #[error("you are a member of `{0}` already")]
+    AlreadyMember(Name),
+    #[error("this request is decided already")]
+    JoinDecided,
+    #[error("this window has ended or was cancelled already")]
+    WindowOver,
+    #[error("this idempotency key was used for a different request")]
+    IdempotencyMismatch,
+    #[error("sign in first")]
+    SignInRequired,
+    #[error("this sign-in or token has ended")]
+    Expired,
+    #[error("the login name or the password is wrong")]
+    WrongCredentials,
+    #[error("too many wrong passwords")]
+    LockedOut { until: Timestamp },
+    #[error("the database has trouble")]
+    Store(#[source] berth_store::Error),
+    #[error("{0}")]
+    Internal(String),
+}
+
+fn inherited(resource: &Name, from: &Name) -> String {
+    if resource == from {
+        String::new()
+    } else {
+        format!(", because `{from}` above it is")
+    }
+}
+
+impl From<berth_store::Error> for Error {
+    fn from(error: berth_store::Error) -> Self {
+        match (&error, error.refused()) {
+            (berth_store::Error::TooDeep, _) => Error::TooDeep,
+            (_, Some(Refused::Cycle)) => Error::Cycle,
+            (_, Some(Refused::Parent)) => Error::NotFound("parent in this site"),
+            (_, Some(Refused::Leaf)) => Error::Leaf,
+            _ => Error::Store(error),
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn is_refused(&self, refused: Refused) -> bool {
+        matches!(self, Error::Store(error) if error.refused() == Some(refused))
+    }
+
+    /// A name that the database found taken, said with the name.
+    pub(crate) fn taken(self, name: impl std::fmt::Display) -> Error {
+        if self.is_refused(Refused::Taken) {
+            Error::NameTaken(name.to_string())
+        } else {
+            self
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Listening: the stream of numbered events, each shown to whom it concerns.
+//!
+//! Every server keeps the newest events in memory, so that a thousand open pages cost one query per change and not a
+//! thousand. A listener that fell behind, or comes back after a cut, reads what it missed from the store.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, RwLock};
+
+use berth_engine::rights::{Action, Standing};
+use berth_engine::sight::hears;
+use berth_model::SiteId;
+use berth_model::event::{EventKind, NumberedEvent};
+use berth_model::reference::SiteReference;
+use berth_model::site::{OutsiderView, Role, Site};
+use berth_store::{Conn, events, sites};
+use tokio::sync::watch;
+
+use crate::App;
+use crate::caller::{Caller, Via};
+use crate::error::Result;
+
+const KEPT: usize = 4096;
+const PAGE: u64 = 500;
+
+/// The newest events, and a bell that rings when there are more.
+#[derive(Debug)]
+pub struct Tail {
+    recent: RwLock<VecDeque<Arc<NumberedEvent>>>,
+    newest: watch::Sender<u64>,
+}
+
+impl Default for Tail {
+    fn default() -> Self {
+        Self {
+            recent: RwLock::default(),
+            newest: watch::channel(0).0,
+        }
+    }
+}
+
+impl Tail {
+    pub fn newest(&self) -> u64 {
+        *self.newest.borrow()
+    }
+
+    fn push(&self, new: Vec<NumberedEvent>) {
+        let Some(last) = new.last().map(|event| event.number) else {
+            return;
+        };
+        let mut recent = self
+            .recent
+            .write()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        recent.extend(new.into_iter().map(Arc::new));
+        let surplus = recent.len().saturating_sub(KEPT);
+        recent.drain(..surplus);
+        drop(recent);
+        self.newest.send_replace(last);
+    }
+
+    /// The events after `position` if all of them are still in memory.
+    fn after(&self, position: u64) -> Option<Vec<Arc<NumberedEvent>>> {
+        let recent = self
+            .recent
+            .read()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let first = recent.front()?.number;
+        if position + 1 < first {
+            return None;
+        }
+        let skip = usize::try_from(position + 1 - first).unwrap_or(usize::MAX);
+        Some(
+            recent
+                .iter()
+                .skip(skip)
+                .take(PAGE as usize)
+                .cloned()
+                .collect(),
+        )
+    }
+}
+
+impl App {
+    /// Brings the tail up to date with the store; says how many events were new.
+    pub(crate) async fn refresh_tail(&self) -> Result<usize> {
+        let mut reader = self.store.read().await?;
+        if self.tail.newest() == 0 {
+            // Starting: what is older is read from the store by whoever asks for it.
+            let last = events::last_number(&mut reader).await?;
+            self.tail.newest.send_replace(last);
+        }
+        let new = events::after(&mut reader, self.tail.newest(), PAGE).await?;
+        let count = new.len();
+        self.tail.push(new);
+        Ok(count)
+    }
+
+    /// A page of events after a number, as this caller may see them, and the number to go on from.
+    pub async fn events_after(
+        &self,
+        caller: &Caller,
+        site: Option<&SiteReference>,
+        after: u64,
+        limit: u64,
+    ) -> Result<EventsPage> {
+        let mut listener = self.listen(caller, site, after).await?;
+        let mut shown = Vec::new();
+        // Pages in which nothing concerns the caller are skipped, but not for ever.
+        for _ in 0..20 {
+            let page = listener.read(limit).await?;
+            let ended = page.is_empty();
+            shown.extend(page.into_iter().filter(|event| listener.hears(event)));
+            if ended || shown.len() as u64 >= limit {
+                break;
+            }
+        }
+        shown.truncate(limit as usize);
+        let position = if shown.len() as u64 >= limit {
+            shown.last().map_or(after, |e| e.number)
+        } else {
+            listener.position
+        };
+        let more = position < self.tail.newest();
+        Ok(EventsPage {
+            events: shown,
+            position,
+            more,
+            sites: listener.site_names(),
+        })
+    }
+
+    /// Starts listening after a number (none: from now on).
+    pub async fn follow(
+        &self,
+        caller: &Caller,
+        site: Option<&SiteReference>,
+        after: Option<u64>,
+    ) -> Result<Listener> {
+        let after = after.unwrap_or_else(|| self.tail.newest());
+        self.listen(caller, site, after).await
+    }
+
+    async fn listen(
+        &self,
+        caller: &Caller,
+        site: Option<&SiteReference>,
+        position: u64,
+    ) -> Result<Listener> {
+        let mut reader = self.store.read().await?;
+        let only = match site {
+            Some(site) => Some(
+                self.place(&mut reader, caller, site, Action::FollowSite)
+                    .await?
+                    .id(),
+            ),
+            None => {
+                caller.may(Action::SeeOwnAccount, true, "account")?;
+                None
+            }
+        };
+        let standings = standings(&mut reader, caller).await?;
+        Ok(Listener {
+            app: self.clone(),
+            caller: caller.clone(),
+            only,
+            position,
+            standings,
+        })
+    }
+
+    /// Whether what the caller showed when they came in is still good; a long stream asks now and then.
+    pub async fn is_still_welcome(&self, caller: &Caller) -> Result<bool> {
+        let mut reader = self.store.read().await?;
+        let now = self.now();
+        Ok(match caller.via {
+            Via::Session(id) => berth_store::sessions::session_lives(&mut reader, id, now).await?,
+            Via::Token(id) => berth_store::sessions::token_lives(&mut reader, id, now).await?,
+            Via::Direct => true,
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct EventsPage {
+    pub events: Vec<Arc<NumberedEvent>>,
+    pub position: u64,
+    pub more: bool,
+    pub sites: HashMap<SiteId, Site>,
+}
+
+/// One caller's place in the stream.
+#[derive(Debug)]
+pub struct Listener {
+    app: App,
+    caller: Caller,
+    only: Option<SiteId>,
+    position: u64,
+    standings: HashMap<SiteId, (Site, Standing)>,
+}
+
+impl Listener {
+    /// The next events that concern this caller; waits until there are some. Safe to drop while waiting.
+    pub async fn next(&mut self) -> Result<Vec<Arc<NumberedEvent>>> {
+        let mut bell = self.app.tail.newest.subscribe();
+        loop {
+            bell.mark_unchanged();
+            let page = self.read(PAGE).await?;
+            if page.is_empty() {
+                // Only the server's own end closes the bell; then the stream ends by being dropped.
+                if bell.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+                continue;
+            }
+            if page.iter().any(|event| changes_standing(event.event.kind)) {
+                let mut reader = self.app.store.read().await?;
+                self.standings = standings(&mut reader, &self.caller).await?;
+            }
+            let heard: Vec<_> = page.into_iter().filter(|event| self.hears(event)).collect();
+            if !heard.is_empty() {
+                return Ok(heard);
+            }
+        }
+    }
+
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    pub fn site_names(&self) -> HashMap<SiteId, Site> {
+        self.standings
+            .iter()
+            .map(|(id, (site, _))| (*id, site.clone()))
+            .collect()
+    }
+
+    async fn read(&mut self, limit: u64) -> Result<Vec<Arc<NumberedEvent>>> {
+        let page = match self.app.tail.after(self.position) {
+            Some(page) => page,
+            None if self.position >= self.app.tail.newest() => Vec::new(),
+            None => {
+                let mut reader = self.app.store.read().await?;
+                events::after(&mut reader, self.position, limit)
+                    .await?
+                    .into_iter()
+                    .map(Arc::new)
+                    .collect()
+            }
+        };
+        if let Some(last) = page.last() {
+            self.position = last.number;
+        }
+        Ok(page)
+    }
+
+    fn hears(&self, event: &NumberedEvent) -> bool {
+        let site = event.event.site;
+        if self.only.is_some() && self.only != site {
+            return false;
+        }
+        let standing = match site.and_then(|site| self.standings.get(&site)) {
+            Some((_, standing)) => *standing,
+            None if self.caller.person.global_admin => Standing::GlobalAdmin,
+            None => Standing::Outsider(OutsiderView::Nothing),
+        };
+        hears(standing, self.caller.id(), event.event.audience)
+    }
+}
+
+fn changes_standing(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::MemberJoined
+            | EventKind::MemberChanged
+            | EventKind::MemberLeft
+            | EventKind::SiteCreated
+            | EventKind::SiteChanged
+            | EventKind::PersonChanged
+            | EventKind::PersonRemoved
+    )
+}
+
+async fn standings(conn: &mut Conn, caller: &Caller) -> Result<HashMap<SiteId, (Site, Standing)>> {
+    let found: Vec<(Site, Option<Role>)> = if caller.person.global_admin {
+        sites::list_for(conn, caller.id(), true, "", 10_000).await?
+    } else {
+        sites::memberships_of(conn, caller.id())
+            .await?
+            .into_iter()
+            .map(|(site, role)| (site, Some(role)))
+            .collect()
+    };
+    let standings = found.into_iter().map(|(site, role)| {
+        let standing = Standing::of(&caller.person, role, site.outsiders_see);
+        (site.id, (site, standing))
+    });
+    Ok(standings.collect())
+}

@@ -1,0 +1,11 @@
+//! The inventory: resource types, the tree of resources, and their status.
+
+mod resources;
+pub(crate) use resources::tree_of;
+mod status;
+mod tree;
+mod types;
+
+pub use resources::{NewResource, ResourceChange, ResourceFilter, ResourceView};
+pub use tree::Moved;
+pub use types::{NewType, TypeChange};

@@ -1,0 +1,135 @@
+//! Moving a subtree: refused where it would make claims conflict, with the list.
+
+use berth_engine::rights::Action;
+use berth_engine::rule::conflicts;
+use berth_engine::tree::Tree;
+use berth_model::event::{Audience, EventKind};
+use berth_model::reference::{ResourceReference, SiteReference};
+use berth_model::{Claim, Resource, ResourceId};
+use berth_store::{Conn, Refused, claims, inventory};
+use serde_json::json;
+
+use super::ResourceView;
+use super::resources::tree_of;
+use crate::App;
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::record::Change;
+use crate::seen::Conflict;
+use crate::settlement::Mode;
+use crate::transact::transact;
+
+/// What a move did, or would do.
+#[derive(Debug, Clone)]
+pub struct Moved {
+    pub place: Place,
+    pub view: ResourceView,
+    /// Claims that would meet; always empty when the move was carried out.
+    pub conflicts: Vec<Conflict>,
+    pub directory: Directory,
+}
+
+impl App {
+    pub async fn move_resource(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        resource: &ResourceReference,
+        parent: Option<&ResourceReference>,
+        mode: Mode,
+    ) -> Result<Moved> {
+        let attempted = transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
+            place.may(caller, Action::ManageInventory, false, "resource")?;
+            let before = self.resource(&mut tx, place.id(), resource).await?;
+            let parent = match parent {
+                Some(parent) => Some(self.resource(&mut tx, place.id(), parent).await?),
+                None => None,
+            };
+            let mut directory = Directory::with_site(&place.site);
+            let resources = inventory::of_site(&mut tx, place.id()).await?;
+            let under = parent.as_ref().map(|parent| parent.id);
+            tree_of(&resources)?.check_move(before.id, under).map_err(|_| Error::Cycle)?;
+            let conflicts = self
+                .would_meet(&mut tx, &place, caller, &resources, before.id, under, &mut directory)
+                .await?;
+            if mode == Mode::Apply {
+                if !conflicts.is_empty() {
+                    return Err(Error::MoveConflict { conflicts, directory: Box::new(directory) });
+                }
+                inventory::move_subtree(&mut tx, place.id(), before.id, under).await?;
+                let name = |resource: &Option<Resource>| resource.as_ref().map(|resource| resource.name.clone());
+                let from = resources.iter().find(|known| Some(known.id) == before.parent).map(|known| known.name.clone());
+                let told = json!({ "resource": before.id, "name": before.name, "from": from, "to": name(&parent) });
+                let record = Change::new("resource.move", Some(place.id()), before.id)
+                    .before(json!({ "parent": before.parent }))
+                    .after(json!({ "parent": under }))
+                    .tell_only(EventKind::ResourceMoved, Audience::Members, told);
+                self.record(&mut tx, caller, record).await?;
+            }
+            let view = self.resource_view(&mut tx, &place, before.id, &mut directory).await?;
+            Ok(Moved { place, view, conflicts, directory })
+        });
+        match attempted {
+            // A booking came between our look and the move, and the database saw it.
+            Err(error)
+                if error.is_refused(Refused::Claim)
+                    || error.is_refused(Refused::OutsideContainer) =>
+            {
+                Err(Error::MoveConflict {
+                    conflicts: Vec::new(),
+                    directory: Box::default(),
+                })
+            }
+            other => other,
+        }
+    }
+
+    /// The pairs of claims that would conflict if `moved` stood under `under`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one question with all it depends on"
+    )]
+    async fn would_meet(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        caller: &Caller,
+        resources: &[Resource],
+        moved: ResourceId,
+        under: Option<ResourceId>,
+        directory: &mut Directory,
+    ) -> Result<Vec<Conflict>> {
+        let parent_of = |resource: &Resource| {
+            if resource.id == moved {
+                under
+            } else {
+                resource.parent
+            }
+        };
+        let after = Tree::new(
+            resources
+                .iter()
+                .map(|resource| (resource.id, parent_of(resource))),
+        )
+        .map_err(|_| Error::Cycle)?;
+        let going = claims::holding_below(conn, moved).await?;
+        let standing = claims::holding_on(conn, after.ancestors(moved).collect()).await?;
+        let mut met: Vec<(&Claim, &Claim)> = Vec::new();
+        for mine in &going {
+            met.extend(
+                standing
+                    .iter()
+                    .filter(|theirs| conflicts(&after, mine, theirs))
+                    .map(|theirs| (mine, theirs)),
+            );
+        }
+        let pairs = met
+            .into_iter()
+            .map(|(mine, theirs)| (mine.resource, theirs.clone()))
+            .collect();
+        self.explain(conn, place, caller, pairs, directory).await
+    }
+}

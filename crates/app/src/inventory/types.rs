@@ -1,0 +1,156 @@
+//! Resource types: what a site has kinds of, and what booking each kind asks for.
+
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::inventory::Colour;
+use berth_model::parameter::Form;
+use berth_model::reference::{SiteReference, TypeReference};
+use berth_model::{Name, Reference, ResourceType, SiteId, Text, TypeId};
+use berth_store::{Conn, inventory};
+
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::error::{Error, Result};
+use crate::once::Made;
+use crate::record::Change;
+use crate::transact::transact;
+
+#[derive(Debug, Clone)]
+pub struct NewType {
+    pub name: Name,
+    pub title: Text,
+    pub colour: Colour,
+    pub form: Form,
+    pub needs_approval: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct TypeChange {
+    pub name: Option<Name>,
+    pub title: Option<Text>,
+    pub colour: Option<Colour>,
+    pub form: Option<Form>,
+    pub needs_approval: Option<bool>,
+}
+
+impl App {
+    pub(crate) async fn resource_type(
+        &self,
+        conn: &mut Conn,
+        site: SiteId,
+        kind: &TypeReference,
+    ) -> Result<ResourceType> {
+        let found = match kind {
+            Reference::Id(id) => inventory::type_by_id(conn, site, *id).await?,
+            Reference::Name(name) => inventory::type_by_name(conn, site, name).await?,
+        };
+        found.ok_or(Error::NotFound("resource type"))
+    }
+
+    pub async fn create_type(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: NewType,
+    ) -> Result<Made<ResourceType>> {
+        let id = TypeId(fresh(self.now()));
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::ManageInventory).await?;
+            if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
+                return Ok(Made::before(self.resource_type(&mut tx, place.id(), &Reference::Id(earlier)).await?));
+            }
+            let kind = ResourceType {
+                id,
+                site: place.id(),
+                name: new.name.clone(),
+                title: new.title.clone(),
+                colour: new.colour.clone(),
+                form: new.form.clone(),
+                needs_approval: new.needs_approval,
+                version: 1,
+            };
+            inventory::insert_type(&mut tx, &kind).await?;
+            let change = Change::new("type.create", Some(place.id()), id).after(&kind);
+            self.record(&mut tx, caller, change.tell(EventKind::TypeCreated, Audience::Members)).await?;
+            Ok(Made::now(kind))
+        })
+        .map_err(|error: Error| error.taken(&new.name))
+    }
+
+    pub async fn list_types(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+    ) -> Result<Vec<ResourceType>> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeCatalogue)
+            .await?;
+        Ok(inventory::types(&mut reader, place.id()).await?)
+    }
+
+    pub async fn get_type(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        kind: &TypeReference,
+    ) -> Result<ResourceType> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeCatalogue)
+            .await?;
+        self.resource_type(&mut reader, place.id(), kind).await
+    }
+
+    pub async fn update_type(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        kind: &TypeReference,
+        version: u64,
+        change: TypeChange,
+    ) -> Result<ResourceType> {
+        let wanted = change.name.clone();
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
+            place.may(caller, Action::ManageInventory, false, "resource type")?;
+            let before = self.resource_type(&mut tx, place.id(), kind).await?;
+            let after = ResourceType {
+                name: change.name.clone().unwrap_or(before.name.clone()),
+                title: change.title.clone().unwrap_or(before.title.clone()),
+                colour: change.colour.clone().unwrap_or(before.colour.clone()),
+                form: change.form.clone().unwrap_or(before.form.clone()),
+                needs_approval: change.needs_approval.unwrap_or(before.needs_approval),
+                version: version + 1,
+                ..before.clone()
+            };
+            if !inventory::update_type(&mut tx, &after, version).await? {
+                return Err(Error::Version { current: before.version });
+            }
+            let record = Change::new("type.change", Some(place.id()), after.id).before(&before).after(&after);
+            self.record(&mut tx, caller, record.tell(EventKind::TypeChanged, Audience::Members)).await?;
+            Ok(after)
+        })
+        .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
+    }
+
+    /// Removes a type that no resource has any more.
+    pub async fn remove_type(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        kind: &TypeReference,
+    ) -> Result<()> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
+            place.may(caller, Action::ManageInventory, false, "resource type")?;
+            let before = self.resource_type(&mut tx, place.id(), kind).await?;
+            if !inventory::remove_type(&mut tx, before.id, self.now()).await? {
+                return Err(Error::InUse(format!("there are still resources of the type `{}`; remove or retype them first", before.name)));
+            }
+            let record = Change::new("type.remove", Some(place.id()), before.id).before(&before);
+            self.record(&mut tx, caller, record.tell(EventKind::TypeRemoved, Audience::Members)).await
+        })
+    }
+}

@@ -1,0 +1,355 @@
+//! Planned maintenance windows: laid over or around the bookings in their way, as an admin decides for each.
+
+use std::collections::BTreeMap;
+
+use berth_engine::maintenance::{Choice, InTheWay, Undecided, lay};
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::reference::{ResourceReference, SiteReference};
+use berth_model::reservation::State;
+use berth_model::{
+    Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, Span, Standing, Take, Text,
+    WindowId,
+};
+use berth_store::maintenance::{Window, WindowState};
+use berth_store::{Conn, claims, inventory, maintenance, reservations};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::inventory::tree_of;
+use crate::once::Made;
+use crate::place::Place;
+use crate::record::{By, Change};
+use crate::reservations::hold::{Softer, is_taken};
+use crate::seen::Conflict;
+use crate::transact::transact;
+
+pub use berth_engine::maintenance::Choice as WindowChoice;
+
+#[derive(Debug, Clone)]
+pub struct NewWindow {
+    pub title: Text,
+    pub span: Span,
+    pub resources: Vec<ResourceReference>,
+    pub decisions: BTreeMap<ReservationId, Choice>,
+}
+
+/// A window with the pieces of time it occupies, and everything it names.
+#[derive(Debug, Clone)]
+pub struct WindowView {
+    pub window: Window,
+    pub parts: Vec<(ResourceId, Span)>,
+    pub directory: Directory,
+}
+
+/// What laying a window would come to.
+#[derive(Debug, Clone)]
+pub struct WindowPreview {
+    pub parts: Vec<(ResourceId, Span)>,
+    /// The bookings in the way, each with what was decided of it.
+    pub in_the_way: Vec<(Conflict, Option<Choice>)>,
+    pub directory: Directory,
+}
+
+/// A window worked out, before anything is written.
+struct Draft {
+    parts: Result<Vec<(ResourceId, Span)>, Vec<ReservationId>>,
+    cancel: Vec<ReservationId>,
+    bookings: Vec<(ResourceId, Claim)>,
+}
+
+impl App {
+    /// What a window would meet, and what would be left of it as decided so far.
+    pub async fn preview_window(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewWindow,
+    ) -> Result<WindowPreview> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::PlanMaintenance)
+            .await?;
+        let draft = self.draft_window(&mut reader, &place, new).await?;
+        let mut directory = Directory::with_site(&place.site);
+        let conflicts = self
+            .explain(&mut reader, &place, caller, draft.bookings, &mut directory)
+            .await?;
+        let parts = draft.parts.unwrap_or_default();
+        directory
+            .learn_resources(&mut reader, parts.iter().map(|(resource, _)| *resource))
+            .await?;
+        let in_the_way = conflicts.into_iter().map(|conflict| {
+            let choice = holder_reservation(&conflict.claim.claim)
+                .and_then(|id| new.decisions.get(&id))
+                .copied();
+            (conflict, choice)
+        });
+        Ok(WindowPreview {
+            parts,
+            in_the_way: in_the_way.collect(),
+            directory,
+        })
+    }
+
+    /// Lays the window: the bookings to cancel end, those to keep stay, and the window takes the rest. All or nothing.
+    pub async fn plan_window(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewWindow,
+    ) -> Result<Made<WindowView>> {
+        let now = self.now();
+        if new.span.end() <= now {
+            return Err(Error::InThePast(
+                "a window that is over needs no planning".into(),
+            ));
+        }
+        let id = WindowId(fresh(now));
+        let mut met = None;
+        let made = transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::PlanMaintenance).await?;
+            if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
+                return Ok(Made::before(self.window_view(&mut tx, &place, earlier).await?));
+            }
+            let draft = self.draft_window(&mut tx, &place, new).await?;
+            let parts = match draft.parts {
+                Ok(parts) => parts,
+                Err(undecided) => {
+                    let mut directory = Directory::with_site(&place.site);
+                    let conflicts = self.explain(&mut tx, &place, caller, draft.bookings, &mut directory).await?;
+                    return Err(Error::InTheWay { undecided, conflicts, directory: Box::new(directory) });
+                }
+            };
+            self.cancel_for_window(&mut tx, caller, &place, &draft.cancel, &new.title).await?;
+            let window = Window {
+                id,
+                site: place.id(),
+                title: new.title.clone(),
+                span: new.span,
+                state: WindowState::Planned,
+                planned_by: Some(caller.id()),
+                created_at: now,
+                version: 1,
+            };
+            let held: Vec<Claim> = parts.iter().map(|(resource, span)| claim(&window, *resource, *span, now)).collect();
+            met = Some((place.clone(), held.clone()));
+            if !held.is_empty() {
+                self.hold(&mut tx, &By::from(caller), &held, Softer::GiveWay).await?;
+            }
+            maintenance::insert(&mut tx, &window).await?;
+            let told = json!({ "window": id, "title": new.title, "start": new.span.start(), "end": new.span.end(), "parts": parts.len() });
+            let record = Change::new("maintenance.plan", Some(place.id()), id)
+                .after(json!({ "window": told, "cancelled": draft.cancel }))
+                .tell_only(EventKind::MaintenancePlanned, Audience::Members, told);
+            self.record(&mut tx, caller, record).await?;
+            Ok(Made::now(self.window_view(&mut tx, &place, id).await?))
+        });
+        match (made, met) {
+            (Err(error), Some((place, held))) if is_taken(&error) => {
+                Err(self.refusal(&place, caller, &held, &[]).await)
+            }
+            (made, _) => {
+                self.falls_due(new.span.end());
+                made
+            }
+        }
+    }
+
+    async fn draft_window(&self, conn: &mut Conn, place: &Place, new: &NewWindow) -> Result<Draft> {
+        let all = inventory::of_site(conn, place.id()).await?;
+        let tree = tree_of(&all)?;
+        let mut resources = Vec::new();
+        for reference in &new.resources {
+            resources.push(self.resource(conn, place.id(), reference).await?.id);
+        }
+        let mut bookings: BTreeMap<ClaimId, (ResourceId, Claim)> = BTreeMap::new();
+        for resource in &resources {
+            for claim in claims::overlapping(conn, *resource, new.span, None, u64::MAX >> 1).await?
+            {
+                // Softer claims give way by themselves; other windows are met when the claims go in.
+                if claim.firmness == Firmness::Firm && holder_reservation(&claim).is_some() {
+                    bookings.insert(claim.id, (*resource, claim));
+                }
+            }
+        }
+        let mut in_the_way: BTreeMap<ReservationId, InTheWay> = BTreeMap::new();
+        for (_, claim) in bookings.values() {
+            let Some(reservation) = holder_reservation(claim) else {
+                continue;
+            };
+            let choice = new.decisions.get(&reservation).copied();
+            let entry = in_the_way.entry(reservation).or_insert_with(|| InTheWay {
+                reservation,
+                claims: Vec::new(),
+                choice,
+            });
+            entry.claims.push((claim.resource, claim.span));
+        }
+        let in_the_way: Vec<InTheWay> = in_the_way.into_values().collect();
+        let bookings = bookings.into_values().collect();
+        Ok(match lay(&tree, new.span, &resources, &in_the_way) {
+            Ok(layout) => Draft {
+                parts: Ok(layout.claims),
+                cancel: layout.cancel,
+                bookings,
+            },
+            Err(Undecided(undecided)) => Draft {
+                parts: Err(undecided),
+                cancel: Vec::new(),
+                bookings,
+            },
+        })
+    }
+
+    async fn cancel_for_window(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        cancel: &[ReservationId],
+        title: &Text,
+    ) -> Result<()> {
+        let reason: Option<Text> = format!("cancelled for maintenance: {title}").parse().ok();
+        for id in cancel {
+            let found = reservations::get_locked(conn, place.id(), *id).await?;
+            let mut reservation = found.ok_or(Error::NotFound("reservation"))?;
+            // One that runs ends by way of `ending`; both steps are taken here, since the window needs the place now.
+            for _ in 0..2 {
+                let transition = match reservation.state {
+                    State::Ending => reservation.state.due(reservation.span, self.now()),
+                    state if state.is_final() => None,
+                    state => Some(state.cancel()?),
+                };
+                let Some(transition) = transition else { break };
+                reservation = self
+                    .step(
+                        conn,
+                        &By::from(caller),
+                        reservation,
+                        transition,
+                        reason.clone(),
+                    )
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn window_view(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        id: WindowId,
+    ) -> Result<WindowView> {
+        let window = maintenance::get(conn, place.id(), id)
+            .await?
+            .ok_or(Error::NotFound("maintenance window"))?;
+        let mut parts: Vec<(ResourceId, Span)> = claims::all_of(conn, Holder::Maintenance(id))
+            .await?
+            .into_iter()
+            .map(|c| (c.resource, c.span))
+            .collect();
+        parts.sort_by_key(|(resource, span)| (*span, *resource));
+        let mut directory = Directory::with_site(&place.site);
+        directory
+            .learn_resources(conn, parts.iter().map(|(resource, _)| *resource))
+            .await?;
+        directory.learn_people(conn, window.planned_by).await?;
+        Ok(WindowView {
+            window,
+            parts,
+            directory,
+        })
+    }
+
+    pub async fn get_window(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: WindowId,
+    ) -> Result<WindowView> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeMaintenance)
+            .await?;
+        self.window_view(&mut reader, &place, id).await
+    }
+
+    /// Windows that end after `from`, by start.
+    pub async fn list_windows(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        from: Timestamp,
+        after: Option<(Timestamp, WindowId)>,
+        limit: u64,
+    ) -> Result<Vec<WindowView>> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeMaintenance)
+            .await?;
+        let mut views = Vec::new();
+        for window in maintenance::list(&mut reader, place.id(), from, after, limit).await? {
+            views.push(self.window_view(&mut reader, &place, window.id).await?);
+        }
+        Ok(views)
+    }
+
+    pub async fn cancel_window(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: WindowId,
+        reason: Option<Text>,
+    ) -> Result<WindowView> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeMaintenance).await?;
+            place.may(caller, Action::PlanMaintenance, false, "maintenance window")?;
+            self.window_view(&mut tx, &place, id).await?;
+            if !maintenance::finish(&mut tx, id, WindowState::Cancelled).await? {
+                return Err(Error::WindowOver);
+            }
+            self.release_window(&mut tx, id).await?;
+            let told = json!({ "window": id, "reason": reason });
+            let record = Change::new("maintenance.cancel", Some(place.id()), id).because(reason.clone());
+            self.record(&mut tx, caller, record.tell_only(EventKind::MaintenanceCancelled, Audience::Members, told)).await?;
+            self.window_view(&mut tx, &place, id).await
+        })
+    }
+
+    pub(crate) async fn release_window(&self, conn: &mut Conn, id: WindowId) -> Result<()> {
+        let held: Vec<ClaimId> = claims::held_by(conn, Holder::Maintenance(id))
+            .await?
+            .into_iter()
+            .map(|c| c.id)
+            .collect();
+        Ok(claims::release(conn, &held, self.now()).await?)
+    }
+}
+
+fn holder_reservation(claim: &Claim) -> Option<ReservationId> {
+    match claim.holder {
+        Holder::Reservation(id) => Some(id),
+        Holder::Maintenance(_) | Holder::Workload(_) => None,
+    }
+}
+
+fn claim(window: &Window, resource: ResourceId, span: Span, now: Timestamp) -> Claim {
+    Claim {
+        id: ClaimId(fresh(now)),
+        site: window.site,
+        resource,
+        span,
+        take: Take::Exclusive,
+        firmness: Firmness::Firm,
+        container: None,
+        holder: Holder::Maintenance(window.id),
+        standing: Standing::Holding,
+    }
+}

@@ -1,0 +1,64 @@
+//! A site as one caller stands in it: every question about a site begins here.
+
+use berth_engine::rights::{Action, Standing, decide};
+use berth_model::reference::SiteReference;
+use berth_model::site::{Role, Site};
+use berth_model::{Reference, SiteId};
+use berth_store::{Conn, sites};
+
+use crate::App;
+use crate::caller::{Caller, verdict};
+use crate::error::{Error, Result};
+
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub site: Site,
+    pub standing: Standing,
+}
+
+impl Place {
+    pub fn id(&self) -> SiteId {
+        self.site.id
+    }
+
+    pub(crate) fn of(caller: &Caller, site: Site, role: Option<Role>) -> Self {
+        let standing = Standing::of(&caller.person, role, site.outsiders_see);
+        Self { site, standing }
+    }
+
+    /// Asks the table whether the caller may do this here; `is_own` says whether it is their own thing.
+    pub(crate) fn may(
+        &self,
+        caller: &Caller,
+        action: Action,
+        is_own: bool,
+        what: &'static str,
+    ) -> Result<()> {
+        verdict(decide(self.standing, is_own, &caller.scopes, action), what)
+    }
+
+    /// The same, as a question whose answer may be no.
+    pub(crate) fn can(&self, caller: &Caller, action: Action) -> bool {
+        self.may(caller, action, false, "site").is_ok()
+    }
+}
+
+impl App {
+    /// The site, if the caller may do `action` there; the same "not found" whether it is hidden or does not exist.
+    pub(crate) async fn place(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        site: &SiteReference,
+        action: Action,
+    ) -> Result<Place> {
+        let found = match site {
+            Reference::Id(id) => sites::by_id_for(conn, *id, caller.id()).await?,
+            Reference::Name(name) => sites::by_name_for(conn, name, caller.id()).await?,
+        };
+        let (site, role) = found.ok_or(Error::NotFound("site"))?;
+        let place = Place::of(caller, site, role);
+        place.may(caller, action, true, "site")?;
+        Ok(place)
+    }
+}

@@ -1,0 +1,199 @@
+//! Projects: groups of members that book together.
+
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::person::Person;
+use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
+use berth_model::site::Project;
+use berth_model::{Name, ProjectId, Reference, SiteId, Text};
+use berth_store::{Conn, projects, sites};
+
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::error::{Error, Result};
+use crate::once::Made;
+use crate::record::Change;
+use crate::transact::transact;
+
+#[derive(Debug, Clone)]
+pub struct NewProject {
+    pub name: Name,
+    pub title: Text,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ProjectChange {
+    pub name: Option<Name>,
+    pub title: Option<Text>,
+}
+
+impl App {
+    pub(crate) async fn project(
+        &self,
+        conn: &mut Conn,
+        site: SiteId,
+        project: &ProjectReference,
+    ) -> Result<Project> {
+        let found = match project {
+            Reference::Id(id) => projects::by_id(conn, site, *id).await?,
+            Reference::Name(name) => projects::by_name(conn, site, name).await?,
+        };
+        found.ok_or(Error::NotFound("project"))
+    }
+
+    pub async fn create_project(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: NewProject,
+    ) -> Result<Made<Project>> {
+        let now = self.now();
+        let id = ProjectId(fresh(now));
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
+            if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
+                return Ok(Made::before(self.project(&mut tx, place.id(), &Reference::Id(earlier)).await?));
+            }
+            let project = Project {
+                id,
+                site: place.id(),
+                name: new.name.clone(),
+                title: new.title.clone(),
+                version: 1,
+                created_at: now,
+            };
+            projects::insert(&mut tx, &project).await?;
+            let change = Change::new("project.create", Some(place.id()), id).after(&project);
+            self.record(&mut tx, caller, change.tell(EventKind::ProjectCreated, Audience::Members)).await?;
+            Ok(Made::now(project))
+        })
+        .map_err(|error: Error| error.taken(&new.name))
+    }
+
+    pub async fn get_project(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        project: &ProjectReference,
+    ) -> Result<Project> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeProjects)
+            .await?;
+        self.project(&mut reader, place.id(), project).await
+    }
+
+    pub async fn list_projects(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        after: &str,
+        limit: u64,
+    ) -> Result<Vec<Project>> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeProjects)
+            .await?;
+        Ok(projects::list(&mut reader, place.id(), after, limit).await?)
+    }
+
+    pub async fn update_project(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        project: &ProjectReference,
+        version: u64,
+        change: ProjectChange,
+    ) -> Result<Project> {
+        let wanted = change.name.clone();
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
+            let before = self.project(&mut tx, place.id(), project).await?;
+            let after = Project {
+                name: change.name.clone().unwrap_or(before.name.clone()),
+                title: change.title.clone().unwrap_or(before.title.clone()),
+                version: version + 1,
+                ..before.clone()
+            };
+            if !projects::update(&mut tx, &after, version).await? {
+                return Err(Error::Version { current: before.version });
+            }
+            let record = Change::new("project.change", Some(place.id()), after.id).before(&before).after(&after);
+            self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await?;
+            Ok(after)
+        })
+        .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
+    }
+
+    /// Removes a project. Its reservations stay, and still say that they were its.
+    pub async fn remove_project(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        project: &ProjectReference,
+    ) -> Result<()> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
+            let before = self.project(&mut tx, place.id(), project).await?;
+            projects::remove(&mut tx, before.id, self.now()).await?;
+            let record = Change::new("project.remove", Some(place.id()), before.id).before(&before);
+            self.record(&mut tx, caller, record.tell(EventKind::ProjectRemoved, Audience::Members)).await
+        })
+    }
+
+    pub async fn project_members(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        project: &ProjectReference,
+    ) -> Result<Vec<Person>> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeProjects)
+            .await?;
+        let project = self.project(&mut reader, place.id(), project).await?;
+        Ok(projects::members(&mut reader, project.id).await?)
+    }
+
+    pub async fn add_project_member(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        project: &ProjectReference,
+        person: &PersonReference,
+    ) -> Result<Person> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
+            let project = self.project(&mut tx, place.id(), project).await?;
+            let person = self.person(&mut tx, person).await?;
+            if sites::role_locked(&mut tx, place.id(), person.id).await?.is_none() {
+                return Err(Error::NotFound("member of this site"));
+            }
+            if projects::add_member(&mut tx, project.id, person.id, self.now()).await? {
+                let record = Change::new("project.add_member", Some(place.id()), project.id).after(person.id);
+                self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await?;
+            }
+            Ok(person)
+        })
+    }
+
+    pub async fn remove_project_member(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        project: &ProjectReference,
+        person: &PersonReference,
+    ) -> Result<()> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
+            let project = self.project(&mut tx, place.id(), project).await?;
+            let person = self.person(&mut tx, person).await?;
+            if !projects::remove_member(&mut tx, project.id, person.id).await? {
+                return Err(Error::NotFound("member of this project"));
+            }
+            let record = Change::new("project.remove_member", Some(place.id()), project.id).before(person.id);
+            self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await
+        })
+    }
+}

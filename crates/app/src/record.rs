@@ -1,0 +1,131 @@
+//! What every change leaves behind: an audit entry for those who ask later, an event for those who listen now.
+
+use berth_model::audit::{Actor, AuditEntry};
+use berth_model::event::{Audience, Event, EventKind};
+use berth_model::{AuditId, EventId, SiteId, Text};
+use berth_store::Conn;
+use serde_json::Value;
+
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::error::Result;
+
+/// A change, told once for both readers. Values must not hold secrets; parameters are masked before they come here.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub action: &'static str,
+    pub site: Option<SiteId>,
+    pub subject: String,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+    pub reason: Option<Text>,
+    pub event: Option<(EventKind, Audience, Value)>,
+}
+
+impl Change {
+    pub fn new(action: &'static str, site: Option<SiteId>, subject: impl ToString) -> Self {
+        let subject = subject.to_string();
+        Self {
+            action,
+            site,
+            subject,
+            before: None,
+            after: None,
+            reason: None,
+            event: None,
+        }
+    }
+
+    pub fn before(mut self, value: impl serde::Serialize) -> Self {
+        self.before = serde_json::to_value(value).ok();
+        self
+    }
+
+    pub fn after(mut self, value: impl serde::Serialize) -> Self {
+        self.after = serde_json::to_value(value).ok();
+        self
+    }
+
+    pub fn because(mut self, reason: Option<Text>) -> Self {
+        self.reason = reason;
+        self
+    }
+
+    /// Tells listeners the state after the change (or before, for something that is gone).
+    pub fn tell(self, kind: EventKind, audience: Audience) -> Self {
+        let data = self
+            .after
+            .clone()
+            .or_else(|| self.before.clone())
+            .unwrap_or(Value::Null);
+        self.tell_only(kind, audience, data)
+    }
+
+    pub fn tell_only(mut self, kind: EventKind, audience: Audience, data: Value) -> Self {
+        self.event = Some((kind, audience, data));
+        self
+    }
+}
+
+/// On whose behalf a change is written.
+#[derive(Debug, Clone)]
+pub(crate) struct By {
+    pub actor: Actor,
+    pub origin: Option<String>,
+}
+
+impl By {
+    pub const SYSTEM: By = By {
+        actor: Actor::System,
+        origin: None,
+    };
+}
+
+impl From<&Caller> for By {
+    fn from(caller: &Caller) -> Self {
+        Self {
+            actor: caller.actor(),
+            origin: Some(caller.origin_text()),
+        }
+    }
+}
+
+impl App {
+    pub(crate) async fn record(
+        &self,
+        conn: &mut Conn,
+        by: impl Into<By>,
+        change: Change,
+    ) -> Result<()> {
+        let by = by.into();
+        let now = self.now();
+        let entry = AuditEntry {
+            id: AuditId(fresh(now)),
+            at: now,
+            actor: by.actor,
+            origin: by.origin,
+            site: change.site,
+            action: change.action.to_owned(),
+            subject: change.subject.clone(),
+            before: change.before,
+            after: change.after,
+            reason: change.reason,
+        };
+        berth_store::audit::insert(conn, &entry).await?;
+        if let Some((kind, audience, data)) = change.event {
+            let id = EventId(fresh(now));
+            let event = Event {
+                id,
+                at: now,
+                kind,
+                site: change.site,
+                subject: change.subject,
+                audience,
+                data,
+            };
+            berth_store::events::insert(conn, &event).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,569 @@
+//! Changing a reservation: its time, its resources, its words; and ending it early.
+
+use std::collections::BTreeSet;
+
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::reference::{ProjectReference, SiteReference};
+use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Transition};
+use berth_model::{
+    Claim, ClaimId, FieldErrors, Firmness, Holder, Name, ReservationId, Span, Standing, Take, Text,
+};
+use berth_store::inventory::{Wanted, wanted};
+use berth_store::{Conn, claims, reservations, secrets};
+use jiff::{SignedDuration, Timestamp};
+
+use super::check::{self, Item, RawAnswers};
+use super::create::{Booked, learn, told};
+use super::hold::is_taken;
+use crate::App;
+use crate::calendar::split;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::record::{By, Change};
+use crate::transact::transact;
+
+/// What may change; what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub struct ReservationChange {
+    pub title: Option<Text>,
+    pub start: Option<Timestamp>,
+    pub end: Option<Timestamp>,
+    pub items: Option<Vec<Item>>,
+    pub project: Option<Option<ProjectReference>>,
+    pub privacy: Option<Privacy>,
+    pub parameters: Option<RawAnswers>,
+}
+
+/// How much longer: an extension can never shorten.
+#[derive(Debug, Clone, Copy)]
+pub enum Extension {
+    By(SignedDuration),
+    Until(Timestamp),
+}
+
+/// The claims a change leads to, kept apart because each goes to the database in its own way.
+struct Plan {
+    span: Span,
+    kept: Vec<(ClaimId, Take)>,
+    dropped: Vec<ClaimId>,
+    added: Vec<Claim>,
+}
+
+impl App {
+    /// Changes a reservation that is still at `version`; none means "whatever it is now".
+    pub async fn change_reservation(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        version: Option<u64>,
+        change: &ReservationChange,
+    ) -> Result<Booked> {
+        let mut asked = (None, Vec::new(), Vec::new());
+        let changed = transact!(self, tx => {
+            let (place, before) = self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
+            before.state.can_change()?;
+            expect_version(&before, version)?;
+            self.change_inside(&mut tx, caller, &place, before, change, &mut asked).await
+        });
+        match changed {
+            Err(error) if is_taken(&error) => match asked {
+                (Some(place), claims, own) => {
+                    Err(self.refusal(&place, caller, &claims, &own).await)
+                }
+                (None, ..) => Err(error),
+            },
+            other => {
+                self.planned.notify_one();
+                other
+            }
+        }
+    }
+
+    pub async fn extend_reservation(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        extension: Extension,
+    ) -> Result<Booked> {
+        let mut reader = self.store.read().await?;
+        let (_, before) = self
+            .own_reservation(&mut reader, caller, site, id, Action::ChangeReservation)
+            .await?;
+        drop(reader);
+        let end = match extension {
+            Extension::By(longer) => before
+                .span
+                .end()
+                .checked_add(longer)
+                .unwrap_or(before.span.end()),
+            Extension::Until(end) => end,
+        };
+        if end <= before.span.end() {
+            let (field, end) = (
+                if matches!(extension, Extension::By(_)) {
+                    "by"
+                } else {
+                    "until"
+                },
+                before.span.end(),
+            );
+            let message = format!("it ends at {end} already; to shorten it, set its end instead");
+            return Err(FieldErrors::one(field, message).into());
+        }
+        let change = ReservationChange {
+            end: Some(end),
+            ..Default::default()
+        };
+        // The version that the new end was computed from: two extensions at once must not become one.
+        self.change_reservation(caller, site, id, Some(before.version), &change)
+            .await
+    }
+
+    async fn change_inside(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        before: Reservation,
+        change: &ReservationChange,
+        asked: &mut (Option<Place>, Vec<Claim>, Vec<ClaimId>),
+    ) -> Result<Booked> {
+        let now = self.now();
+        let mut directory = Directory::with_site(&place.site);
+        let span = new_span(&before, change, now)?;
+        let items: Vec<Item> = match &change.items {
+            Some(items) => items.clone(),
+            None => before.items.iter().map(item_again).collect(),
+        };
+        let references: Vec<_> = items.iter().map(|item| item.resource.clone()).collect();
+        let (ids, names) = split(&references);
+        let found = wanted(conn, place.id(), ids, names).await?;
+        let matched = check::matched(&items, &found)?;
+        learn(
+            &mut directory,
+            &matched
+                .iter()
+                .map(|(wanted, _)| *wanted)
+                .collect::<Vec<_>>(),
+        );
+        let plan = plan(&before, &matched, span, now);
+        let begun = !matches!(before.state, State::PendingApproval | State::Confirmed);
+        if begun && !(plan.added.is_empty() && plan.dropped.is_empty()) {
+            return Err(FieldErrors::one(
+                "resources",
+                "its resources cannot change once it has begun",
+            )
+            .into());
+        }
+        self.check_growth(caller, place, &before, &matched, &plan)?;
+
+        let project = match &change.project {
+            None => before.project,
+            Some(None) => None,
+            Some(project) => {
+                self.booking_project(
+                    conn,
+                    caller,
+                    place,
+                    before.owner,
+                    project.as_ref(),
+                    &mut directory,
+                )
+                .await?
+            }
+        };
+        let stored: BTreeSet<(Name, Name)> = secrets::of_reservation(conn, before.id)
+            .await?
+            .into_iter()
+            .map(|s| (s.type_name, s.parameter))
+            .collect();
+        let answers = match &change.parameters {
+            Some(given) => Some(check::answers(&matched, given, &stored)?),
+            // Other resources may ask other questions; the same ones have been answered.
+            None if change.items.is_some() => {
+                Some(check::answers(&matched, &plain(&before), &stored)?)
+            }
+            None => None,
+        };
+
+        *asked = (
+            Some(place.clone()),
+            plan.wanted(&before),
+            before.items.iter().map(|item| item.claim).collect(),
+        );
+        self.carry_out(conn, &plan, &before, now).await?;
+        let after = Reservation {
+            title: change.title.clone().unwrap_or(before.title.clone()),
+            privacy: change.privacy.unwrap_or(before.privacy),
+            project,
+            span,
+            items: plan.items(&before),
+            parameters: answers
+                .as_ref()
+                .map_or(before.parameters.clone(), |answers| answers.shown.clone()),
+            version: before.version + 1,
+            updated_at: now,
+            ..before.clone()
+        };
+        if !reservations::update(conn, &after, before.version).await? {
+            return Err(Error::Version {
+                current: before.version + 1,
+            });
+        }
+        if let Some(answers) = &answers {
+            self.keep_secrets(conn, &after, answers).await?;
+        }
+        let entry = HistoryEntry {
+            reservation: after.id,
+            at: now,
+            from: Some(before.state),
+            to: after.state,
+            span,
+            by: Some(caller.id()),
+            reason: None,
+        };
+        reservations::insert_history(conn, &entry).await?;
+        let record = Change::new("reservation.change", Some(place.id()), after.id)
+            .before(&before)
+            .after(&after)
+            .tell_only(
+                EventKind::ReservationChanged,
+                Audience::Members,
+                told(&after),
+            );
+        self.record(conn, caller, record).await?;
+        directory.learn_people(conn, [after.owner]).await?;
+        directory.learn_projects(conn, after.project).await?;
+        Ok(Booked {
+            reservation: after,
+            directory,
+        })
+    }
+
+    /// Taking more needs what booking needs: resources in service, and leave where leave is asked for.
+    fn check_growth(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        before: &Reservation,
+        matched: &[(&Wanted, Take)],
+        plan: &Plan,
+    ) -> Result<()> {
+        let longer = !before.span.contains(plan.span);
+        let is_new = |wanted: &Wanted| {
+            plan.added
+                .iter()
+                .any(|claim| claim.resource == wanted.resource.id)
+        };
+        let more = |wanted: &Wanted, take: &Take| match before
+            .items
+            .iter()
+            .find(|item| item.resource == wanted.resource.id)
+        {
+            None => true,
+            Some(item) => match (item.take, take) {
+                (Take::Exclusive, _) => false,
+                (Take::Amount(_), Take::Exclusive) => true,
+                (Take::Amount(had), Take::Amount(wants)) => *wants > had,
+            },
+        };
+        let growing: Vec<&Wanted> = matched
+            .iter()
+            .filter(|(wanted, take)| longer || is_new(wanted) || more(wanted, take))
+            .map(|(wanted, _)| *wanted)
+            .collect();
+        check::active(growing.iter().copied())?;
+        let waits =
+            before.state == State::PendingApproval || place.can(caller, Action::DecideReservation);
+        if !waits && let Some(wanted) = growing.iter().find(|wanted| wanted.kind.needs_approval) {
+            let needs = format!(
+                "`{}` needs an admin's approval: ask an admin of the site to extend it, or make a new reservation",
+                wanted.resource.name
+            );
+            return Err(Error::NotAllowed { needs });
+        }
+        Ok(())
+    }
+
+    /// Lets go first, then moves what stays, then takes what is new, so that a reservation never meets itself.
+    async fn carry_out(
+        &self,
+        conn: &mut Conn,
+        plan: &Plan,
+        before: &Reservation,
+        now: Timestamp,
+    ) -> Result<()> {
+        claims::release(conn, &plan.dropped, now).await?;
+        for (claim, take) in &plan.kept {
+            let item = before.items.iter().find(|item| item.claim == *claim);
+            if let Some(item) = item.filter(|item| item.take != *take) {
+                claims::rebind(conn, *claim, item.resource, *take).await?;
+            }
+            if plan.span == before.span {
+                continue;
+            }
+            if before.span.contains(plan.span) {
+                claims::shrink(conn, *claim, plan.span, now).await?;
+            } else {
+                claims::set_span(conn, *claim, plan.span).await?;
+            }
+        }
+        if !plan.added.is_empty() {
+            claims::insert(conn, &plan.added).await?;
+        }
+        Ok(())
+    }
+
+    /// A reservation that the caller may act on: theirs, or in a site they administer.
+    async fn own_reservation(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        action: Action,
+    ) -> Result<(Place, Reservation)> {
+        let place = self
+            .place(conn, caller, site, Action::SeeReservation)
+            .await?;
+        let reservation = reservations::get_locked(conn, place.id(), id)
+            .await?
+            .ok_or(Error::NotFound("reservation"))?;
+        if !super::look::is_visible(&place, caller, &reservation) {
+            return Err(Error::NotFound("reservation"));
+        }
+        place.may(
+            caller,
+            action,
+            reservation.owner == caller.id(),
+            "reservation",
+        )?;
+        Ok((place, reservation))
+    }
+
+    /// Gives a reservation up. One that runs is ended; the rest of its time is free again at once.
+    pub async fn cancel_reservation(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        version: Option<u64>,
+        reason: Option<Text>,
+    ) -> Result<Booked> {
+        self.decide(
+            caller,
+            site,
+            id,
+            Action::CancelReservation,
+            version,
+            reason,
+            |state| Ok(state.cancel()?),
+        )
+        .await
+    }
+
+    pub async fn approve_reservation(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        version: Option<u64>,
+    ) -> Result<Booked> {
+        self.decide(
+            caller,
+            site,
+            id,
+            Action::DecideReservation,
+            version,
+            None,
+            |state| Ok(state.approve()?),
+        )
+        .await
+    }
+
+    pub async fn reject_reservation(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        version: Option<u64>,
+        reason: Text,
+    ) -> Result<Booked> {
+        self.decide(
+            caller,
+            site,
+            id,
+            Action::DecideReservation,
+            version,
+            Some(reason),
+            |state| Ok(state.reject()?),
+        )
+        .await
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one decision with all it depends on"
+    )]
+    async fn decide(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        action: Action,
+        version: Option<u64>,
+        reason: Option<Text>,
+        transition: impl Fn(State) -> Result<Transition>,
+    ) -> Result<Booked> {
+        let decided = transact!(self, tx => {
+            let (place, before) = self.own_reservation(&mut tx, caller, site, id, action).await?;
+            expect_version(&before, version)?;
+            let transition = transition(before.state)?;
+            let after = self.step(&mut tx, &By::from(caller), before, transition, reason.clone()).await?;
+            let mut directory = Directory::with_site(&place.site);
+            directory.learn_reservations(&mut tx, std::slice::from_ref(&after)).await?;
+            Ok(Booked { reservation: after, directory })
+        });
+        self.planned.notify_one();
+        decided
+    }
+}
+
+fn expect_version(reservation: &Reservation, version: Option<u64>) -> Result<()> {
+    match version {
+        Some(version) if version != reservation.version => Err(Error::Version {
+            current: reservation.version,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The span after the change: its start is fixed once it has begun, and its end never lies in the past.
+fn new_span(before: &Reservation, change: &ReservationChange, now: Timestamp) -> Result<Span> {
+    let start = change.start.unwrap_or(before.span.start());
+    let end = change.end.unwrap_or(before.span.end());
+    let field = if change.end.is_some() { "end" } else { "start" };
+    let span = Span::new(start, end).map_err(|error| FieldErrors::one(field, error.to_string()))?;
+    if span == before.span {
+        return Ok(span);
+    }
+    let begun = !matches!(before.state, State::PendingApproval | State::Confirmed);
+    if begun && span.start() != before.span.start() {
+        return Err(FieldErrors::one("start", "it has begun, so its start cannot change").into());
+    }
+    if begun {
+        if span.end() <= now {
+            return Err(Error::InThePast(
+                "its end would lie in the past; cancel it to end it now".into(),
+            ));
+        }
+        check::length(span)?;
+    } else {
+        check::times(span, now)?;
+    }
+    Ok(span)
+}
+
+fn item_again(item: &reservation::Item) -> Item {
+    let amount = match item.take {
+        Take::Exclusive => None,
+        Take::Amount(amount) => Some(amount),
+    };
+    Item {
+        resource: berth_model::Reference::Id(item.resource),
+        amount,
+    }
+}
+
+/// The answers that are not secret, as if given again.
+fn plain(before: &Reservation) -> RawAnswers {
+    let shown = |value: &serde_json::Value| value.as_str() != Some(reservation::MASK);
+    let answers = before.parameters.iter().map(|(kind, answers)| {
+        let answers = answers.iter().filter(|(_, value)| shown(value));
+        (
+            kind.clone(),
+            answers
+                .map(|(key, value)| (key.to_string(), value.clone()))
+                .collect(),
+        )
+    });
+    answers.collect()
+}
+
+fn plan(before: &Reservation, matched: &[(&Wanted, Take)], span: Span, now: Timestamp) -> Plan {
+    let mut plan = Plan {
+        span,
+        kept: Vec::new(),
+        dropped: Vec::new(),
+        added: Vec::new(),
+    };
+    for item in &before.items {
+        match matched
+            .iter()
+            .find(|(wanted, _)| wanted.resource.id == item.resource)
+        {
+            Some((_, take)) => plan.kept.push((item.claim, *take)),
+            None => plan.dropped.push(item.claim),
+        }
+    }
+    for (wanted, take) in matched {
+        if !before
+            .items
+            .iter()
+            .any(|item| item.resource == wanted.resource.id)
+        {
+            plan.added.push(Claim {
+                id: ClaimId(fresh(now)),
+                site: before.site,
+                resource: wanted.resource.id,
+                span,
+                take: *take,
+                firmness: Firmness::Firm,
+                container: None,
+                holder: Holder::Reservation(before.id),
+                standing: Standing::Holding,
+            });
+        }
+    }
+    plan
+}
+
+impl Plan {
+    fn items(&self, before: &Reservation) -> Vec<reservation::Item> {
+        let kept = before.items.iter().filter_map(|item| {
+            let (_, take) = self.kept.iter().find(|(claim, _)| *claim == item.claim)?;
+            Some(reservation::Item {
+                take: *take,
+                ..item.clone()
+            })
+        });
+        let added = self.added.iter().map(|c| reservation::Item {
+            resource: c.resource,
+            take: c.take,
+            claim: c.id,
+        });
+        kept.chain(added).collect()
+    }
+
+    /// All that the reservation would hold, for explaining what stands in its way.
+    fn wanted(&self, before: &Reservation) -> Vec<Claim> {
+        let kept = self.items(before).into_iter().map(|item| Claim {
+            id: item.claim,
+            site: before.site,
+            resource: item.resource,
+            span: self.span,
+            take: item.take,
+            firmness: Firmness::Firm,
+            container: None,
+            holder: Holder::Reservation(before.id),
+            standing: Standing::Holding,
+        });
+        kept.collect()
+    }
+}

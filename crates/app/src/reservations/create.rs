@@ -1,0 +1,376 @@
+//! Booking.
+
+use std::collections::BTreeSet;
+
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
+use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
+use berth_model::{
+    Claim, ClaimId, FieldErrors, Firmness, Holder, PersonId, ProjectId, ReservationId, SecretId,
+    Span, Standing, Text,
+};
+use berth_store::inventory::{Wanted, wanted};
+use berth_store::{Conn, projects, reservations, secrets, sites};
+use serde_json::json;
+
+use super::check::{self, CheckedAnswers, Item, RawAnswers};
+use super::hold::{Softer, is_taken};
+use crate::App;
+use crate::calendar::split;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::once::Made;
+use crate::place::Place;
+use crate::record::{By, Change};
+use crate::transact::transact;
+use crate::vault::SecretPlace;
+
+#[derive(Debug, Clone)]
+pub struct NewReservation {
+    pub title: Text,
+    pub span: Span,
+    pub items: Vec<Item>,
+    pub project: Option<ProjectReference>,
+    pub privacy: Privacy,
+    pub parameters: RawAnswers,
+    /// Whose it is to be; the caller's own if none is named.
+    pub owner: Option<PersonReference>,
+}
+
+/// A reservation that stands, with everything it names.
+#[derive(Debug, Clone)]
+pub struct Booked {
+    pub reservation: Reservation,
+    pub directory: Directory,
+}
+
+/// What a booking would come to.
+pub type Preview = Result<State, Error>;
+
+/// A booking that met every condition but the database's own.
+struct Draft {
+    reservation: Reservation,
+    claims: Vec<Claim>,
+    answers: CheckedAnswers,
+    directory: Directory,
+}
+
+impl App {
+    pub async fn book(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewReservation,
+    ) -> Result<Made<Booked>> {
+        let place = self.booking_place(caller, site).await?;
+        let id = ReservationId(fresh(self.now()));
+        let mut claims = Vec::new();
+        for softer in [Softer::LeftAlone, Softer::GiveWay] {
+            let made = transact!(self, tx => {
+                if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
+                    return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
+                }
+                let draft = self.draft(&mut tx, caller, &place, new, id).await?;
+                claims.clone_from(&draft.claims);
+                self.hold(&mut tx, &By::from(caller), &draft.claims, softer).await?;
+                self.write(&mut tx, caller, &draft).await?;
+                Ok(Made::now(draft.booked()))
+            });
+            match made {
+                Err(error) if is_taken(&error) => {}
+                made => {
+                    self.falls_due(new.span.start());
+                    return made;
+                }
+            }
+        }
+        Err(self.refusal(&place, caller, &claims, &[]).await)
+    }
+
+    /// Goes through with a booking up to the claims, and then drops the transaction: the answer is the real one.
+    pub async fn preview_booking(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewReservation,
+    ) -> Result<Preview> {
+        let place = self.booking_place(caller, site).await?;
+        let mut tx = self.store.begin().await?;
+        let draft = match self
+            .draft(
+                &mut tx,
+                caller,
+                &place,
+                new,
+                ReservationId(fresh(self.now())),
+            )
+            .await
+        {
+            Ok(draft) => draft,
+            Err(error) => return Ok(Err(error)),
+        };
+        let held = self
+            .hold(&mut tx, &By::from(caller), &draft.claims, Softer::GiveWay)
+            .await;
+        drop(tx);
+        Ok(match held {
+            Ok(()) => Ok(draft.reservation.state),
+            Err(error) if is_taken(&error) => {
+                Err(self.refusal(&place, caller, &draft.claims, &[]).await)
+            }
+            Err(error) => Err(error),
+        })
+    }
+
+    async fn booking_place(&self, caller: &Caller, site: &SiteReference) -> Result<Place> {
+        let mut reader = self.store.read().await?;
+        self.place(&mut reader, caller, site, Action::Book).await
+    }
+
+    /// Everything that can be decided before the claim rule is asked.
+    async fn draft(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+        id: ReservationId,
+    ) -> Result<Draft> {
+        let now = self.now();
+        check::times(new.span, now)?;
+        let mut directory = Directory::with_site(&place.site);
+        let owner = self
+            .booking_owner(conn, caller, place, new.owner.as_ref(), &mut directory)
+            .await?;
+        let project = self
+            .booking_project(
+                conn,
+                caller,
+                place,
+                owner,
+                new.project.as_ref(),
+                &mut directory,
+            )
+            .await?;
+        let references: Vec<_> = new.items.iter().map(|item| item.resource.clone()).collect();
+        let (ids, names) = split(&references);
+        let found = wanted(conn, place.id(), ids, names).await?;
+        let matched = check::matched(&new.items, &found)?;
+        check::active(matched.iter().map(|(wanted, _)| *wanted))?;
+        let answers = check::answers(&matched, &new.parameters, &BTreeSet::new())?;
+
+        let holder = Holder::Reservation(id);
+        let claims: Vec<Claim> = matched
+            .iter()
+            .map(|(wanted, take)| Claim {
+                id: ClaimId(fresh(now)),
+                site: place.id(),
+                resource: wanted.resource.id,
+                span: new.span,
+                take: *take,
+                firmness: Firmness::Firm,
+                container: None,
+                holder,
+                standing: Standing::Holding,
+            })
+            .collect();
+        learn(
+            &mut directory,
+            &matched
+                .iter()
+                .map(|(wanted, _)| *wanted)
+                .collect::<Vec<_>>(),
+        );
+        // An admin's booking needs nobody's leave but the admin's.
+        let decided = place.can(caller, Action::DecideReservation);
+        let asks = !decided && matched.iter().any(|(wanted, _)| wanted.kind.needs_approval);
+        let reservation = Reservation {
+            id,
+            site: place.id(),
+            owner,
+            project,
+            title: new.title.clone(),
+            privacy: new.privacy,
+            state: if asks {
+                State::PendingApproval
+            } else {
+                State::Confirmed
+            },
+            state_reason: None,
+            span: new.span,
+            items: claims
+                .iter()
+                .map(|c| reservation::Item {
+                    resource: c.resource,
+                    take: c.take,
+                    claim: c.id,
+                })
+                .collect(),
+            parameters: answers.shown.clone(),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        Ok(Draft {
+            reservation,
+            claims,
+            answers,
+            directory,
+        })
+    }
+
+    async fn booking_owner(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        owner: Option<&PersonReference>,
+        directory: &mut Directory,
+    ) -> Result<PersonId> {
+        let owner = match owner {
+            None => caller.person.clone(),
+            Some(owner) => {
+                let owner = self.person(conn, owner).await?;
+                if owner.id != caller.id() {
+                    place.may(caller, Action::BookForOthers, false, "person")?;
+                }
+                owner
+            }
+        };
+        // Held until the end, so that a removal of this member and their booking cannot pass each other by.
+        let role = sites::role_locked(conn, place.id(), owner.id).await?;
+        if role.is_none() && !(owner.global_admin && owner.id == caller.id()) {
+            return Err(Error::NotFound("member of this site"));
+        }
+        directory.add_person(&owner);
+        Ok(owner.id)
+    }
+
+    pub(super) async fn booking_project(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        owner: PersonId,
+        project: Option<&ProjectReference>,
+        directory: &mut Directory,
+    ) -> Result<Option<ProjectId>> {
+        let Some(project) = project else {
+            return Ok(None);
+        };
+        let project = self.project(conn, place.id(), project).await?;
+        let allowed = projects::is_member(conn, project.id, owner).await?
+            || place.can(caller, Action::ManageProjects);
+        if !allowed {
+            let message = format!(
+                "the booking's owner is not in the project `{}`",
+                project.name
+            );
+            return Err(FieldErrors::one("project", message).into());
+        }
+        let id = project.id;
+        directory.projects.insert(id, project);
+        Ok(Some(id))
+    }
+
+    /// The reservation itself, its secrets, its first line of history, and the record of it.
+    async fn write(&self, conn: &mut Conn, caller: &Caller, draft: &Draft) -> Result<()> {
+        let reservation = &draft.reservation;
+        reservations::insert(conn, reservation).await?;
+        self.keep_secrets(conn, reservation, &draft.answers).await?;
+        let entry = HistoryEntry {
+            reservation: reservation.id,
+            at: reservation.created_at,
+            from: None,
+            to: reservation.state,
+            span: reservation.span,
+            by: Some(caller.id()),
+            reason: None,
+        };
+        reservations::insert_history(conn, &entry).await?;
+        let change = Change::new("reservation.create", Some(reservation.site), reservation.id)
+            .after(reservation)
+            .tell_only(
+                EventKind::ReservationCreated,
+                Audience::Members,
+                told(reservation),
+            );
+        self.record(conn, caller, change).await
+    }
+
+    pub(super) async fn keep_secrets(
+        &self,
+        conn: &mut Conn,
+        of: &Reservation,
+        answers: &CheckedAnswers,
+    ) -> Result<()> {
+        for (type_name, parameter, value) in &answers.secrets {
+            let id = SecretId(fresh(self.now()));
+            let place = SecretPlace {
+                id,
+                site: of.site,
+                reservation: of.id,
+                type_name,
+                parameter,
+            };
+            let sealed = self
+                .vault
+                .seal(place, value)
+                .map_err(|error| Error::Internal(error.to_string()))?;
+            secrets::put(conn, &sealed).await?;
+        }
+        Ok(())
+    }
+
+    /// A reservation that an earlier request made, as it is now.
+    async fn booked(&self, conn: &mut Conn, place: &Place, id: ReservationId) -> Result<Booked> {
+        let found = reservations::get(conn, place.id(), id).await?;
+        let reservation = found.ok_or(Error::IdempotencyMismatch)?;
+        let mut directory = Directory::with_site(&place.site);
+        directory
+            .learn_reservations(conn, std::slice::from_ref(&reservation))
+            .await?;
+        Ok(Booked {
+            reservation,
+            directory,
+        })
+    }
+}
+
+impl Draft {
+    fn booked(self) -> Booked {
+        Booked {
+            reservation: self.reservation,
+            directory: self.directory,
+        }
+    }
+}
+
+pub(super) fn learn(directory: &mut Directory, wanted: &[&Wanted]) {
+    for wanted in wanted {
+        directory.add_type(&wanted.kind);
+        directory.add_resource(&wanted.resource);
+    }
+}
+
+/// A reservation for the event stream, which every member reads: of a private one only what the calendar shows.
+pub(super) fn told(reservation: &Reservation) -> serde_json::Value {
+    let resources: Vec<_> = reservation.items.iter().map(|item| item.resource).collect();
+    let mut told = json!({
+        "reservation": reservation.id,
+        "resources": resources,
+        "start": reservation.span.start(),
+        "end": reservation.span.end(),
+        "state": reservation.state,
+        "version": reservation.version,
+    });
+    if reservation.privacy == Privacy::Site {
+        told["title"] = json!(reservation.title);
+        told["owner"] = json!(reservation.owner);
+        told["reason"] = json!(reservation.state_reason);
+    }
+    told
+}

@@ -1,0 +1,164 @@
+//! Taking hold: claims go in under the rule, softer ones give way, and a refusal says what stands in the way.
+
+use berth_engine::rule::Refusal;
+use berth_engine::yielding::{Cut, yield_plan};
+use berth_model::event::{Audience, EventKind};
+use berth_model::{Claim, ClaimId, Firmness, ResourceId, SiteId, Take};
+use berth_store::{Conn, Refused, claims, inventory};
+use serde_json::json;
+
+use crate::App;
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::inventory::tree_of;
+use crate::place::Place;
+use crate::record::{By, Change};
+
+/// Whether softer claims are asked to give way first. Trying without is the quick way, and nearly always enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Softer {
+    LeftAlone,
+    GiveWay,
+}
+
+/// The most claims a refusal lists for one resource.
+const SHOWN_MAX: u64 = 20;
+
+impl App {
+    /// Makes the claims. With [`Softer::GiveWay`], yielding claims in the way are first shortened to end before them.
+    pub(crate) async fn hold(
+        &self,
+        conn: &mut Conn,
+        by: &By,
+        wanted: &[Claim],
+        softer: Softer,
+    ) -> Result<()> {
+        if softer == Softer::GiveWay {
+            self.make_way(conn, by, wanted).await?;
+        }
+        Ok(claims::insert(conn, wanted).await?)
+    }
+
+    /// Shortens or withdraws the yielding claims that stand in the way of firm ones.
+    pub(crate) async fn make_way(&self, conn: &mut Conn, by: &By, wanted: &[Claim]) -> Result<()> {
+        let Some(site) = wanted.first().map(|claim| claim.site) else {
+            return Ok(());
+        };
+        let now = self.now();
+        let resources = inventory::of_site(conn, site).await?;
+        let tree = tree_of(&resources)?;
+        for new in wanted {
+            let standing =
+                claims::overlapping(conn, new.resource, new.span, new.container, u64::MAX >> 1)
+                    .await?;
+            if !standing
+                .iter()
+                .any(|claim| matches!(claim.firmness, Firmness::Yielding { .. }))
+            {
+                continue;
+            }
+            let capacity = resources.iter().find(|known| known.id == new.resource);
+            let capacity = capacity
+                .and_then(|known| known.capacity.as_ref())
+                .map(|capacity| capacity.amount);
+            let container = match new.container {
+                Some(id) => claims::get(conn, id).await?,
+                None => None,
+            };
+            let limit = berth_engine::container::limit(capacity, container.as_ref());
+            // Firm claims in the way refuse it; the insert that follows says so with the right words.
+            let plan: Result<_, Refusal> = yield_plan(&tree, limit, new, &standing, now);
+            for given in plan.unwrap_or_default() {
+                let Some(claim) = standing.iter().find(|claim| claim.id == given.claim) else {
+                    continue;
+                };
+                match given.cut {
+                    Cut::ShortenTo(end) => match claim.span.before(end) {
+                        Some(left) => claims::shrink(conn, claim.id, left, now).await?,
+                        None => claims::release(conn, &[claim.id], now).await?,
+                    },
+                    Cut::Void => claims::release(conn, &[claim.id], now).await?,
+                }
+                self.tell_yield(conn, by, site, claim, new).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell_yield(
+        &self,
+        conn: &mut Conn,
+        by: &By,
+        site: SiteId,
+        gave: &Claim,
+        to: &Claim,
+    ) -> Result<()> {
+        let told = json!({ "claim": gave.id, "holder": gave.holder, "resource": gave.resource, "until": to.span.start() });
+        let change = Change::new("claim.yield", Some(site), gave.id)
+            .before(gave)
+            .after(json!({ "gives_way_to": to.id, "until": to.span.start() }))
+            .tell_only(EventKind::ClaimYielded, Audience::Members, told);
+        self.record(conn, by.clone(), change).await
+    }
+
+    /// What refused the claims, as this caller may see it. `but` are the caller's own claims that are being changed.
+    pub(crate) async fn refusal(
+        &self,
+        place: &Place,
+        caller: &Caller,
+        wanted: &[Claim],
+        but: &[ClaimId],
+    ) -> Error {
+        match self.find_conflicts(place, caller, wanted, but).await {
+            Ok(error) | Err(error) => error,
+        }
+    }
+
+    async fn find_conflicts(
+        &self,
+        place: &Place,
+        caller: &Caller,
+        wanted: &[Claim],
+        but: &[ClaimId],
+    ) -> Result<Error> {
+        let mut reader = self.store.read().await?;
+        let mut directory = Directory::with_site(&place.site);
+        let mut pairs: Vec<(ResourceId, Claim)> = Vec::new();
+        for new in wanted {
+            let standing = claims::overlapping(
+                &mut reader,
+                new.resource,
+                new.span,
+                new.container,
+                SHOWN_MAX,
+            )
+            .await?;
+            let meets = |claim: &Claim| {
+                // Amounts beside each other are no conflict in themselves, but together they may be too much.
+                let parts_of_another = matches!(claim.take, Take::Amount(_))
+                    && matches!(new.take, Take::Amount(_))
+                    && claim.resource != new.resource;
+                !but.contains(&claim.id) && !parts_of_another
+            };
+            pairs.extend(
+                standing
+                    .into_iter()
+                    .filter(|claim| meets(claim))
+                    .map(|claim| (new.resource, claim)),
+            );
+        }
+        let conflicts = self
+            .explain(&mut reader, place, caller, pairs, &mut directory)
+            .await?;
+        Ok(Error::Conflict {
+            conflicts,
+            directory: Box::new(directory),
+        })
+    }
+}
+
+/// Whether the database refused because of what else is promised.
+pub(crate) fn is_taken(error: &Error) -> bool {
+    error.is_refused(Refused::Claim) || error.is_refused(Refused::Amount)
+}

@@ -1,0 +1,92 @@
+//! One step of a reservation's life, whoever takes it: state, claims, history, record, in one transaction.
+
+use berth_model::audit::Actor;
+use berth_model::event::{Audience, EventKind};
+use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
+use berth_model::{ClaimId, Text};
+use berth_store::{Conn, claims, reservations, secrets};
+
+use super::create::told;
+use crate::App;
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+
+impl App {
+    /// Applies a transition and everything that follows from it. Fails if someone else changed the reservation first.
+    pub(crate) async fn step(
+        &self,
+        conn: &mut Conn,
+        by: &By,
+        before: Reservation,
+        transition: Transition,
+        reason: Option<Text>,
+    ) -> Result<Reservation> {
+        let now = self.now();
+        let mut after = Reservation {
+            state: transition.to(),
+            state_reason: reason.clone(),
+            version: before.version + 1,
+            updated_at: now,
+            ..before.clone()
+        };
+        if transition.to().is_final() {
+            let held: Vec<ClaimId> = before.items.iter().map(|item| item.claim).collect();
+            claims::release(conn, &held, now).await?;
+            secrets::forget(conn, before.id).await?;
+            // What it really had: cut short if it had begun, as booked if it never did.
+            after.span = before.span.before(now).unwrap_or(before.span);
+        }
+        let applied = reservations::apply(
+            conn,
+            before.id,
+            before.version,
+            transition,
+            after.span,
+            reason.as_ref(),
+            now,
+        )
+        .await?;
+        if !applied {
+            return Err(Error::Version {
+                current: before.version + 1,
+            });
+        }
+        let entry = HistoryEntry {
+            reservation: before.id,
+            at: now,
+            from: Some(before.state),
+            to: after.state,
+            span: after.span,
+            by: match by.actor {
+                Actor::Person(id) => Some(id),
+                Actor::System | Actor::Anonymous => None,
+            },
+            reason: reason.clone(),
+        };
+        reservations::insert_history(conn, &entry).await?;
+        let (action, kind) = words(transition);
+        let change = Change::new(action, Some(before.site), before.id)
+            .before(&before)
+            .after(&after)
+            .because(reason)
+            .tell_only(kind, Audience::Members, told(&after));
+        self.record(conn, by.clone(), change).await?;
+        Ok(after)
+    }
+}
+
+/// What the audit log calls a step, and what listeners hear.
+fn words(transition: Transition) -> (&'static str, EventKind) {
+    match (transition.from(), transition.to()) {
+        (_, State::Confirmed) => ("reservation.approve", EventKind::ReservationApproved),
+        (_, State::Rejected) => ("reservation.reject", EventKind::ReservationRejected),
+        (_, State::Cancelled) => ("reservation.cancel", EventKind::ReservationCancelled),
+        (_, State::Starting) => ("reservation.start", EventKind::ReservationChanged),
+        (_, State::Active) => ("reservation.activate", EventKind::ReservationStarted),
+        (_, State::Ending) => ("reservation.end", EventKind::ReservationChanged),
+        (_, State::Done) => ("reservation.finish", EventKind::ReservationEnded),
+        (_, State::Failed) => ("reservation.fail", EventKind::ReservationFailed),
+        // Nothing leads back to where a reservation begins.
+        (_, State::PendingApproval) => ("reservation.ask", EventKind::ReservationChanged),
+    }
+}

@@ -1,0 +1,67 @@
+//! Claims as one person may see them.
+
+use berth_engine::sight::{Sight, see};
+use berth_model::reservation::{Privacy, State};
+use berth_model::{Claim, PersonId, ResourceId, Text};
+use berth_store::claims::Entry;
+
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::place::Place;
+
+/// A claim, with what it is for if the viewer may know.
+#[derive(Debug, Clone)]
+pub struct SeenClaim {
+    pub claim: Claim,
+    /// None: all this viewer may know is that the time is taken.
+    pub details: Option<SeenDetails>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct SeenDetails {
+    pub title: Option<Text>,
+    pub owner: Option<PersonId>,
+    pub state: Option<State>,
+    pub mine: bool,
+}
+
+/// What was wanted, and a claim that stands in its way.
+#[derive(Debug, Clone)]
+pub struct Conflict {
+    pub wanted: ResourceId,
+    pub claim: SeenClaim,
+}
+
+/// What `caller` may see of a calendar entry; none if not even that it is there.
+pub(crate) fn seen(
+    place: &Place,
+    caller: &Caller,
+    entry: Entry,
+    directory: &mut Directory,
+) -> Option<SeenClaim> {
+    let owner = entry.owner.as_ref().map(|owner| owner.id);
+    let privacy = entry.privacy.unwrap_or(Privacy::Site);
+    match see(place.standing, caller.id(), owner, privacy) {
+        Sight::Nothing => None,
+        Sight::Busy => Some(SeenClaim {
+            claim: entry.claim,
+            details: None,
+        }),
+        Sight::Full => {
+            if let Some(person) = entry.owner {
+                directory.people.insert(person.id, person);
+            }
+            let mine = owner == Some(caller.id());
+            let details = SeenDetails {
+                title: entry.title,
+                owner,
+                state: entry.state,
+                mine,
+            };
+            Some(SeenClaim {
+                claim: entry.claim,
+                details: Some(details),
+            })
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Someone leaves a site, or Berth: what they held is told before it is settled, and settled in one transaction.
+
+use berth_engine::rights::{Action, Grant, may_grant};
+use berth_model::event::{Audience, EventKind};
+use berth_model::person::{Person, PersonState};
+use berth_model::reference::{PersonReference, SiteReference};
+use berth_model::reservation::{Reservation, State};
+use berth_model::site::Site;
+use berth_model::{SiteId, Text};
+use berth_store::{Conn, people, reservations, sessions, sites};
+use serde_json::json;
+
+use crate::App;
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+use crate::transact::transact;
+
+/// What becomes of what a person held.
+#[derive(Debug, Clone)]
+pub struct Settlement {
+    pub person: Person,
+    /// Each reservation that still held something, with the state it ends up in.
+    pub reservations: Vec<(Reservation, State)>,
+    pub sites: Vec<Site>,
+    pub tokens_revoked: u64,
+    pub directory: Directory,
+}
+
+/// Whether to do it, or only to say what would happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Apply,
+    DryRun,
+}
+
+impl App {
+    /// Ends a membership. The member's reservations in the site are cancelled.
+    pub async fn remove_member(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        person: &PersonReference,
+        mode: Mode,
+    ) -> Result<Settlement> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeMembers).await?;
+            let person = self.person(&mut tx, person).await?;
+            place.may(caller, Action::RemoveMember, person.id == caller.id(), "member")?;
+            let membership = sites::membership_of(&mut tx, place.id(), person.id).await?;
+            let membership = membership.ok_or(Error::NotFound("member"))?;
+            if person.id != caller.id() && !may_grant(place.standing, Grant::InSite(membership.role)) {
+                return Err(Error::NotAllowed { needs: "nobody takes a role above their own".into() });
+            }
+            if mode == Mode::Apply {
+                // First, so that a booking of theirs that is under way waits and then finds them gone.
+                sites::remove_member(&mut tx, place.id(), person.id).await?;
+            }
+            let settled = self.settle(&mut tx, caller, &person, Some(place.id()), mode).await?;
+            if mode == Mode::Apply {
+                let record = Change::new("member.remove", Some(place.id()), person.id).before(&membership);
+                let told = json!({ "person": person.id, "login": person.login });
+                self.record(&mut tx, caller, record.tell_only(EventKind::MemberLeft, Audience::Members, told)).await?;
+            }
+            let mut directory = Directory::with_site(&place.site);
+            directory.add_person(&person);
+            Ok(Settlement { person, reservations: settled, sites: vec![place.site], tokens_revoked: 0, directory })
+        })
+    }
+
+    /// Removes a person for good: out of every site, tokens revoked, sessions ended, reservations cancelled.
+    pub async fn remove_person(
+        &self,
+        caller: &Caller,
+        person: &PersonReference,
+        mode: Mode,
+    ) -> Result<Settlement> {
+        transact!(self, tx => {
+            caller.may(Action::ManagePeople, false, "person")?;
+            let person = self.person(&mut tx, person).await?;
+            if person.global_admin && people::other_global_admins(&mut tx, person.id).await? == 0 {
+                return Err(Error::LastAdmin(person.login.to_string()));
+            }
+            let now = self.now();
+            let belongs: Vec<Site> =
+                sites::memberships_of(&mut tx, person.id).await?.into_iter().map(|(site, _)| site).collect();
+            let live = |token: &berth_model::person::Token| token.revoked_at.is_none() && token.expires_at > now;
+            let tokens = sessions::tokens_of(&mut tx, person.id).await?.into_iter().filter(live).count();
+            if mode == Mode::Apply {
+                for site in &belongs {
+                    sites::remove_member(&mut tx, site.id, person.id).await?;
+                }
+                sessions::end_all(&mut tx, person.id).await?;
+                sessions::revoke_all_tokens(&mut tx, person.id, now).await?;
+                people::forget_password(&mut tx, person.id).await?;
+            }
+            let settled = self.settle(&mut tx, caller, &person, None, mode).await?;
+            let mut directory = Directory::default();
+            for (reservation, _) in &settled {
+                if let Some((site, _)) = sites::by_id_for(&mut tx, reservation.site, caller.id()).await? {
+                    directory.add_site(&site);
+                }
+            }
+            if mode == Mode::Apply {
+                let gone = Person { state: PersonState::Removed, global_admin: false, email: None, ..person.clone() };
+                people::update(&mut tx, &gone, person.version).await?;
+                let record = Change::new("person.remove", None, person.id).before(&person);
+                self.record(&mut tx, caller, record.tell(EventKind::PersonRemoved, Audience::Admins)).await?;
+            }
+            directory.add_person(&person);
+            belongs.iter().for_each(|site| directory.add_site(site));
+            let tokens_revoked = tokens as u64;
+            Ok(Settlement { person, reservations: settled, sites: belongs, tokens_revoked, directory })
+        })
+    }
+
+    async fn settle(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        person: &Person,
+        site: Option<SiteId>,
+        mode: Mode,
+    ) -> Result<Vec<(Reservation, State)>> {
+        let reason: Option<Text> = format!("{} left", person.display_name).parse().ok();
+        let mut settled = Vec::new();
+        for reservation in reservations::holding_of(conn, person.id, site).await? {
+            // One that is ending needs nothing more; its claims go when it is done.
+            let Ok(transition) = reservation.state.cancel() else {
+                continue;
+            };
+            let before = reservation.clone();
+            if mode == Mode::Apply {
+                self.step(
+                    conn,
+                    &By::from(caller),
+                    reservation,
+                    transition,
+                    reason.clone(),
+                )
+                .await?;
+            }
+            settled.push((before, transition.to()));
+        }
+        Ok(settled)
+    }
+}

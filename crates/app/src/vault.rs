@@ -1,0 +1,250 @@
+//! Secrets at rest: sealed with a key from the configuration, and bound to the row they belong to.
+
+use std::path::Path;
+
+use berth_model::parameter::Hidden;
+use berth_model::{Name, ReservationId, SecretId, SiteId};
+use berth_store::secrets::SealedSecret;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::clock::random;
+
+const NONCE_LEN: usize = 24;
+
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    #[error("cannot read the secret key `{path}`: {source}")]
+    Read {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("`{path}` is not a secret key: it must hold 64 hexadecimal digits and nothing else")]
+    Malformed { path: String },
+    #[error("`{path}` can be read by others; run: chmod 600 {path}")]
+    Readable { path: String },
+    #[error("a stored secret does not open with this key; was the key file replaced?")]
+    Sealed,
+}
+
+/// The key, and a name for it that is stored beside what it sealed.
+pub struct Vault {
+    cipher: XChaCha20Poly1305,
+    key_id: String,
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vault")
+            .field("key_id", &self.key_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Vault {
+    pub fn from_key(key: &[u8; 32]) -> Self {
+        let digest = Sha256::digest([b"berth key id".as_slice(), key].concat());
+        let key_id = digest[..4]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            cipher: XChaCha20Poly1305::new(key.into()),
+            key_id,
+        }
+    }
+
+    /// Reads the key file, or makes one that only its owner can read.
+    pub fn open_or_create(path: &Path) -> Result<Self, VaultError> {
+        use std::io::Write;
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        let shown = || path.display().to_string();
+        let made = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path);
+        if let Ok(mut file) = made {
+            let key: Zeroizing<String> = Zeroizing::new(
+                random::<32>()
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect(),
+            );
+            file.write_all(key.as_bytes())
+                .and_then(|()| file.sync_all())
+                .map_err(|source| VaultError::Read {
+                    path: shown(),
+                    source,
+                })?;
+        }
+        let read = |source| VaultError::Read {
+            path: shown(),
+            source,
+        };
+        if std::fs::metadata(path).map_err(read)?.permissions().mode() & 0o077 != 0 {
+            return Err(VaultError::Readable { path: shown() });
+        }
+        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(read)?);
+        let digits = text.trim().as_bytes();
+        let mut key = Zeroizing::new([0u8; 32]);
+        let pairs = digits.chunks_exact(2).map(|pair| {
+            std::str::from_utf8(pair)
+                .ok()
+                .and_then(|p| u8::from_str_radix(p, 16).ok())
+        });
+        let bytes: Option<Vec<u8>> = if digits.len() == 64 {
+            pairs.collect()
+        } else {
+            None
+        };
+        key.copy_from_slice(&Zeroizing::new(
+            bytes.ok_or_else(|| VaultError::Malformed { path: shown() })?,
+        ));
+        Ok(Self::from_key(&key))
+    }
+
+    pub(crate) fn seal(
+        &self,
+        place: SecretPlace<'_>,
+        value: &Hidden,
+    ) -> Result<SealedSecret, VaultError> {
+        let nonce: [u8; NONCE_LEN] = random();
+        let aad = place.bytes();
+        let payload = Payload {
+            msg: value.reveal().as_bytes(),
+            aad: &aad,
+        };
+        let mut sealed = nonce.to_vec();
+        sealed.extend(
+            self.cipher
+                .encrypt(&XNonce::from(nonce), payload)
+                .map_err(|_| VaultError::Sealed)?,
+        );
+        Ok(SealedSecret {
+            id: place.id,
+            site: place.site,
+            reservation: place.reservation,
+            type_name: place.type_name.clone(),
+            parameter: place.parameter.clone(),
+            key_id: self.key_id.clone(),
+            sealed,
+        })
+    }
+
+    /// Opens a secret for whoever fulfils the reservation; nothing that people can call leads here.
+    pub fn open(&self, secret: &SealedSecret) -> Result<Hidden, VaultError> {
+        let place = SecretPlace {
+            id: secret.id,
+            site: secret.site,
+            reservation: secret.reservation,
+            type_name: &secret.type_name,
+            parameter: &secret.parameter,
+        };
+        let (nonce, sealed) = secret
+            .sealed
+            .split_at_checked(NONCE_LEN)
+            .ok_or(VaultError::Sealed)?;
+        let nonce: [u8; NONCE_LEN] = nonce.try_into().map_err(|_| VaultError::Sealed)?;
+        let payload = Payload {
+            msg: sealed,
+            aad: &place.bytes(),
+        };
+        let plain = self
+            .cipher
+            .decrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| VaultError::Sealed)?;
+        String::from_utf8(plain)
+            .map(Hidden::new)
+            .map_err(|_| VaultError::Sealed)
+    }
+}
+
+/// Where a secret belongs. It is sealed together with this, so a row copied elsewhere does not open.
+pub(crate) struct SecretPlace<'a> {
+    pub id: SecretId,
+    pub site: SiteId,
+    pub reservation: ReservationId,
+    pub type_name: &'a Name,
+    pub parameter: &'a Name,
+}
+
+impl SecretPlace<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        format!(
+            "secret\n{}\n{}\n{}\n{}\n{}",
+            self.id, self.site, self.reservation, self.type_name, self.parameter
+        )
+        .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn sealed(vault: &Vault) -> SealedSecret {
+        let name: Name = "password".parse().unwrap();
+        let place = SecretPlace {
+            id: SecretId(Uuid::from_u128(1)),
+            site: SiteId(Uuid::from_u128(2)),
+            reservation: ReservationId(Uuid::from_u128(3)),
+            type_name: &name,
+            parameter: &name,
+        };
+        vault.seal(place, &Hidden::new("canary".into())).unwrap()
+    }
+
+    #[test]
+    fn a_secret_opens_only_where_it_belongs_and_with_its_key() {
+        let vault = Vault::from_key(&[7; 32]);
+        let secret = sealed(&vault);
+        assert_eq!(vault.open(&secret).unwrap().reveal(), "canary");
+        assert!(!secret.sealed.windows(6).any(|window| window == b"canary"));
+        assert_ne!(
+            secret.sealed,
+            sealed(&vault).sealed,
+            "a fresh nonce each time"
+        );
+        let elsewhere = SealedSecret {
+            reservation: ReservationId(Uuid::from_u128(4)),
+            ..secret.clone()
+        };
+        assert!(vault.open(&elsewhere).is_err());
+        assert!(Vault::from_key(&[8; 32]).open(&secret).is_err());
+    }
+
+    #[test]
+    fn the_key_file_is_made_once_and_kept_private() {
+        let dir =
+            std::env::temp_dir().join(format!("berth-vault-{:x}", u64::from_be_bytes(random())));
+        std::fs::create_dir(&dir).unwrap();
+        let path = dir.join("key");
+        let first = Vault::open_or_create(&path).unwrap();
+        let secret = sealed(&first);
+        assert_eq!(
+            Vault::open_or_create(&path)
+                .unwrap()
+                .open(&secret)
+                .unwrap()
+                .reveal(),
+            "canary"
+        );
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(
+            Vault::open_or_create(&path),
+            Err(VaultError::Readable { .. })
+        ));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(&path, "short").unwrap();
+        assert!(matches!(
+            Vault::open_or_create(&path),
+            Err(VaultError::Malformed { .. })
+        ));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
