@@ -4,6 +4,7 @@
 //! due and acts in transactions of its own. Of several servers on one database, the holder of a controller's lease
 //! runs it; every transaction checks the lease's fence first, so one that was held up too long changes nothing.
 
+mod by_hand;
 mod lease;
 mod reservations;
 mod sequencer;
@@ -18,16 +19,11 @@ use crate::App;
 use crate::clock::random;
 use lease::Keeper;
 
+pub use by_hand::ByHand;
+
 /// Starts all controllers of one server; they run until `stop` and give their leases back.
 pub fn start(app: &App, stop: &CancellationToken) -> JoinSet<()> {
-    let server = match app.store.engine() {
-        // Only one process serves an SQLite file, so whoever held its leases before is gone.
-        Engine::Sqlite => "this machine".to_owned(),
-        Engine::Postgres => random::<8>()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
-    };
+    let server = server_name(app);
     let mut tasks = JoinSet::new();
     let keeper = |name| Keeper::new(app, name, &server);
     tasks.spawn(sequencer::run(
@@ -43,6 +39,18 @@ pub fn start(app: &App, stop: &CancellationToken) -> JoinSet<()> {
     tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
     tasks
+}
+
+/// What this process calls itself when it takes a lease.
+fn server_name(app: &App) -> String {
+    match app.store.engine() {
+        // Only one process serves an SQLite file, so whoever held its leases before is gone.
+        Engine::Sqlite => "this machine".to_owned(),
+        Engine::Postgres => random::<8>()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    }
 }
 
 impl App {

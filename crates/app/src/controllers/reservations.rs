@@ -44,7 +44,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
 }
 
 /// Carries on everything that is due; says whether there may be more.
-async fn round(app: &App, lease: &Lease) -> Result<bool> {
+pub(super) async fn round(app: &App, lease: &Lease) -> Result<bool> {
     let now = app.now();
     let mut reader = app.store.read().await?;
     let due = reservations::due(&mut reader, now, BATCH).await?;

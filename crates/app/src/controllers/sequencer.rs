@@ -39,7 +39,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-async fn number_all(app: &App, lease: &Lease) -> Result<()> {
+pub(super) async fn number_all(app: &App, lease: &Lease) -> Result<()> {
     let mut reader = app.store.read().await?;
     let work = sequencer::has_work(&mut reader).await?;
     drop(reader);

@@ -1,0 +1,63 @@
+//! The controllers without their loops, for whoever keeps the time: a demo that replays two months in seconds, a test
+//! that must see the state of one exact moment.
+//!
+//! Time is asked of the app's clock as ever, so the caller sets that clock to [`ByHand::next_due`] and then calls
+//! [`ByHand::catch_up`]; everything then happens, and is recorded, at the moment it would have happened. The leases
+//! are taken like any server's, so this must not run beside one.
+
+use berth_store::{maintenance, reservations};
+use jiff::Timestamp;
+
+use super::lease::Keeper;
+use super::{sequencer, server_name};
+use crate::App;
+use crate::error::{Error, Result};
+
+#[derive(Debug)]
+pub struct ByHand {
+    app: App,
+    reservations: Keeper,
+    sequencer: Keeper,
+}
+
+impl ByHand {
+    pub fn new(app: &App) -> Self {
+        let server = server_name(app);
+        Self {
+            app: app.clone(),
+            reservations: Keeper::new(app, "reservations", &server),
+            sequencer: Keeper::new(app, "sequencer", &server),
+        }
+    }
+
+    /// When time will next change something by itself; never later than it really does.
+    pub async fn next_due(&self) -> Result<Option<Timestamp>> {
+        let mut reader = self.app.store.read().await?;
+        let reservation = reservations::next_due(&mut reader).await?;
+        let window = maintenance::next_due(&mut reader).await?;
+        Ok([reservation, window].into_iter().flatten().min())
+    }
+
+    /// Carries on everything that is due now.
+    pub async fn catch_up(&mut self) -> Result<()> {
+        let lease = self.reservations.ours().await?.ok_or_else(held_elsewhere)?;
+        while super::reservations::round(&self.app, &lease).await? {}
+        Ok(())
+    }
+
+    /// Numbers and chains everything written so far, so that readers see it.
+    pub async fn number(&mut self) -> Result<()> {
+        let lease = self.sequencer.ours().await?.ok_or_else(held_elsewhere)?;
+        sequencer::number_all(&self.app, &lease).await
+    }
+
+    /// Lets a server take over at once.
+    pub async fn give_back(mut self) {
+        self.reservations.give_back().await;
+        self.sequencer.give_back().await;
+    }
+}
+
+fn held_elsewhere() -> Error {
+    Error::Internal("another server runs the controllers of this database".into())
+}
