@@ -1,0 +1,45 @@
+//! The benchmarks: `make bench`, or one group with `make bench ONLY=booking`.
+//!
+//! Machines are noisy, so what counts is a ratio of two things measured side by side in one run, and both sides are
+//! written down. Results go to `bench/results/latest.json`, a flat object of key to number; a group that ran
+//! replaces its own keys and leaves the others as they were.
+//!
+//! This crate must not be used by any other, and its figures must come from the release binary as users get it.
+
+mod bare;
+mod booking;
+mod bulk;
+mod http;
+mod lab;
+mod loaded;
+mod report;
+mod start;
+
+use anyhow::{Result, bail};
+
+use report::Report;
+
+const GROUPS: [&str; 3] = ["booking", "loaded", "start"];
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let only: Vec<String> = std::env::args().skip(1).collect();
+    for name in only.iter().filter(|name| !GROUPS.contains(&name.as_str())) {
+        bail!(
+            "there is no group `{name}`; there are: {}",
+            GROUPS.join(", ")
+        );
+    }
+    let wanted = |group: &str| only.is_empty() || only.iter().any(|name| name == group);
+    let mut report = Report::load()?;
+    if wanted("booking") {
+        booking::run(&mut report).await?;
+    }
+    if wanted("loaded") {
+        loaded::run(&mut report).await?;
+    }
+    if wanted("start") {
+        start::run(&mut report).await?;
+    }
+    report.finish()
+}

@@ -1,0 +1,103 @@
+//! The figures: printed as a table, kept as a flat JSON object.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// The goals of the issues, by key: what the figure is compared with.
+const GOALS: &[(&str, Goal)] = &[
+    ("booking.sqlite.vs_bare", Goal::AtLeast(0.5)),
+    ("booking.postgres.vs_bare", Goal::AtLeast(0.5)),
+    ("booking.growth_1k_to_1m", Goal::AtMost(3.0)),
+    ("calendar.month_200.p99_ms", Goal::AtMost(20.0)),
+    ("server.start_ms", Goal::AtMost(300.0)),
+    ("cli.round_trip_ms", Goal::AtMost(20.0)),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+#[derive(Debug)]
+pub struct Report {
+    path: PathBuf,
+    figures: BTreeMap<String, f64>,
+    new: Vec<String>,
+}
+
+impl Report {
+    pub fn load() -> Result<Self> {
+        let path = berth_testkit::repository::root().join("bench/results/latest.json");
+        let figures = match std::fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text)
+                .context("bench/results/latest.json is not a flat object of numbers")?,
+            Err(_) => BTreeMap::new(),
+        };
+        Ok(Self {
+            path,
+            figures,
+            new: Vec::new(),
+        })
+    }
+
+    pub fn add(&mut self, key: impl Into<String>, figure: f64) {
+        let (key, rounded) = (key.into(), (figure * 1000.0).round() / 1000.0);
+        say(&format!("  {key} = {rounded}"));
+        self.figures.insert(key.clone(), rounded);
+        self.new.push(key);
+    }
+
+    /// Both sides of a ratio, and the ratio itself.
+    pub fn ratio(&mut self, key: &str, ours: f64, theirs: f64) {
+        self.add(format!("{key}.ours"), ours);
+        self.add(format!("{key}.theirs"), theirs);
+        self.add(key, ours / theirs);
+    }
+
+    pub fn finish(self) -> Result<()> {
+        let mut table = format!("\n{:<40} {:>12}  goal\n", "key", "figure");
+        for key in &self.new {
+            let figure = self.figures[key];
+            let goal = GOALS
+                .iter()
+                .find(|(known, _)| known == key)
+                .map(|(_, goal)| *goal);
+            let told = match goal {
+                None => String::new(),
+                Some(Goal::AtLeast(least)) => format!(">= {least}  {}", met(figure >= least)),
+                Some(Goal::AtMost(most)) => format!("<= {most}  {}", met(figure <= most)),
+            };
+            table.push_str(format!("{key:<40} {figure:>12.3}  {told}").trim_end());
+            table.push('\n');
+        }
+        say(&table);
+        let object: serde_json::Map<String, Value> = self
+            .figures
+            .into_iter()
+            .map(|(key, figure)| (key, figure.into()))
+            .collect();
+        std::fs::create_dir_all(self.path.parent().context("results have a folder")?)?;
+        std::fs::write(&self.path, serde_json::to_string_pretty(&object)? + "\n")?;
+        say(&format!("written to {}", self.path.display()));
+        Ok(())
+    }
+}
+
+fn met(met: bool) -> &'static str {
+    if met { "met" } else { "MISSED" }
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
+pub fn say(text: &str) {
+    println!("{text}");
+}
+
+pub fn percentile(samples: &mut [f64], part: f64) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    let place = ((samples.len() as f64 * part).ceil() as usize).clamp(1, samples.len());
+    samples[place - 1]
+}
