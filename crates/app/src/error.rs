@@ -79,6 +79,8 @@ pub enum Error {
     IdempotencyMismatch,
     #[error("sign in first")]
     SignInRequired,
+    #[error("this API token is not known, or was revoked")]
+    TokenUnknown,
     #[error("this sign-in or token has ended")]
     Expired,
     #[error("the login name or the password is wrong")]

@@ -58,6 +58,18 @@ impl Error {
             _ => None,
         }
     }
+
+    /// Whether the same request may well succeed in a moment: the database is busy, or away for now.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Error::Retry | Error::LeaseLost => true,
+            Error::Database(error) => matches!(
+                error,
+                sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_)
+            ),
+            _ => false,
+        }
+    }
 }
 
 /// PostgreSQL names the constraint; SQLite's triggers raise with the same name as their message.

@@ -77,17 +77,17 @@ impl App {
     /// Who a token belongs to, bounded by its scopes.
     pub async fn caller_by_token(&self, secret: &str, origin: &str) -> Result<Caller> {
         if !secret.starts_with(PREFIX) {
-            return Err(Error::Expired);
+            return Err(Error::TokenUnknown);
         }
         let now = self.now();
         let mut reader = self.store.read().await?;
         let found = sessions::find_token(&mut reader, &stored_hash(secret)).await?;
         drop(reader);
-        let (token, person) = found.ok_or(Error::Expired)?;
-        if token.revoked_at.is_some()
-            || token.expires_at <= now
-            || person.state != PersonState::Active
-        {
+        let (token, person) = found.ok_or(Error::TokenUnknown)?;
+        if token.revoked_at.is_some() || person.state != PersonState::Active {
+            return Err(Error::TokenUnknown);
+        }
+        if token.expires_at <= now {
             return Err(Error::Expired);
         }
         if token

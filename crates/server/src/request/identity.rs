@@ -1,0 +1,253 @@
+//! Who asks: an API token in the `Authorization` header, or a browser's session in a cookie.
+//!
+//! A browser sends the cookie along with whatever page makes it call us, so a request that changes something
+//! by cookie must also prove that one of Berth's own pages made it: by the session's token in a header, which
+//! another site can neither read nor set. A token in the header needs no such proof, as no browser adds it by
+//! itself; where both are given, the token counts.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use berth_api::Code;
+use berth_api::headers::{CSRF_TOKEN, SESSION_COOKIE};
+use berth_app::accounts::SessionToken;
+use berth_app::{Caller, Error};
+use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, Method};
+
+use super::address::{client_address, is_proxied};
+use super::header;
+use crate::config::Config;
+use crate::failure::{Failure, Result};
+use crate::server::Server;
+
+/// A caller who showed who they are.
+#[derive(Debug, Clone)]
+pub struct Signed(pub Caller);
+
+impl FromRequestParts<Server> for Signed {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self> {
+        match identify(parts, server).await {
+            Identity::Known { caller, .. } => Ok(Signed(*caller)),
+            Identity::Refused(failure) => Err(failure),
+            Identity::Anonymous => Err(Failure::new(Code::AuthSignInRequired)),
+        }
+    }
+}
+
+/// The session of a browser that is signed in; none for an API token.
+#[derive(Debug, Clone)]
+pub struct Session(pub Option<SessionToken>);
+
+impl FromRequestParts<Server> for Session {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Infallible> {
+        Ok(Session(match identify(parts, server).await {
+            Identity::Known { session, .. } => session,
+            Identity::Anonymous | Identity::Refused(_) => None,
+        }))
+    }
+}
+
+/// What a request shows of its sender.
+#[derive(Debug, Clone)]
+pub enum Identity {
+    /// Nothing at all.
+    Anonymous,
+    Known {
+        caller: Box<Caller>,
+        session: Option<SessionToken>,
+    },
+    /// Something that is not, or no longer, good.
+    Refused(Failure),
+}
+
+/// Finds out who asks; the answer is kept with the request, since several layers want to know.
+pub(crate) async fn identify(parts: &mut Parts, server: &Server) -> Identity {
+    if let Some(known) = parts.extensions.get::<Identity>() {
+        return known.clone();
+    }
+    let identity = match look(parts, server).await {
+        Ok(identity) => identity,
+        Err(failure) => Identity::Refused(failure),
+    };
+    parts.extensions.insert(identity.clone());
+    identity
+}
+
+async fn look(parts: &Parts, server: &Server) -> Result<Identity> {
+    let origin = client_address(parts, server)
+        .map_or_else(|| "unknown".to_owned(), |address| address.to_string());
+    if parts.headers.contains_key(AUTHORIZATION) {
+        let secret = header(parts, AUTHORIZATION.as_str())
+            .and_then(bearer)
+            .ok_or_else(|| {
+                Failure::new(Code::AuthTokenInvalid)
+                    .detail("The Authorization header does not hold a bearer token.")
+                    .hint("Send it as `Authorization: Bearer berth_…`.")
+            })?;
+        let caller = server.app.caller_by_token(secret, &origin).await?;
+        return Ok(Identity::Known {
+            caller: Box::new(caller),
+            session: None,
+        });
+    }
+    let Some(token) = cookie(&parts.headers, cookie_name(&server.config)) else {
+        return Ok(Identity::Anonymous);
+    };
+    let token = SessionToken::new(token);
+    let caller = match server.app.caller_by_session(&token, &origin).await {
+        Ok(caller) => caller,
+        Err(Error::Expired) => {
+            return Err(Failure::new(Code::AuthSignInRequired)
+                .detail("Your session has ended.")
+                .hint("Sign in again."));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    expect_own_page(parts, server, &token)?;
+    Ok(Identity::Known {
+        caller: Box::new(caller),
+        session: Some(token),
+    })
+}
+
+/// The scheme's name is written in any case (RFC 9110).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// The name of the session's cookie. The prefix makes browsers refuse one that a neighbouring host set, but
+/// they take it only over HTTPS and for the whole host.
+pub fn cookie_name(config: &Config) -> &'static str {
+    if is_secure(config) && config.base_path.as_str().is_empty() {
+        HOST_COOKIE
+    } else {
+        SESSION_COOKIE
+    }
+}
+
+const HOST_COOKIE: &str = "__Host-berth_session";
+
+/// Whether browsers reach us over HTTPS.
+pub(crate) fn is_secure(config: &Config) -> bool {
+    let public = config.public_url.as_ref();
+    config.tls().is_some() || public.is_some_and(|url| url.as_str().starts_with("https://"))
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, value)| *key == name && !value.is_empty())
+        .map(|(_, value)| value)
+}
+
+fn expect_own_page(parts: &Parts, server: &Server, token: &SessionToken) -> Result<()> {
+    if matches!(parts.method, Method::GET | Method::HEAD) {
+        return Ok(());
+    }
+    let proof = header(parts, CSRF_TOKEN).unwrap_or_default();
+    if !token.accepts_csrf(proof) {
+        return Err(Failure::new(Code::AuthCsrf));
+    }
+    let Some(origin) = parts.headers.get(ORIGIN) else {
+        return Ok(());
+    };
+    let public = server.config.public_url.as_ref().map(|url| url.as_str());
+    let forwarded = is_proxied(parts, server).then(|| header(parts, "x-forwarded-host"));
+    let hosts = [
+        header(parts, HOST.as_str()),
+        parts.uri.authority().map(|authority| authority.as_str()),
+        forwarded.flatten(),
+    ];
+    if is_own(origin.to_str().unwrap_or_default(), public, &hosts) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::AuthCsrf)
+        .detail("The request comes from a page of another address.")
+        .hint("Open Berth at its own address; an administrator sets it as `public_url`."))
+}
+
+/// Whether a page's origin is our own address: the configured one, or the host that the request was sent to.
+fn is_own(origin: &str, public: Option<&str>, hosts: &[Option<&str>]) -> bool {
+    if public.is_some_and(|public| public.eq_ignore_ascii_case(origin)) {
+        return true;
+    }
+    let Some((_, host)) = origin.split_once("://") else {
+        return false;
+    };
+    hosts
+        .iter()
+        .flatten()
+        .any(|known| known.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(file: &str) -> Config {
+        let env = [("HOME".to_owned(), "/home/ada".to_owned())];
+        let loaded = Config::layer(Some(("t", file)), env.into_iter(), Default::default());
+        loaded.unwrap().config
+    }
+
+    #[test]
+    fn bearer_tokens_are_read_and_nothing_else() {
+        assert_eq!(bearer("Bearer berth_x"), Some("berth_x"));
+        assert_eq!(bearer("bearer  berth_x "), Some("berth_x"));
+        for bad in ["", "Bearer", "Bearer ", "Basic YTpi", "berth_x"] {
+            assert_eq!(bearer(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_found_among_others_by_its_whole_name() {
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE, "theme=dark; xberth_session=1".parse().unwrap());
+        headers.append(
+            COOKIE,
+            "berth_session=; berth_session=abc=d".parse().unwrap(),
+        );
+        assert_eq!(cookie(&headers, SESSION_COOKIE), Some("abc=d"));
+        assert_eq!(cookie(&headers, HOST_COOKIE), None);
+        assert_eq!(cookie(&HeaderMap::new(), SESSION_COOKIE), None);
+    }
+
+    #[test]
+    fn the_cookie_is_bound_to_the_host_where_browsers_allow_it() {
+        let secure = "public_url = 'https://berth.example.org'\n";
+        assert_eq!(cookie_name(&config(secure)), HOST_COOKIE);
+        assert_eq!(cookie_name(&config("")), SESSION_COOKIE);
+        let below = format!("{secure}base_path = '/lab'");
+        assert_eq!(cookie_name(&config(&below)), SESSION_COOKIE);
+        assert!(is_secure(&config(&below)));
+    }
+
+    #[test]
+    fn an_origin_is_ours_by_configuration_or_by_host() {
+        let public = Some("https://berth.example.org");
+        let hosts = [Some("inner:8080"), None];
+        assert!(is_own("https://berth.example.org", public, &hosts));
+        assert!(is_own("http://inner:8080", None, &hosts));
+        for foreign in [
+            "null",
+            "",
+            "https://evil.example",
+            "http://inner:80",
+            "https://berth.example.org.evil.example",
+        ] {
+            assert!(!is_own(foreign, public, &hosts), "{foreign}");
+        }
+    }
+}
