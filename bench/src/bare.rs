@@ -30,21 +30,21 @@ macro_rules! write_booking {
         let (starts, ends) = ($slot.span.start().as_microsecond(), $slot.span.end().as_microsecond());
         let wrote = sqlx::query($claim)
             .bind(claim).bind(site).bind(resource).bind(starts).bind(ends).bind(reservation)
-            .execute(&mut *$connection).await;
+            .execute($connection).await;
         match wrote {
             Ok(done) if done.rows_affected() == 1 => {
                 sqlx::query("INSERT INTO reservation (id, site, owner, title, privacy, state, starts, ends, items, parameters, version, created_at, updated_at, due_at) VALUES ($1, $2, $3, 'bench', 'site', 'confirmed', $4, $5, $6, '{}', 1, $7, $7, $4)")
                     .bind(reservation).bind(site).bind(person).bind(starts).bind(ends).bind(&$sample.items).bind(now)
-                    .execute(&mut *$connection).await?;
+                    .execute($connection).await?;
                 sqlx::query("INSERT INTO reservation_history (reservation, at, to_state, starts, ends, changed_by) VALUES ($1, $2, 'confirmed', $3, $4, $5)")
                     .bind(reservation).bind(now).bind(starts).bind(ends).bind(person)
-                    .execute(&mut *$connection).await?;
+                    .execute($connection).await?;
                 sqlx::query("INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, after) VALUES ($1, $2, 'person', $3, $4, $5, 'reservation.create', $6, $7)")
                     .bind(fresh()).bind(now).bind(person).bind(&$sample.origin).bind(site).bind(reservation.to_string()).bind(&$sample.after)
-                    .execute(&mut *$connection).await?;
+                    .execute($connection).await?;
                 sqlx::query("INSERT INTO event (id, at, kind, site, subject, audience, data) VALUES ($1, $2, 'reservation.created', $3, $4, 'members', $5)")
                     .bind(fresh()).bind(now).bind(site).bind(reservation.to_string()).bind(&$sample.event)
-                    .execute(&mut *$connection).await?;
+                    .execute($connection).await?;
                 true
             }
             // The rule refused it, as it refuses some of ours.
@@ -76,7 +76,7 @@ pub async fn sqlite(lab: &Lab, sample: &Sample, length: Duration) -> Result<f64>
         for _ in 0..CLIENTS {
             let slot = Slot::random(lab);
             let booked = write_booking!(
-                connection,
+                &mut connection,
                 "INSERT INTO claim (id, site, resource, starts, ends, holder_kind, holder, standing) VALUES ($1, $2, $3, $4, $5, 'reservation', $6, 'holding')",
                 lab,
                 sample,
@@ -122,7 +122,7 @@ async fn write_until(
         let slot = Slot::among(&lab.resources, rand::rng().random());
         let mut tx = connection.begin().await?;
         let booked = write_booking!(
-            tx,
+            &mut *tx,
             "INSERT INTO claim (id, site, resource, starts, ends, holder_kind, holder, standing, holds) SELECT $1, $2, id, $4, $5, 'reservation', $6, 'holding', subtree FROM resource WHERE id = $3 ON CONFLICT DO NOTHING",
             lab,
             sample,

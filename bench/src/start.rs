@@ -28,7 +28,7 @@ pub async fn run(report: &mut Report) -> Result<()> {
         starts.push(started.elapsed().as_secs_f64() * 1000.0);
     }
     report.add("server.start_ms", percentile(&mut starts, 0.5));
-    let url = server.url();
+    let url = server.url("");
     let mut calls = Vec::new();
     for _ in 0..CALLS {
         let started = Instant::now();
