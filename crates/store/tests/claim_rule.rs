@@ -5,6 +5,12 @@ mod support;
 
 #[path = "claim_rule/containers.rs"]
 mod containers;
+#[path = "claim_rule/drafts.rs"]
+mod drafts;
+#[path = "claim_rule/model.rs"]
+mod model;
+#[path = "claim_rule/random.rs"]
+mod random;
 #[path = "claim_rule/timeline.rs"]
 mod timeline;
 #[path = "claim_rule/tree.rs"]

@@ -42,13 +42,13 @@ CREATE TRIGGER claim_rule_insert BEFORE INSERT ON claim WHEN new.standing = 'hol
             WHERE c.resource = l.above AND c.scope = coalesce(new.container, x'') AND c.standing = 'holding'
               AND c.amount IS NULL AND c.starts < new.ends
             ORDER BY c.starts DESC LIMIT 1) > new.starts);
-    SELECT RAISE(ABORT, 'claim_rule') WHERE new.amount IS NULL AND EXISTS (
+    SELECT RAISE(ABORT, 'claim_rule') WHERE EXISTS (
         SELECT 1 FROM resource_line l WHERE l.above = new.resource AND ((
             SELECT c.ends FROM claim c
             WHERE c.resource = l.below AND c.scope = coalesce(new.container, x'') AND c.standing = 'holding'
               AND c.amount IS NULL AND c.starts < new.ends
             ORDER BY c.starts DESC LIMIT 1) > new.starts
-            OR EXISTS (
+            OR new.amount IS NULL AND EXISTS (
                 SELECT 1 FROM claim c
                 WHERE c.resource = l.below AND c.scope = coalesce(new.container, x'') AND c.standing = 'holding'
                   AND c.amount IS NOT NULL AND c.ends > new.starts AND c.starts < new.ends)));
@@ -81,13 +81,13 @@ WHEN new.standing = 'holding' BEGIN
             WHERE c.resource = l.above AND c.scope = coalesce(new.container, x'') AND c.standing = 'holding'
               AND c.amount IS NULL AND c.starts < new.ends AND c.id <> old.id
             ORDER BY c.starts DESC LIMIT 1) > new.starts);
-    SELECT RAISE(ABORT, 'claim_rule') WHERE new.amount IS NULL AND EXISTS (
+    SELECT RAISE(ABORT, 'claim_rule') WHERE EXISTS (
         SELECT 1 FROM resource_line l WHERE l.above = new.resource AND ((
             SELECT c.ends FROM claim c
             WHERE c.resource = l.below AND c.scope = coalesce(new.container, x'') AND c.standing = 'holding'
               AND c.amount IS NULL AND c.starts < new.ends AND c.id <> old.id
             ORDER BY c.starts DESC LIMIT 1) > new.starts
-            OR EXISTS (
+            OR new.amount IS NULL AND EXISTS (
                 SELECT 1 FROM claim c
                 WHERE c.resource = l.below AND c.scope = coalesce(new.container, x'') AND c.standing = 'holding'
                   AND c.amount IS NOT NULL AND c.ends > new.starts AND c.starts < new.ends AND c.id <> old.id)));
