@@ -287,7 +287,7 @@ async fn standings(conn: &mut Conn, caller: &Caller) -> Result<HashMap<SiteId, (
         sites::memberships_of(conn, caller.id())
             .await?
             .into_iter()
-            .map(|(site, role)| (site, Some(role)))
+            .map(|(site, member)| (site, Some(member.role)))
             .collect()
     };
     let standings = found.into_iter().map(|(site, role)| {

@@ -4,6 +4,8 @@
 //! head row's lock besides) then numbers what is new, in the order it was written, and chains the audit entries.
 //! Readers only ever ask for numbered rows, so for them the sequence has no gaps.
 
+use jiff::Timestamp;
+
 use crate::audit::{Link, hash_column};
 use crate::error::Result;
 use crate::sql::{Conn, either, query};
@@ -113,4 +115,13 @@ pub async fn has_work(conn: &mut Conn) -> Result<bool> {
     .one(conn)
     .await?
     .get("work")
+}
+
+/// Since when the oldest row has waited for its number. Every event is written beside an audit entry, so those tell.
+pub async fn waiting_since(conn: &mut Conn) -> Result<Option<Timestamp>> {
+    query("SELECT at FROM audit_entry WHERE number IS NULL ORDER BY ord LIMIT 1")
+        .optional(conn)
+        .await?
+        .map(|row| row.moment("at"))
+        .transpose()
 }

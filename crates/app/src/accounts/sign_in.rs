@@ -3,7 +3,7 @@
 use berth_engine::rights::Action;
 use berth_model::audit::Actor;
 use berth_model::person::{Person, PersonState, Scope};
-use berth_model::site::{Role, Site};
+use berth_model::site::{Membership, Site};
 use berth_model::{LoginName, SessionId};
 use berth_store::{people, sessions, sites};
 use jiff::{SignedDuration, Timestamp};
@@ -181,7 +181,7 @@ impl App {
     }
 
     /// The caller's own account: where they belong.
-    pub async fn me(&self, caller: &Caller) -> Result<Vec<(Site, Role)>> {
+    pub async fn me(&self, caller: &Caller) -> Result<Vec<(Site, Membership)>> {
         caller.may(Action::SeeOwnAccount, true, "account")?;
         let mut reader = self.store.read().await?;
         Ok(sites::memberships_of(&mut reader, caller.id()).await?)
