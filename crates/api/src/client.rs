@@ -28,7 +28,7 @@ use crate::page::{Cursor, Page};
 
 pub use call::Created;
 pub use error::Error;
-pub use sse::EventStream;
+pub use sse::{EventStream, PROBLEM_EVENT};
 
 /// Longer than any answer should take, shorter than a person's patience.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,6 +43,7 @@ pub enum Credential {
     Token(SecretString),
     /// A browser's session, as [`Client::sign_in`] gives it.
     Session {
+        /// The cookie as the server set it: `name=value`.
         cookie: SecretString,
         csrf_token: SecretString,
     },

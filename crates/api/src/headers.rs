@@ -14,6 +14,8 @@ pub const CSRF_TOKEN: &str = "x-csrf-token";
 pub const LAST_EVENT_ID: &str = "last-event-id";
 /// The cookie of a signed-in browser.
 pub const SESSION_COOKIE: &str = "berth_session";
+/// The same over HTTPS at the root of a host: the prefix makes browsers refuse one that a neighbouring host set.
+pub const HOST_SESSION_COOKIE: &str = "__Host-berth_session";
 /// The media type of a problem (RFC 9457).
 pub const PROBLEM_JSON: &str = "application/problem+json";
 

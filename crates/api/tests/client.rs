@@ -133,7 +133,7 @@ async fn a_change_names_its_version_and_a_session_its_csrf_token() {
     let mismatch = Problem::new(Code::RequestVersionMismatch).version(8);
     let (address, mut received) = server(vec![refusal(&mismatch)]).await;
     let session = Credential::Session {
-        cookie: "c00kie".to_owned().into(),
+        cookie: "berth_session=c00kie".to_owned().into(),
         csrf_token: "c5rf".to_owned().into(),
     };
     let client = Client::new(&address, session).unwrap();

@@ -64,12 +64,9 @@ impl Call<'_> {
                 let value = format!("Bearer {}", token.expose_secret());
                 Ok(request.header(AUTHORIZATION, hidden(&value)?))
             }
-            Credential::Session { cookie, csrf_token } => {
-                let cookie = format!("{}={}", headers::SESSION_COOKIE, cookie.expose_secret());
-                Ok(request
-                    .header(COOKIE, hidden(&cookie)?)
-                    .header(headers::CSRF_TOKEN, hidden(csrf_token.expose_secret())?))
-            }
+            Credential::Session { cookie, csrf_token } => Ok(request
+                .header(COOKIE, hidden(cookie.expose_secret())?)
+                .header(headers::CSRF_TOKEN, hidden(csrf_token.expose_secret())?)),
         })
     }
 

@@ -149,8 +149,10 @@ fn session_cookie(answer: &reqwest::Response) -> Option<SecretString> {
         .headers()
         .get_all(SET_COOKIE)
         .iter()
-        .filter_map(|cookie| cookie.to_str().ok()?.split_once('='))
-        .find(|(name, _)| *name == headers::SESSION_COOKIE)
-        .and_then(|(_, rest)| rest.split(';').next())
-        .map(|value| value.to_owned().into())
+        .filter_map(|cookie| cookie.to_str().ok()?.split(';').next())
+        .find(|pair| {
+            let name = pair.split('=').next().unwrap_or_default();
+            [headers::SESSION_COOKIE, headers::HOST_SESSION_COOKIE].contains(&name)
+        })
+        .map(|pair| pair.to_owned().into())
 }
