@@ -181,7 +181,7 @@ pub struct FreeQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub from: Option<Moment>,
-    /// The end of the time that is searched.
+    /// The end of the time that is searched; four weeks after `from`, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub to: Option<Moment>,

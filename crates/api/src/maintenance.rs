@@ -3,12 +3,13 @@
 use berth_model::{FieldErrors, ReservationId, Span, Text, WindowId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::calendar::{CalendarEntry, span};
 use crate::list::List;
 use crate::moment::Moment;
 use crate::names::{PersonRef, ResourceRef, SiteRef};
+use crate::page::{Cursor, Limit};
 use crate::reference::ResourceReference;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -19,8 +20,6 @@ pub struct MaintenanceWindow {
     pub start: Timestamp,
     pub end: Timestamp,
     pub state: WindowState,
-    /// Why it was cancelled.
-    pub reason: Option<Text>,
     /// What it occupies: all of its time, less the bookings that it goes around.
     pub parts: Vec<WindowPart>,
     /// Null where Berth itself planned it.
@@ -74,6 +73,23 @@ impl NewMaintenance {
     pub fn span(&self) -> Result<Span, FieldErrors> {
         span(self.start, self.end, "end")
     }
+}
+
+/// Windows by start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenanceQuery {
+    /// Only those that end after this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub from: Option<Moment>,
+    #[serde(default)]
+    #[param(inline, required = false)]
+    pub limit: Limit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub cursor: Option<Cursor>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

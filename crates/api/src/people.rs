@@ -80,8 +80,9 @@ pub struct NewPerson {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CreatedPerson {
     pub person: Person,
-    /// Present where no password was given.
+    /// Present where no password was given, unless an earlier request with the same key made the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub reset_link: Option<ResetLink>,
 }
 

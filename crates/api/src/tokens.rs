@@ -54,8 +54,10 @@ pub struct NewToken {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct CreatedToken {
     pub token: Token,
-    /// Shown this once; only its hash is kept.
-    pub secret: Revealed,
+    /// Shown this once; only its hash is kept. Absent when an earlier request with the same key made the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub secret: Option<Revealed>,
 }
 
 #[cfg(test)]

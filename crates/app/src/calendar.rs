@@ -14,7 +14,7 @@ use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
-use crate::inventory::{ResourceFilter, ResourceView};
+use crate::inventory::{ResourceFilter, ResourceView, page};
 use crate::place::Place;
 use crate::seen::{Conflict, SeenClaim, seen};
 
@@ -25,6 +25,15 @@ pub struct CalendarRequest {
     pub resources: Vec<ResourceReference>,
     pub under: Option<ResourceReference>,
     pub kind: Option<TypeReference>,
+}
+
+/// Where to look for free time.
+#[derive(Debug, Clone)]
+pub struct FreeRequest {
+    pub filter: ResourceFilter,
+    pub window: Span,
+    /// Shorter stretches are of no use to whoever asks.
+    pub at_least: SignedDuration,
 }
 
 /// When one resource is free.
@@ -128,20 +137,22 @@ impl App {
         Ok(rows)
     }
 
-    /// When the matching resources are free within `window`, for at least `at_least` at a stretch.
+    /// When the matching resources, by name from the one after `after`, are free.
     pub async fn free(
         &self,
         caller: &Caller,
         site: &SiteReference,
-        filter: &ResourceFilter,
-        window: Span,
-        at_least: SignedDuration,
+        request: &FreeRequest,
+        after: &str,
+        limit: usize,
     ) -> Result<(Place, Vec<Free>, Directory)> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeFreeBusy)
             .await?;
-        let (views, directory) = self.matching(&mut reader, &place, filter).await?;
+        let window = request.window;
+        let (mut views, directory) = self.matching(&mut reader, &place, &request.filter).await?;
+        page(&mut views, after, limit);
         let tree = Tree::new(
             directory
                 .resources
@@ -177,7 +188,7 @@ impl App {
             };
             let spans = spans
                 .into_iter()
-                .filter(|span| span.duration() >= at_least)
+                .filter(|span| span.duration() >= request.at_least)
                 .map(|span| (span, capacity));
             free.push(Free {
                 spans: spans.collect(),

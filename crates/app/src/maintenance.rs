@@ -75,6 +75,7 @@ impl App {
         let place = self
             .place(&mut reader, caller, site, Action::PlanMaintenance)
             .await?;
+        still_to_come(new, self.now())?;
         let draft = self.draft_window(&mut reader, &place, new).await?;
         let mut directory = Directory::with_site(&place.site);
         let conflicts = self
@@ -105,11 +106,6 @@ impl App {
         new: &NewWindow,
     ) -> Result<Made<WindowView>> {
         let now = self.now();
-        if new.span.end() <= now {
-            return Err(Error::InThePast(
-                "a window that is over needs no planning".into(),
-            ));
-        }
         let id = WindowId(fresh(now));
         let mut met = None;
         let made = transact!(self, tx => {
@@ -117,6 +113,7 @@ impl App {
             if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
                 return Ok(Made::before(self.window_view(&mut tx, &place, earlier).await?));
             }
+            still_to_come(new, now)?;
             let draft = self.draft_window(&mut tx, &place, new).await?;
             let parts = match draft.parts {
                 Ok(parts) => parts,
@@ -331,6 +328,14 @@ impl App {
             .collect();
         Ok(claims::release(conn, &held, self.now()).await?)
     }
+}
+
+fn still_to_come(new: &NewWindow, now: Timestamp) -> Result<()> {
+    if new.span.end() <= now {
+        let why = "a window that is over needs no planning".into();
+        return Err(Error::InThePast(why));
+    }
+    Ok(())
 }
 
 fn holder_reservation(claim: &Claim) -> Option<ReservationId> {

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::record::Change;
 use crate::transact::transact;
+use crate::version;
 
 #[derive(Debug, Clone)]
 pub struct NewPerson {
@@ -111,15 +112,20 @@ impl App {
         Ok(people::list(&mut reader, after, limit).await?)
     }
 
-    /// A person's own profile; no version is asked for, since only they change it.
-    pub async fn update_me(&self, caller: &Caller, change: PersonChange) -> Result<Person> {
+    /// A person's own profile. They need not name a version: hardly anyone else changes it.
+    pub async fn update_me(
+        &self,
+        caller: &Caller,
+        version: Option<u64>,
+        change: PersonChange,
+    ) -> Result<Person> {
         caller.may(Action::ChangeOwnAccount, true, "account")?;
         let change = PersonChange {
             global_admin: None,
             suspended: None,
             ..change
         };
-        self.change_person(caller, &Reference::Id(caller.id()), None, change)
+        self.change_person(caller, &Reference::Id(caller.id()), version, change)
             .await
     }
 
@@ -127,12 +133,11 @@ impl App {
         &self,
         caller: &Caller,
         person: &PersonReference,
-        version: u64,
+        version: Option<u64>,
         change: PersonChange,
     ) -> Result<Person> {
         caller.may(Action::ManagePeople, false, "person")?;
-        self.change_person(caller, person, Some(version), change)
-            .await
+        self.change_person(caller, person, version, change).await
     }
 
     async fn change_person(
@@ -144,8 +149,8 @@ impl App {
     ) -> Result<Person> {
         transact!(self, tx => {
             let before = self.person(&mut tx, person).await?;
-            let version = version.unwrap_or(before.version);
-            let mut after = Person { version: version + 1, ..before.clone() };
+            version::expect(version, before.version)?;
+            let mut after = Person { version: before.version + 1, ..before.clone() };
             after.display_name = change.display_name.clone().unwrap_or(after.display_name);
             after.email = change.email.clone().unwrap_or(after.email);
             after.time_zone = change.time_zone.clone().unwrap_or(after.time_zone);
@@ -159,8 +164,8 @@ impl App {
             if steps_down && people::other_global_admins(&mut tx, before.id).await? == 0 {
                 return Err(Error::LastAdmin(before.login.to_string()));
             }
-            if !people::update(&mut tx, &after, version).await? {
-                return Err(Error::Version { current: before.version });
+            if !people::update(&mut tx, &after, before.version).await? {
+                return Err(version::overtaken(before.version));
             }
             if after.state == PersonState::Suspended {
                 sessions::end_all(&mut tx, after.id).await?;

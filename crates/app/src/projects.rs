@@ -7,14 +7,17 @@ use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::site::Project;
 use berth_model::{Name, ProjectId, Reference, SiteId, Text};
 use berth_store::{Conn, projects, sites};
+use jiff::Timestamp;
 
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::once::Made;
+use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
+use crate::version;
 
 #[derive(Debug, Clone)]
 pub struct NewProject {
@@ -47,13 +50,14 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         new: NewProject,
-    ) -> Result<Made<Project>> {
+    ) -> Result<Made<(Place, Project)>> {
         let now = self.now();
         let id = ProjectId(fresh(now));
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
-                return Ok(Made::before(self.project(&mut tx, place.id(), &Reference::Id(earlier)).await?));
+                let project = self.project(&mut tx, place.id(), &Reference::Id(earlier)).await?;
+                return Ok(Made::before((place, project)));
             }
             let project = Project {
                 id,
@@ -66,7 +70,7 @@ impl App {
             projects::insert(&mut tx, &project).await?;
             let change = Change::new("project.create", Some(place.id()), id).after(&project);
             self.record(&mut tx, caller, change.tell(EventKind::ProjectCreated, Audience::Members)).await?;
-            Ok(Made::now(project))
+            Ok(Made::now((place, project)))
         })
         .map_err(|error: Error| error.taken(&new.name))
     }
@@ -76,12 +80,13 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         project: &ProjectReference,
-    ) -> Result<Project> {
+    ) -> Result<(Place, Project)> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeProjects)
             .await?;
-        self.project(&mut reader, place.id(), project).await
+        let project = self.project(&mut reader, place.id(), project).await?;
+        Ok((place, project))
     }
 
     pub async fn list_projects(
@@ -90,12 +95,13 @@ impl App {
         site: &SiteReference,
         after: &str,
         limit: u64,
-    ) -> Result<Vec<Project>> {
+    ) -> Result<(Place, Vec<Project>)> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeProjects)
             .await?;
-        Ok(projects::list(&mut reader, place.id(), after, limit).await?)
+        let projects = projects::list(&mut reader, place.id(), after, limit).await?;
+        Ok((place, projects))
     }
 
     pub async fn update_project(
@@ -103,25 +109,26 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         project: &ProjectReference,
-        version: u64,
+        version: Option<u64>,
         change: ProjectChange,
-    ) -> Result<Project> {
+    ) -> Result<(Place, Project)> {
         let wanted = change.name.clone();
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let before = self.project(&mut tx, place.id(), project).await?;
+            version::expect(version, before.version)?;
             let after = Project {
                 name: change.name.clone().unwrap_or(before.name.clone()),
                 title: change.title.clone().unwrap_or(before.title.clone()),
-                version: version + 1,
+                version: before.version + 1,
                 ..before.clone()
             };
-            if !projects::update(&mut tx, &after, version).await? {
-                return Err(Error::Version { current: before.version });
+            if !projects::update(&mut tx, &after, before.version).await? {
+                return Err(version::overtaken(before.version));
             }
             let record = Change::new("project.change", Some(place.id()), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await?;
-            Ok(after)
+            Ok((place, after))
         })
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
     }
@@ -142,18 +149,21 @@ impl App {
         })
     }
 
+    /// Who is in the project by login, and since when.
     pub async fn project_members(
         &self,
         caller: &Caller,
         site: &SiteReference,
         project: &ProjectReference,
-    ) -> Result<Vec<Person>> {
+        after: &str,
+        limit: u64,
+    ) -> Result<Vec<(Person, Timestamp)>> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeProjects)
             .await?;
         let project = self.project(&mut reader, place.id(), project).await?;
-        Ok(projects::members(&mut reader, project.id).await?)
+        Ok(projects::members(&mut reader, project.id, after, limit).await?)
     }
 
     pub async fn add_project_member(
@@ -162,7 +172,7 @@ impl App {
         site: &SiteReference,
         project: &ProjectReference,
         person: &PersonReference,
-    ) -> Result<Person> {
+    ) -> Result<(Person, Timestamp)> {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let project = self.project(&mut tx, place.id(), project).await?;
@@ -174,7 +184,8 @@ impl App {
                 let record = Change::new("project.add_member", Some(place.id()), project.id).after(person.id);
                 self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await?;
             }
-            Ok(person)
+            let since = projects::member_since(&mut tx, project.id, person.id).await?;
+            Ok((person, since.ok_or(Error::NotFound("member of this project"))?))
         })
     }
 

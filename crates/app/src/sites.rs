@@ -17,6 +17,7 @@ use crate::once::Made;
 use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
+use crate::version;
 
 #[derive(Debug, Clone)]
 pub struct NewSite {
@@ -71,19 +72,24 @@ impl App {
         let mut reader = self.store.read().await?;
         let all = caller.person.global_admin;
         let found = sites::list_for(&mut reader, caller.id(), all, after, limit).await?;
-        let places = found
-            .into_iter()
-            .map(|(site, role)| Place::of(caller, site, role));
-        Ok(places
-            .filter(|place| place.can(caller, Action::SeeSite))
-            .collect())
+        let mut places = Vec::new();
+        for (site, role) in found {
+            let place = Place::of(caller, site, role);
+            match place.may(caller, Action::SeeSite, false, "site") {
+                Ok(()) => places.push(place),
+                // What is hidden is left out; a token that may not look at all is told so.
+                Err(Error::NotFound(_)) => {}
+                Err(refused) => return Err(refused),
+            }
+        }
+        Ok(places)
     }
 
     pub async fn update_site(
         &self,
         caller: &Caller,
         site: &SiteReference,
-        version: u64,
+        version: Option<u64>,
         change: SiteChange,
     ) -> Result<Place> {
         let wanted = change.name.clone();
@@ -91,16 +97,17 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeSite).await?;
             place.may(caller, Action::ManageSite, false, "site")?;
             let before = place.site;
+            version::expect(version, before.version)?;
             let after = Site {
                 name: change.name.clone().unwrap_or(before.name.clone()),
                 title: change.title.clone().unwrap_or(before.title.clone()),
                 time_zone: change.time_zone.clone().unwrap_or(before.time_zone.clone()),
                 outsiders_see: change.outsiders_see.unwrap_or(before.outsiders_see),
-                version: version + 1,
+                version: before.version + 1,
                 ..before.clone()
             };
-            if !sites::update(&mut tx, &after, version).await? {
-                return Err(Error::Version { current: before.version });
+            if !sites::update(&mut tx, &after, before.version).await? {
+                return Err(version::overtaken(before.version));
             }
             let record = Change::new("site.change", Some(after.id), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::SiteChanged, Audience::Members)).await?;

@@ -149,8 +149,24 @@ pub struct Verification {
     pub checked: u64,
     /// Entries written but not chained yet; none lasts longer than the sequencer's next step.
     pub unchained: u64,
+    /// The hash of the last entry that was found in order; none of an empty chain.
+    pub last_hash: Option<[u8; 32]>,
     /// The first thing that is wrong, if anything is.
-    pub broken: Option<String>,
+    pub broken: Option<Broken>,
+}
+
+/// The first entry of a chain that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    pub number: u64,
+    /// What does not fit, as the rest of a sentence that begins with the entry.
+    pub what: &'static str,
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "entry {} {}", self.number, self.what)
+    }
 }
 
 /// Recomputes the chain from its first entry to its head.
@@ -158,10 +174,11 @@ pub async fn verify(conn: &mut Conn) -> Result<Verification> {
     const PAGE: u64 = 1000;
     let mut number = 0;
     let mut hash = [0; 32];
-    let broken = |number: u64, what: &str| Some(format!("entry {number} {what}"));
+    let broken = |number: u64, what| Some(Broken { number, what });
     let mut found = Verification {
         checked: 0,
         unchained: 0,
+        last_hash: None,
         broken: None,
     };
     'pages: loop {
@@ -182,8 +199,8 @@ pub async fn verify(conn: &mut Conn) -> Result<Verification> {
                 break 'pages;
             }
             (number, hash) = (is, expected);
+            (found.checked, found.last_hash) = (number, Some(hash));
         }
-        found.checked = number;
         if (rows.len() as u64) < PAGE {
             break;
         }

@@ -271,24 +271,33 @@ pub async fn set_status(
     Ok(true)
 }
 
+/// A resource's changes of status, newest first, those before the given number. They are counted from the oldest, so
+/// that a number stays what it is.
 pub async fn status_history(
     conn: &mut Conn,
     resource: ResourceId,
+    before: u64,
     limit: u64,
-) -> Result<Vec<StatusChange>> {
-    query("SELECT * FROM status_change WHERE resource = $1 ORDER BY at DESC, id DESC LIMIT $2")
-        .bind(resource.0)
-        .bind(limit)
-        .map(conn, |row| {
-            Ok(StatusChange {
-                resource: ResourceId(row.get("resource")?),
-                status: row.word("status")?,
-                reason: row.optional_parsed("reason")?,
-                at: row.moment("at")?,
-                by: row.get::<Option<Uuid>>("changed_by")?.map(PersonId),
-            })
-        })
-        .await
+) -> Result<Vec<(u64, StatusChange)>> {
+    query(
+        "SELECT * FROM (
+             SELECT s.*, row_number() OVER (ORDER BY s.at, s.id) AS number FROM status_change s WHERE s.resource = $1
+         ) AS numbered WHERE number < $2 ORDER BY number DESC LIMIT $3",
+    )
+    .bind(resource.0)
+    .bind(before.min(i64::MAX as u64))
+    .bind(limit)
+    .map(conn, |row| {
+        let change = StatusChange {
+            resource: ResourceId(row.get("resource")?),
+            status: row.word("status")?,
+            reason: row.optional_parsed("reason")?,
+            at: row.moment("at")?,
+            by: row.get::<Option<Uuid>>("changed_by")?.map(PersonId),
+        };
+        Ok((row.count("number")?, change))
+    })
+    .await
 }
 
 /// Hangs a subtree below another parent (or at the root). The rule is asked again for every claim on it.
@@ -345,6 +354,10 @@ async fn rewrite_codes(
     let Some(top) = rows.first() else {
         return Err(Error::Refused(Refused::Resource));
     };
+    if removed_at.is_some() && rows.len() > 1 {
+        // It had no child when we looked.
+        return Err(Error::Retry);
+    }
     let from: Code = top.parsed("subtree")?;
     if let Some(parent) = parent
         && rows

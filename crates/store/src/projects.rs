@@ -101,20 +101,36 @@ pub async fn list(conn: &mut Conn, site: SiteId, after: &str, limit: u64) -> Res
         .await
 }
 
-pub async fn members(conn: &mut Conn, id: ProjectId) -> Result<Vec<Person>> {
-    query("SELECT p.* FROM project_member m JOIN person p ON p.id = m.person WHERE m.project = $1 ORDER BY p.login LIMIT 5000")
-        .bind(id.0)
-        .map(conn, person)
-        .await
+/// Who is in a project by login, and since when.
+pub async fn members(
+    conn: &mut Conn,
+    id: ProjectId,
+    after: &str,
+    limit: u64,
+) -> Result<Vec<(Person, Timestamp)>> {
+    query(
+        "SELECT p.*, m.since FROM project_member m JOIN person p ON p.id = m.person
+         WHERE m.project = $1 AND p.login > $2 ORDER BY p.login LIMIT $3",
+    )
+    .bind(id.0)
+    .bind(after)
+    .bind(limit)
+    .map(conn, |row| Ok((person(row)?, row.moment("since")?)))
+    .await
 }
 
-pub async fn is_member(conn: &mut Conn, id: ProjectId, person: PersonId) -> Result<bool> {
-    let row = query("SELECT 1 AS yes FROM project_member WHERE project = $1 AND person = $2")
+/// Since when a person is in a project, if they are.
+pub async fn member_since(
+    conn: &mut Conn,
+    id: ProjectId,
+    person: PersonId,
+) -> Result<Option<Timestamp>> {
+    let row = query("SELECT since FROM project_member WHERE project = $1 AND person = $2")
         .bind(id.0)
         .bind(person.0)
         .optional(conn)
         .await?;
-    Ok(row.is_some())
+    row.map(|row| row.moment("since")).transpose()
 }
 
 pub async fn add_member(

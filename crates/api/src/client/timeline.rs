@@ -6,9 +6,9 @@ use reqwest::Method;
 use super::{Client, Created, Error};
 use crate::calendar::{Calendar, CalendarQuery, FreeQuery, FreeResource};
 use crate::headers::IdempotencyKey;
-use crate::maintenance::{MaintenancePreview, MaintenanceWindow, NewMaintenance};
+use crate::maintenance::{MaintenancePreview, MaintenanceQuery, MaintenanceWindow, NewMaintenance};
 use crate::members::Reason;
-use crate::page::{DryRunQuery, Page, PageQuery};
+use crate::page::{DryRunQuery, Page};
 use crate::paths;
 use crate::reference::SiteReference;
 
@@ -34,7 +34,7 @@ impl Client {
     pub async fn maintenance(
         &self,
         site: &SiteReference,
-        query: &PageQuery,
+        query: &MaintenanceQuery,
     ) -> Result<Page<MaintenanceWindow>, Error> {
         let call = self.call(Method::GET, &paths::maintenance(site));
         call.query(query).json().await

@@ -18,6 +18,7 @@ use crate::once::Made;
 use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
+use crate::version;
 
 #[derive(Debug, Clone)]
 pub struct NewResource {
@@ -176,8 +177,7 @@ impl App {
             .place(&mut reader, caller, site, Action::SeeCatalogue)
             .await?;
         let (mut views, directory) = self.matching(&mut reader, &place, filter).await?;
-        views.retain(|view| view.resource.name.as_str() > after);
-        views.truncate(limit);
+        page(&mut views, after, limit);
         Ok((place, views, directory))
     }
 
@@ -235,7 +235,7 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         resource: &ResourceReference,
-        version: u64,
+        version: Option<u64>,
         change: ResourceChange,
     ) -> Result<(Place, ResourceView, Directory)> {
         let wanted = change.name.clone();
@@ -243,17 +243,18 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::ManageInventory, false, "resource")?;
             let before = self.resource(&mut tx, place.id(), resource).await?;
+            version::expect(version, before.version)?;
             let after = Resource {
                 name: change.name.clone().unwrap_or(before.name.clone()),
                 title: change.title.clone().unwrap_or(before.title.clone()),
                 attributes: change.attributes.clone().unwrap_or(before.attributes.clone()),
                 facts: change.facts.clone().unwrap_or(before.facts.clone()),
                 capacity: change.capacity.clone().unwrap_or(before.capacity.clone()),
-                version: version + 1,
+                version: before.version + 1,
                 ..before.clone()
             };
-            if !inventory::update(&mut tx, &after, version).await? {
-                return Err(Error::Version { current: before.version });
+            if !inventory::update(&mut tx, &after, before.version).await? {
+                return Err(version::overtaken(before.version));
             }
             let record = Change::new("resource.change", Some(place.id()), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell_only(EventKind::ResourceChanged, Audience::Members, told(&after))).await?;
@@ -289,6 +290,14 @@ impl App {
             self.record(&mut tx, caller, record.tell_only(EventKind::ResourceRemoved, Audience::Members, told(&before))).await
         })
     }
+}
+
+/// Keeps those that come after `after` by name, up to `limit`. Databases order letters by their own rules, so the order
+/// that the pages follow is made here.
+pub(crate) fn page(views: &mut Vec<ResourceView>, after: &str, limit: usize) {
+    views.sort_by(|a, b| a.resource.name.cmp(&b.resource.name));
+    views.retain(|view| view.resource.name.as_str() > after);
+    views.truncate(limit);
 }
 
 /// A resource for the event stream: what every member may know, so without its provisioning address.

@@ -13,10 +13,11 @@ use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::directory::Directory;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
+use crate::version;
 
 impl App {
     pub async fn set_status(
@@ -32,11 +33,12 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::SetStatus, false, "resource")?;
             let before = self.resource(&mut tx, place.id(), resource).await?;
+            version::expect(version, before.version)?;
             let now = self.now();
             let by = Some(caller.id());
             let change = StatusChange { resource: before.id, status, reason: reason.clone(), at: now, by };
-            if !inventory::set_status(&mut tx, &change, fresh(now), version.unwrap_or(before.version)).await? {
-                return Err(Error::Version { current: before.version });
+            if !inventory::set_status(&mut tx, &change, fresh(now), before.version).await? {
+                return Err(version::overtaken(before.version));
             }
             let told = json!({
                 "resource": before.id, "name": before.name, "before": before.status, "status": status, "reason": reason,
@@ -53,23 +55,27 @@ impl App {
         })
     }
 
-    /// The changes of a resource's own status, newest first.
+    /// The changes of a resource's own status, newest first, those before the given number.
     pub async fn status_history(
         &self,
         caller: &Caller,
         site: &SiteReference,
         resource: &ResourceReference,
+        before: u64,
         limit: u64,
-    ) -> Result<(Vec<StatusChange>, Directory)> {
+    ) -> Result<(Vec<(u64, StatusChange)>, Directory)> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeStatusHistory)
             .await?;
         let resource = self.resource(&mut reader, place.id(), resource).await?;
-        let changes = inventory::status_history(&mut reader, resource.id, limit).await?;
+        let changes = inventory::status_history(&mut reader, resource.id, before, limit).await?;
         let mut directory = Directory::with_site(&place.site);
         directory
-            .learn_people(&mut reader, changes.iter().filter_map(|change| change.by))
+            .learn_people(
+                &mut reader,
+                changes.iter().filter_map(|(_, change)| change.by),
+            )
             .await?;
         Ok((changes, directory))
     }

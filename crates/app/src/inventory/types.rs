@@ -13,8 +13,10 @@ use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::once::Made;
+use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
+use crate::version;
 
 #[derive(Debug, Clone)]
 pub struct NewType {
@@ -53,12 +55,13 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         new: NewType,
-    ) -> Result<Made<ResourceType>> {
+    ) -> Result<Made<(Place, ResourceType)>> {
         let id = TypeId(fresh(self.now()));
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageInventory).await?;
             if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
-                return Ok(Made::before(self.resource_type(&mut tx, place.id(), &Reference::Id(earlier)).await?));
+                let kind = self.resource_type(&mut tx, place.id(), &Reference::Id(earlier)).await?;
+                return Ok(Made::before((place, kind)));
             }
             let kind = ResourceType {
                 id,
@@ -73,7 +76,7 @@ impl App {
             inventory::insert_type(&mut tx, &kind).await?;
             let change = Change::new("type.create", Some(place.id()), id).after(&kind);
             self.record(&mut tx, caller, change.tell(EventKind::TypeCreated, Audience::Members)).await?;
-            Ok(Made::now(kind))
+            Ok(Made::now((place, kind)))
         })
         .map_err(|error: Error| error.taken(&new.name))
     }
@@ -82,12 +85,13 @@ impl App {
         &self,
         caller: &Caller,
         site: &SiteReference,
-    ) -> Result<Vec<ResourceType>> {
+    ) -> Result<(Place, Vec<ResourceType>)> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeCatalogue)
             .await?;
-        Ok(inventory::types(&mut reader, place.id()).await?)
+        let types = inventory::types(&mut reader, place.id()).await?;
+        Ok((place, types))
     }
 
     pub async fn get_type(
@@ -95,12 +99,13 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         kind: &TypeReference,
-    ) -> Result<ResourceType> {
+    ) -> Result<(Place, ResourceType)> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeCatalogue)
             .await?;
-        self.resource_type(&mut reader, place.id(), kind).await
+        let kind = self.resource_type(&mut reader, place.id(), kind).await?;
+        Ok((place, kind))
     }
 
     pub async fn update_type(
@@ -108,29 +113,30 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         kind: &TypeReference,
-        version: u64,
+        version: Option<u64>,
         change: TypeChange,
-    ) -> Result<ResourceType> {
+    ) -> Result<(Place, ResourceType)> {
         let wanted = change.name.clone();
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::ManageInventory, false, "resource type")?;
             let before = self.resource_type(&mut tx, place.id(), kind).await?;
+            version::expect(version, before.version)?;
             let after = ResourceType {
                 name: change.name.clone().unwrap_or(before.name.clone()),
                 title: change.title.clone().unwrap_or(before.title.clone()),
                 colour: change.colour.clone().unwrap_or(before.colour.clone()),
                 form: change.form.clone().unwrap_or(before.form.clone()),
                 needs_approval: change.needs_approval.unwrap_or(before.needs_approval),
-                version: version + 1,
+                version: before.version + 1,
                 ..before.clone()
             };
-            if !inventory::update_type(&mut tx, &after, version).await? {
-                return Err(Error::Version { current: before.version });
+            if !inventory::update_type(&mut tx, &after, before.version).await? {
+                return Err(version::overtaken(before.version));
             }
             let record = Change::new("type.change", Some(place.id()), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::TypeChanged, Audience::Members)).await?;
-            Ok(after)
+            Ok((place, after))
         })
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
     }

@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::record::{By, Change};
 use crate::transact::transact;
+use crate::version;
 
 /// What may change; what is absent stays.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +68,7 @@ impl App {
         let changed = transact!(self, tx => {
             let (place, before) = self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
             before.state.can_change()?;
-            expect_version(&before, version)?;
+            version::expect(version, before.version)?;
             self.change_inside(&mut tx, caller, &place, before, change, &mut asked).await
         });
         match changed {
@@ -212,9 +213,7 @@ impl App {
             ..before.clone()
         };
         if !reservations::update(conn, &after, before.version).await? {
-            return Err(Error::Version {
-                current: before.version + 1,
-            });
+            return Err(version::overtaken(before.version));
         }
         if let Some(answers) = &answers {
             self.keep_secrets(conn, &after, answers).await?;
@@ -423,7 +422,7 @@ impl App {
     ) -> Result<Booked> {
         let decided = transact!(self, tx => {
             let (place, before) = self.own_reservation(&mut tx, caller, site, id, action).await?;
-            expect_version(&before, version)?;
+            version::expect(version, before.version)?;
             let transition = transition(before.state)?;
             let after = self.step(&mut tx, &By::from(caller), before, transition, reason.clone()).await?;
             let mut directory = Directory::with_site(&place.site);
@@ -432,15 +431,6 @@ impl App {
         });
         self.planned.notify_one();
         decided
-    }
-}
-
-fn expect_version(reservation: &Reservation, version: Option<u64>) -> Result<()> {
-    match version {
-        Some(version) if version != reservation.version => Err(Error::Version {
-            current: reservation.version,
-        }),
-        _ => Ok(()),
     }
 }
 

@@ -262,7 +262,9 @@ impl App {
             return Ok(None);
         };
         let project = self.project(conn, place.id(), project).await?;
-        let allowed = projects::is_member(conn, project.id, owner).await?
+        let allowed = projects::member_since(conn, project.id, owner)
+            .await?
+            .is_some()
             || place.can(caller, Action::ManageProjects);
         if !allowed {
             let message = format!(
