@@ -237,7 +237,6 @@ impl Listener {
     async fn read(&mut self, limit: u64) -> Result<Vec<Arc<NumberedEvent>>> {
         let page = match self.app.tail.after(self.position) {
             Some(page) => page,
-            None if self.position >= self.app.tail.newest() => Vec::new(),
             None => {
                 let mut reader = self.app.store.read().await?;
                 events::after(&mut reader, self.position, limit)

@@ -1,0 +1,268 @@
+//! A lab to try use cases in: either database, a clock that only moves when told, people in every role.
+
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
+
+use std::sync::{Arc, Mutex};
+
+use berth_app::clock::Clock;
+use berth_app::controllers::ByHand;
+use berth_app::inventory::{NewResource, NewType};
+use berth_app::reservations::{Item, NewReservation};
+use berth_app::vault::Vault;
+use berth_app::{App, Caller, NewPerson, NewSite, Settings};
+use berth_model::inventory::Capacity;
+use berth_model::person::TimeZone;
+use berth_model::reference::SiteReference;
+use berth_model::reservation::{Privacy, Reservation};
+use berth_model::site::{OutsiderView, Role};
+use berth_model::{Amount, Name, Reference, Span};
+use berth_store::{Engine, Store};
+use berth_testkit::postgres::Database;
+use jiff::{SignedDuration, Timestamp};
+use tempfile::TempDir;
+
+/// Makes one test per database of an `async fn body(Lab)`.
+#[macro_export]
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite { $(#[tokio::test] async fn $name() {
+            super::$name(super::support::Lab::build(berth_store::Engine::Sqlite).await).await
+        })* }
+        mod postgres { $(#[tokio::test] async fn $name() {
+            super::$name(super::support::Lab::build(berth_store::Engine::Postgres).await).await
+        })* }
+    };
+}
+
+#[derive(Debug)]
+pub struct Hands(Mutex<Timestamp>);
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().expect("nobody panics holding the hands")
+    }
+}
+
+pub struct Lab {
+    pub app: App,
+    clock: Arc<Hands>,
+    controllers: tokio::sync::Mutex<ByHand>,
+    pub root: Caller,
+    pub admin: Caller,
+    pub ada: Caller,
+    pub bob: Caller,
+    pub outsider: Caller,
+    _place: (Option<TempDir>, Option<Database>),
+}
+
+pub fn name(text: &str) -> Name {
+    text.parse().expect("a good name")
+}
+
+pub fn site() -> SiteReference {
+    Reference::Name(name("torino"))
+}
+
+impl Lab {
+    /// `rack-a > gpu-01 > gpu-01.gpu0..1`, `rack-a > gpu-02`, and `gpu-01.cpu` with 64 cores; `strict` asks for approval.
+    pub async fn build(engine: Engine) -> Self {
+        let (url, place) = match engine {
+            Engine::Sqlite => {
+                let directory = TempDir::new().expect("a temporary directory");
+                (
+                    format!("sqlite:{}/berth.db", directory.path().display()),
+                    (Some(directory), None),
+                )
+            }
+            Engine::Postgres => {
+                let database = Database::fresh().await;
+                (database.url.clone(), (None, Some(database)))
+            }
+        };
+        let store = Store::open(&url, 8).await.expect("the store opens");
+        let start = "2026-11-16T08:00:00Z".parse().expect("a moment");
+        let clock = Arc::new(Hands(Mutex::new(start)));
+        let app = App::new(
+            store,
+            clock.clone(),
+            Vault::from_key(&[9; 32]),
+            Settings::default(),
+        );
+        let password = "a test's own password".into();
+        let (root, _) = app
+            .create_admin(
+                "root".parse().expect("login"),
+                "Root".parse().expect("text"),
+                Some(&password),
+            )
+            .await
+            .expect("the first admin");
+        let root = Caller::direct(root);
+        let new = NewSite {
+            name: name("torino"),
+            title: "Torino".parse().expect("text"),
+            time_zone: "Europe/Rome".parse::<TimeZone>().expect("a zone"),
+            outsiders_see: OutsiderView::Nothing,
+        };
+        app.create_site(&root, new).await.expect("a site");
+        let mut people = Vec::new();
+        for (login, role) in [
+            ("adele", Some(Role::SiteAdmin)),
+            ("ada", Some(Role::Member)),
+            ("bob", Some(Role::Member)),
+            ("otto", None),
+        ] {
+            let new = NewPerson {
+                login: login.parse().expect("login"),
+                display_name: login.parse().expect("text"),
+                email: None,
+                time_zone: None,
+                password: None,
+            };
+            let person = app
+                .create_person(&root, new)
+                .await
+                .expect("a person")
+                .value
+                .0;
+            if let Some(role) = role {
+                app.set_member(&root, &site(), &person.id.into(), role)
+                    .await
+                    .expect("a member");
+            }
+            people.push(Caller::direct(person));
+        }
+        let [admin, ada, bob, outsider] = people.try_into().expect("four people");
+        let controllers = tokio::sync::Mutex::new(ByHand::new(&app));
+        let lab = Self {
+            app,
+            clock,
+            controllers,
+            root,
+            admin,
+            ada,
+            bob,
+            outsider,
+            _place: place,
+        };
+        for (kind, needs_approval) in [("server", false), ("strict", true)] {
+            let new = NewType {
+                name: name(kind),
+                title: kind.parse().expect("text"),
+                colour: "#1f77b4".parse().expect("a colour"),
+                form: Default::default(),
+                needs_approval,
+            };
+            lab.app
+                .create_type(&lab.admin, &site(), new)
+                .await
+                .expect("a type");
+        }
+        for (resource, parent, cores) in [
+            ("rack-a", None, None),
+            ("rack-b", None, None),
+            ("gpu-01", Some("rack-a"), None),
+            ("gpu-02", Some("rack-a"), None),
+            ("gpu-01.gpu0", Some("gpu-01"), None),
+            ("gpu-01.gpu1", Some("gpu-01"), None),
+            ("gpu-01.cpu", Some("gpu-01"), Some(64)),
+        ] {
+            lab.add(resource, "server", parent, cores).await;
+        }
+        lab.add("vault-01", "strict", None, None).await;
+        lab
+    }
+
+    pub async fn add(&self, resource: &str, kind: &str, parent: Option<&str>, cores: Option<u64>) {
+        let new = NewResource {
+            name: name(resource),
+            kind: Reference::Name(name(kind)),
+            parent: parent.map(|parent| Reference::Name(name(parent))),
+            title: None,
+            attributes: Default::default(),
+            facts: Default::default(),
+            capacity: cores.map(|cores| Capacity {
+                amount: Amount::new(cores).expect("cores"),
+                unit: name("cores"),
+            }),
+        };
+        self.app
+            .create_resource(&self.admin, &site(), new)
+            .await
+            .expect("a resource");
+    }
+
+    /// A moment so many hours after the lab was opened.
+    pub fn at(&self, hours: i64) -> Timestamp {
+        let start: Timestamp = "2026-11-16T08:00:00Z".parse().expect("a moment");
+        start + SignedDuration::from_hours(hours)
+    }
+
+    pub fn span(&self, from: i64, to: i64) -> Span {
+        Span::new(self.at(from), self.at(to)).expect("a span")
+    }
+
+    /// Sets the clock, and lets everything that is due by then happen.
+    pub async fn wait_until(&self, hours: i64) {
+        *self
+            .clock
+            .0
+            .lock()
+            .expect("nobody panics holding the hands") = self.at(hours);
+        let mut controllers = self.controllers.lock().await;
+        controllers
+            .catch_up()
+            .await
+            .expect("the reservations are carried on");
+        controllers.number().await.expect("events are numbered");
+    }
+
+    pub fn wish(&self, resources: &[&str], from: i64, to: i64) -> NewReservation {
+        let items = resources
+            .iter()
+            .map(|resource| match resource.split_once(':') {
+                None => Item {
+                    resource: Reference::Name(name(resource)),
+                    amount: None,
+                },
+                Some((resource, amount)) => Item {
+                    resource: Reference::Name(name(resource)),
+                    amount: Amount::new(amount.parse().expect("a number")).ok(),
+                },
+            });
+        NewReservation {
+            title: "a test".parse().expect("text"),
+            span: self.span(from, to),
+            items: items.collect(),
+            project: None,
+            privacy: Privacy::Site,
+            parameters: Default::default(),
+            owner: None,
+        }
+    }
+
+    pub async fn try_book(
+        &self,
+        who: &Caller,
+        resources: &[&str],
+        from: i64,
+        to: i64,
+    ) -> berth_app::Result<Reservation> {
+        let wish = self.wish(resources, from, to);
+        Ok(self.app.book(who, &site(), &wish).await?.value.reservation)
+    }
+
+    pub async fn book(&self, who: &Caller, resources: &[&str], from: i64, to: i64) -> Reservation {
+        self.try_book(who, resources, from, to)
+            .await
+            .expect("the booking is accepted")
+    }
+
+    pub async fn read(&self, id: berth_model::ReservationId) -> Reservation {
+        self.app
+            .get_reservation(&self.admin, &site(), id)
+            .await
+            .expect("it is there")
+            .reservation
+    }
+}
