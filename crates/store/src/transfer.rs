@@ -20,7 +20,6 @@ mod tree;
 
 use sqlx::postgres::{PgConnection, PgPool};
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{Postgres, Transaction};
 
 use crate::sqlite::{Sqlite, Turn};
 use crate::store::{Backend, Store};
@@ -76,15 +75,32 @@ pub async fn run(
 ) -> Result<Report> {
     let (sqlite, pool) = engines(from, to)?;
     let mut turn = hold_source(sqlite).await?;
-    let source = turn.connection();
     let mut target = pool.begin().await?;
-    let tables = schema::common(source, &mut target).await?;
-    hold_target(&mut target, &tables).await?;
-    refuse_unless_empty(&mut target).await?;
+    match carry(turn.connection(), &mut target, progress).await {
+        Ok(report) => {
+            target.commit().await?;
+            Ok(report)
+        }
+        Err(error) => {
+            // Said aloud, so that the target's locks are gone when the caller hears of it. If even this fails, the
+            // connection is lost and the server undoes it by itself.
+            target.rollback().await.ok();
+            Err(error)
+        }
+    }
+}
 
-    let tree = Tree::plan(source, &mut target).await?;
+async fn carry(
+    source: &mut SqliteConnection,
+    target: &mut PgConnection,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Report> {
+    let tables = schema::common(source, target).await?;
+    hold_target(target, &tables).await?;
+    refuse_unless_empty(target).await?;
+    let tree = Tree::plan(source, target).await?;
     for table in &tables {
-        copy::table(source, &mut target, table, &tree, progress)
+        copy::table(source, target, table, &tree, progress)
             .await
             .map_err(|source| Error::Table {
                 table: table.name.clone(),
@@ -95,9 +111,7 @@ pub async fn run(
     sqlx::query("SET CONSTRAINTS ALL IMMEDIATE")
         .execute(&mut *target)
         .await?;
-    let report = compare(source, &mut target, &tables, progress).await?;
-    target.commit().await?;
-    Ok(report)
+    compare(source, target, &tables, progress).await
 }
 
 /// Reads both stores and compares them, table by table; the error names those that differ.
@@ -133,17 +147,17 @@ async fn hold_source(sqlite: &Sqlite) -> Result<Turn> {
 }
 
 /// Keeps every other writer out of the target until the commit.
-async fn hold_target(target: &mut Transaction<'static, Postgres>, tables: &[Table]) -> Result<()> {
+async fn hold_target(target: &mut PgConnection, tables: &[Table]) -> Result<()> {
     // A server may cut off what takes long; a move takes as long as there is to carry.
     for setting in [
         LOCK_WAIT,
         "SET LOCAL statement_timeout = 0",
         "SET LOCAL idle_in_transaction_session_timeout = 0",
     ] {
-        sqlx::query(setting).execute(&mut **target).await?;
+        sqlx::query(setting).execute(&mut *target).await?;
     }
     match sqlx::query(statements::lock(tables))
-        .execute(&mut **target)
+        .execute(&mut *target)
         .await
     {
         Ok(_) => Ok(()),

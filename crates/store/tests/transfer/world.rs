@@ -6,21 +6,22 @@ use anyhow::{Context, Result};
 use berth_model::audit::{Actor, AuditEntry};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
-use berth_model::person::{Person, PersonState, Scope, TimeZone, Token};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State};
-use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Project, Role, Site};
+use berth_model::site::Project;
 use berth_model::{
-    Amount, AuditId, Claim, ClaimId, EventId, Firmness, Holder, JoinRequestId, Name, PersonId,
-    ProjectId, ReservationId, Resource, ResourceId, ResourceType, SecretId, SessionId, SiteId,
-    Span, Standing, Status, Take, TokenId, TypeId, WindowId, WorkloadId,
+    Amount, AuditId, Claim, ClaimId, EventId, Firmness, Holder, Name, PersonId, ProjectId,
+    ReservationId, Resource, ResourceId, SecretId, SiteId, Span, Standing, Status, Take, TypeId,
+    WindowId, WorkloadId,
 };
 use berth_store::{
-    Store, Tx, audit, claims, events, idempotency, inventory, leases, maintenance, people,
-    projects, reservations, secrets, sequencer, sessions, sites,
+    Store, Tx, audit, claims, events, idempotency, inventory, leases, maintenance, projects,
+    reservations, secrets, sequencer,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use uuid::Uuid;
+
+use crate::people::{insert_membership, insert_people, insert_site, insert_type};
 
 /// More events than one insert takes, so that batches meet.
 const EVENTS: usize = 1_203;
@@ -39,14 +40,14 @@ pub struct World {
 }
 
 pub fn hour(n: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + n * 3600).unwrap()
+    Timestamp::from_second(1_800_000_000 + n * 3600).expect("an hour of this century")
 }
 
 pub fn hours(from: i64, to: i64) -> Span {
-    Span::new(hour(from), hour(to)).unwrap()
+    Span::new(hour(from), hour(to)).expect("hours in order")
 }
 
-fn fresh() -> Uuid {
+pub fn fresh() -> Uuid {
     Uuid::now_v7()
 }
 
@@ -301,13 +302,13 @@ pub fn entry(site: SiteId, by: PersonId, n: usize) -> AuditEntry {
     AuditEntry {
         id: AuditId(fresh()),
         at: hour(n as i64),
-        actor: if n % 2 == 0 {
+        actor: if n.is_multiple_of(2) {
             Actor::Person(by)
         } else {
             Actor::System
         },
         origin: Some("192.0.2.7".into()),
-        site: (n % 3 > 0).then_some(site),
+        site: (!n.is_multiple_of(3)).then_some(site),
         action: "resource.change".into(),
         subject: format!("res_{n}"),
         before: None,
@@ -323,7 +324,7 @@ pub fn event(site: SiteId, person: PersonId, n: usize) -> Event {
         kind: EventKind::ResourceChanged,
         site: Some(site),
         subject: format!("res_{n}"),
-        audience: if n % 2 == 0 {
+        audience: if n.is_multiple_of(2) {
             Audience::Members
         } else {
             Audience::Person(person)
@@ -352,7 +353,7 @@ pub fn resource(site: SiteId, kind: TypeId, name: &str, parent: Option<ResourceI
         site,
         parent,
         type_id: kind,
-        name: name.parse().unwrap(),
+        name: name.parse().expect("a name"),
         title: None,
         attributes: BTreeMap::new(),
         facts: Facts::default(),
@@ -361,105 +362,4 @@ pub fn resource(site: SiteId, kind: TypeId, name: &str, parent: Option<ResourceI
         status_reason: None,
         version: 1,
     }
-}
-
-/// A person with every way to sign in, and one who left.
-async fn insert_people(tx: &mut Tx) -> Result<PersonId> {
-    let ada = Person {
-        id: PersonId(fresh()),
-        login: "ada".parse()?,
-        display_name: "Ada L.".parse()?,
-        email: Some("ada@example.org".into()),
-        time_zone: TimeZone::utc(),
-        global_admin: true,
-        state: PersonState::Active,
-        version: 1,
-        created_at: hour(0),
-    };
-    let gone = Person {
-        id: PersonId(fresh()),
-        login: "bob".parse()?,
-        email: None,
-        global_admin: false,
-        state: PersonState::Removed,
-        ..ada.clone()
-    };
-    for person in [&ada, &gone] {
-        people::insert(tx, person).await?;
-    }
-    people::set_password(tx, ada.id, "$argon2id$…", hour(0)).await?;
-    let session = sessions::Session {
-        id: SessionId(fresh()),
-        person: ada.id,
-        created_at: hour(0),
-        last_seen_at: hour(0),
-        expires_at: hour(100),
-    };
-    sessions::insert_session(tx, &session, &[7; 32]).await?;
-    let token = Token {
-        id: TokenId(fresh()),
-        person: ada.id,
-        label: "laptop".parse()?,
-        scopes: Scope::ALL.into(),
-        created_at: hour(0),
-        expires_at: hour(100),
-        last_used_at: None,
-        revoked_at: None,
-    };
-    sessions::insert_token(tx, &token, &[0, 1, 255]).await?;
-    sessions::insert_link(tx, ada.id, &[9; 32], hour(0), hour(1)).await?;
-    // The one table without a key, with two rows alike.
-    for subject in ["ada", "192.0.2.7", "ada"] {
-        sessions::note_failure(tx, subject, hour(0)).await?;
-    }
-    Ok(ada.id)
-}
-
-pub async fn insert_site(tx: &mut Tx, name: &str) -> Result<SiteId> {
-    let site = Site {
-        id: SiteId(fresh()),
-        name: name.parse()?,
-        title: name.parse()?,
-        time_zone: "Europe/Rome".parse()?,
-        outsiders_see: OutsiderView::FreeBusy,
-        version: 1,
-        created_at: hour(0),
-    };
-    sites::insert(tx, &site).await?;
-    Ok(site.id)
-}
-
-pub async fn insert_type(tx: &mut Tx, site: SiteId, name: &str) -> Result<TypeId> {
-    let kind = ResourceType {
-        id: TypeId(fresh()),
-        site,
-        name: name.parse()?,
-        title: name.parse()?,
-        colour: "#1f77b4".parse()?,
-        form: Default::default(),
-        needs_approval: true,
-        version: 1,
-    };
-    inventory::insert_type(tx, &kind).await?;
-    Ok(kind.id)
-}
-
-async fn insert_membership(tx: &mut Tx, site: SiteId, person: PersonId) -> Result<()> {
-    let membership = Membership {
-        site,
-        person,
-        role: Role::SiteAdmin,
-        since: hour(0),
-    };
-    sites::set_member(tx, &membership).await?;
-    let request = JoinRequest {
-        id: JoinRequestId(fresh()),
-        site,
-        person,
-        message: Some("please".parse()?),
-        state: JoinState::Waiting,
-        created_at: hour(0),
-    };
-    sites::insert_join_request(tx, &request).await?;
-    Ok(())
 }
