@@ -8,8 +8,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ResourceReference, SiteReference};
 use berth_model::reservation::State;
 use berth_model::{
-    Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, Span, Standing, Take, Text,
-    WindowId,
+    Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, Span, Take, Text, WindowId,
 };
 use berth_store::maintenance::{Window, WindowState};
 use berth_store::{Conn, claims, inventory, maintenance, reservations};
@@ -346,15 +345,13 @@ fn holder_reservation(claim: &Claim) -> Option<ReservationId> {
 }
 
 fn claim(window: &Window, resource: ResourceId, span: Span, now: Timestamp) -> Claim {
-    Claim {
-        id: ClaimId(fresh(now)),
-        site: window.site,
+    let holder = Holder::Maintenance(window.id);
+    Claim::firm(
+        ClaimId(fresh(now)),
+        window.site,
         resource,
         span,
-        take: Take::Exclusive,
-        firmness: Firmness::Firm,
-        container: None,
-        holder: Holder::Maintenance(window.id),
-        standing: Standing::Holding,
-    }
+        Take::Exclusive,
+        holder,
+    )
 }

@@ -112,3 +112,27 @@ pub struct Claim {
     pub holder: Holder,
     pub standing: Standing,
 }
+
+impl Claim {
+    /// A firm claim on the site's own timeline, as reservations and maintenance windows make them.
+    pub fn firm(
+        id: ClaimId,
+        site: SiteId,
+        resource: ResourceId,
+        span: Span,
+        take: Take,
+        holder: Holder,
+    ) -> Self {
+        Self {
+            id,
+            site,
+            resource,
+            span,
+            take,
+            firmness: Firmness::Firm,
+            container: None,
+            holder,
+            standing: Standing::Holding,
+        }
+    }
+}

@@ -10,6 +10,7 @@ use berth_model::{Name, Reference, Resource, ResourceId, SiteId, Status, Text};
 use berth_store::{Conn, Refused, inventory};
 
 use crate::App;
+use crate::calendar::split;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::directory::Directory;
@@ -58,6 +59,9 @@ pub struct ResourceView {
     /// Where that status comes from: the resource itself, or one above it.
     pub status_from: ResourceId,
 }
+
+/// The most levels a tree has, on either database: what both can number, with room for wide levels.
+pub(super) const LEVELS_MAX: usize = 20;
 
 impl App {
     pub(crate) async fn resource(
@@ -119,7 +123,15 @@ impl App {
             }
             let kind = self.resource_type(&mut tx, place.id(), &new.kind).await?;
             let parent = match &new.parent {
-                Some(parent) => Some(self.resource(&mut tx, place.id(), parent).await?.id),
+                Some(parent) => {
+                    let (ids, names) = split(std::slice::from_ref(parent));
+                    let found = inventory::wanted(&mut tx, place.id(), ids, names).await?;
+                    let parent = found.first().ok_or(Error::NotFound("resource"))?;
+                    if parent.above.len() + 2 > LEVELS_MAX {
+                        return Err(Error::TooDeep);
+                    }
+                    Some(parent.resource.id)
+                }
                 None => None,
             };
             let resource = Resource {

@@ -10,7 +10,7 @@ use berth_store::{Conn, Refused, claims, inventory};
 use serde_json::json;
 
 use super::ResourceView;
-use super::resources::tree_of;
+use super::resources::{LEVELS_MAX, tree_of};
 use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;
@@ -51,7 +51,9 @@ impl App {
             let mut directory = Directory::with_site(&place.site);
             let resources = inventory::of_site(&mut tx, place.id()).await?;
             let under = parent.as_ref().map(|parent| parent.id);
-            tree_of(&resources)?.check_move(before.id, under).map_err(|_| Error::Cycle)?;
+            let tree = tree_of(&resources)?;
+            tree.check_move(before.id, under).map_err(|_| Error::Cycle)?;
+            check_levels(&tree, before.id, under)?;
             let conflicts = self
                 .would_meet(&mut tx, &place, caller, &resources, before.id, under, &mut directory)
                 .await?;
@@ -131,5 +133,21 @@ impl App {
             .map(|(mine, theirs)| (mine.resource, theirs.clone()))
             .collect();
         self.explain(conn, place, caller, pairs, directory).await
+    }
+}
+
+/// The subtree's lowest resource must still stand within the levels that both databases can number.
+fn check_levels(tree: &Tree, moved: ResourceId, under: Option<ResourceId>) -> Result<()> {
+    let depth = |id| tree.depth(id).unwrap_or(0);
+    let height = tree
+        .descendants(moved)
+        .map(|id| depth(id) - depth(moved))
+        .max()
+        .unwrap_or(0);
+    let levels = under.map_or(0, |under| depth(under) + 1) + height + 1;
+    if levels > LEVELS_MAX {
+        Err(Error::TooDeep)
+    } else {
+        Ok(())
     }
 }

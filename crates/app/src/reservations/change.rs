@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
-use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Transition};
-use berth_model::{
-    Claim, ClaimId, FieldErrors, Firmness, Holder, Name, ReservationId, Span, Standing, Take, Text,
-};
+use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
+use berth_model::{Claim, ClaimId, FieldErrors, Name, ReservationId, Span, Take, Text};
 use berth_store::inventory::{Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
@@ -16,14 +14,14 @@ use jiff::{SignedDuration, Timestamp};
 use super::check::{self, Item, RawAnswers};
 use super::create::{Booked, learn, told};
 use super::hold::is_taken;
+use super::plan::{Plan, plan};
 use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
-use crate::clock::fresh;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::place::Place;
-use crate::record::{By, Change};
+use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
 
@@ -44,14 +42,6 @@ pub struct ReservationChange {
 pub enum Extension {
     By(SignedDuration),
     Until(Timestamp),
-}
-
-/// The claims a change leads to, kept apart because each goes to the database in its own way.
-struct Plan {
-    span: Span,
-    kept: Vec<(ClaimId, Take)>,
-    dropped: Vec<ClaimId>,
-    added: Vec<Claim>,
 }
 
 impl App {
@@ -318,120 +308,6 @@ impl App {
         }
         Ok(())
     }
-
-    /// A reservation that the caller may act on: theirs, or in a site they administer.
-    async fn own_reservation(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        site: &SiteReference,
-        id: ReservationId,
-        action: Action,
-    ) -> Result<(Place, Reservation)> {
-        let place = self
-            .place(conn, caller, site, Action::SeeReservation)
-            .await?;
-        let reservation = reservations::get_locked(conn, place.id(), id)
-            .await?
-            .ok_or(Error::NotFound("reservation"))?;
-        if !super::look::is_visible(&place, caller, &reservation) {
-            return Err(Error::NotFound("reservation"));
-        }
-        place.may(
-            caller,
-            action,
-            reservation.owner == caller.id(),
-            "reservation",
-        )?;
-        Ok((place, reservation))
-    }
-
-    /// Gives a reservation up. One that runs is ended; the rest of its time is free again at once.
-    pub async fn cancel_reservation(
-        &self,
-        caller: &Caller,
-        site: &SiteReference,
-        id: ReservationId,
-        version: Option<u64>,
-        reason: Option<Text>,
-    ) -> Result<Booked> {
-        self.decide(
-            caller,
-            site,
-            id,
-            Action::CancelReservation,
-            version,
-            reason,
-            |state| Ok(state.cancel()?),
-        )
-        .await
-    }
-
-    pub async fn approve_reservation(
-        &self,
-        caller: &Caller,
-        site: &SiteReference,
-        id: ReservationId,
-        version: Option<u64>,
-    ) -> Result<Booked> {
-        self.decide(
-            caller,
-            site,
-            id,
-            Action::DecideReservation,
-            version,
-            None,
-            |state| Ok(state.approve()?),
-        )
-        .await
-    }
-
-    pub async fn reject_reservation(
-        &self,
-        caller: &Caller,
-        site: &SiteReference,
-        id: ReservationId,
-        version: Option<u64>,
-        reason: Text,
-    ) -> Result<Booked> {
-        self.decide(
-            caller,
-            site,
-            id,
-            Action::DecideReservation,
-            version,
-            Some(reason),
-            |state| Ok(state.reject()?),
-        )
-        .await
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one decision with all it depends on"
-    )]
-    async fn decide(
-        &self,
-        caller: &Caller,
-        site: &SiteReference,
-        id: ReservationId,
-        action: Action,
-        version: Option<u64>,
-        reason: Option<Text>,
-        transition: impl Fn(State) -> Result<Transition>,
-    ) -> Result<Booked> {
-        let decided = transact!(self, tx => {
-            let (place, before) = self.own_reservation(&mut tx, caller, site, id, action).await?;
-            version::expect(version, before.version)?;
-            let transition = transition(before.state)?;
-            let after = self.step(&mut tx, &By::from(caller), before, transition, reason.clone()).await?;
-            let mut directory = Directory::with_site(&place.site);
-            directory.learn_reservations(&mut tx, std::slice::from_ref(&after)).await?;
-            Ok(Booked { reservation: after, directory })
-        });
-        self.planned.notify_one();
-        decided
-    }
 }
 
 /// The span after the change: its start is fixed once it has begun, and its end never lies in the past.
@@ -484,76 +360,4 @@ fn plain(before: &Reservation) -> RawAnswers {
         )
     });
     answers.collect()
-}
-
-fn plan(before: &Reservation, matched: &[(&Wanted, Take)], span: Span, now: Timestamp) -> Plan {
-    let mut plan = Plan {
-        span,
-        kept: Vec::new(),
-        dropped: Vec::new(),
-        added: Vec::new(),
-    };
-    for item in &before.items {
-        match matched
-            .iter()
-            .find(|(wanted, _)| wanted.resource.id == item.resource)
-        {
-            Some((_, take)) => plan.kept.push((item.claim, *take)),
-            None => plan.dropped.push(item.claim),
-        }
-    }
-    for (wanted, take) in matched {
-        if !before
-            .items
-            .iter()
-            .any(|item| item.resource == wanted.resource.id)
-        {
-            plan.added.push(Claim {
-                id: ClaimId(fresh(now)),
-                site: before.site,
-                resource: wanted.resource.id,
-                span,
-                take: *take,
-                firmness: Firmness::Firm,
-                container: None,
-                holder: Holder::Reservation(before.id),
-                standing: Standing::Holding,
-            });
-        }
-    }
-    plan
-}
-
-impl Plan {
-    fn items(&self, before: &Reservation) -> Vec<reservation::Item> {
-        let kept = before.items.iter().filter_map(|item| {
-            let (_, take) = self.kept.iter().find(|(claim, _)| *claim == item.claim)?;
-            Some(reservation::Item {
-                take: *take,
-                ..item.clone()
-            })
-        });
-        let added = self.added.iter().map(|c| reservation::Item {
-            resource: c.resource,
-            take: c.take,
-            claim: c.id,
-        });
-        kept.chain(added).collect()
-    }
-
-    /// All that the reservation would hold, for explaining what stands in its way.
-    fn wanted(&self, before: &Reservation) -> Vec<Claim> {
-        let kept = self.items(before).into_iter().map(|item| Claim {
-            id: item.claim,
-            site: before.site,
-            resource: item.resource,
-            span: self.span,
-            take: item.take,
-            firmness: Firmness::Firm,
-            container: None,
-            holder: Holder::Reservation(before.id),
-            standing: Standing::Holding,
-        });
-        kept.collect()
-    }
 }

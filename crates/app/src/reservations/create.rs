@@ -7,8 +7,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
 use berth_model::{
-    Claim, ClaimId, FieldErrors, Firmness, Holder, PersonId, ProjectId, ReservationId, SecretId,
-    Span, Standing, Text,
+    Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, SecretId, Span, Text,
 };
 use berth_store::inventory::{Wanted, wanted};
 use berth_store::{Conn, projects, reservations, secrets, sites};
@@ -165,16 +164,16 @@ impl App {
         let holder = Holder::Reservation(id);
         let claims: Vec<Claim> = matched
             .iter()
-            .map(|(wanted, take)| Claim {
-                id: ClaimId(fresh(now)),
-                site: place.id(),
-                resource: wanted.resource.id,
-                span: new.span,
-                take: *take,
-                firmness: Firmness::Firm,
-                container: None,
-                holder,
-                standing: Standing::Holding,
+            .map(|(wanted, take)| {
+                let resource = wanted.resource.id;
+                Claim::firm(
+                    ClaimId(fresh(now)),
+                    place.id(),
+                    resource,
+                    new.span,
+                    *take,
+                    holder,
+                )
             })
             .collect();
         learn(

@@ -3,8 +3,10 @@
 mod change;
 mod check;
 mod create;
+mod decide;
 pub(crate) mod hold;
 mod look;
+mod plan;
 mod step;
 
 pub use change::{Extension, ReservationChange};
