@@ -1,5 +1,7 @@
 //! The audit log: append-only by trigger, numbered and chained by the sequencer.
 
+use std::cmp::Ordering;
+
 use berth_model::audit::{Actor, AuditEntry, ChainedEntry};
 use berth_model::{AuditId, PersonId, SiteId, Text};
 use sha2::{Digest, Sha256};
@@ -182,6 +184,10 @@ pub async fn verify(conn: &mut Conn) -> Result<Verification> {
         broken: None,
     };
     'pages: loop {
+        // Read before the page: every entry up to the head is then there to be found, however fast the chain grows.
+        let head = query("SELECT number, hash FROM sequence_head WHERE name = 'audit'")
+            .one(conn)
+            .await?;
         let rows = query("SELECT * FROM audit_entry WHERE number > $1 ORDER BY number LIMIT $2")
             .bind(number)
             .bind(PAGE)
@@ -201,18 +207,23 @@ pub async fn verify(conn: &mut Conn) -> Result<Verification> {
             (number, hash) = (is, expected);
             (found.checked, found.last_hash) = (number, Some(hash));
         }
-        if (rows.len() as u64) < PAGE {
-            break;
+        let head_number = head.count("number")?;
+        let chain_grew = number > head_number && !rows.is_empty();
+        if rows.len() as u64 == PAGE || chain_grew {
+            continue;
         }
-    }
-    let head = query("SELECT number, hash FROM sequence_head WHERE name = 'audit'")
-        .one(conn)
-        .await?;
-    if found.broken.is_none() && (head.count("number")?, hash_column(&head)?) != (number, hash) {
-        found.broken = broken(
-            number + 1,
-            "and what came after it are missing: the chain ends before its recorded head",
-        );
+        found.broken = match number.cmp(&head_number) {
+            Ordering::Less => broken(
+                number + 1,
+                "and what came after it are missing: the chain ends before its recorded head",
+            ),
+            Ordering::Greater => broken(head_number + 1, "was added behind the recorded head"),
+            Ordering::Equal if hash != hash_column(&head)? => {
+                broken(number, "is not the recorded head")
+            }
+            Ordering::Equal => None,
+        };
+        break;
     }
     found.unchained = query("SELECT count(*) AS n FROM audit_entry WHERE number IS NULL")
         .one(conn)
