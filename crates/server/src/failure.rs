@@ -67,6 +67,14 @@ impl Failure {
         &self.0.problem
     }
 
+    /// Everything that led to this, for the log.
+    pub(crate) fn cause(&self) -> String {
+        match &self.0.cause {
+            Some(cause) => Chain(cause.as_ref()).to_string(),
+            None => self.0.problem.detail.clone(),
+        }
+    }
+
     pub fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.0.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
@@ -108,29 +116,21 @@ pub fn write(server: &Server, request_id: &str, mut response: Response) -> Respo
     let Some(failure) = response.extensions_mut().remove::<Failure>() else {
         return response;
     };
-    let status = failure.status();
-    let Refusal {
-        problem,
-        until,
-        cause,
-    } = *failure.0;
-    let mut problem = problem.under(&server.address());
-    if let Some(until) = until {
+    let (status, cause) = (failure.status(), failure.cause());
+    let mut problem = failure.0.problem.under(&server.address());
+    if let Some(until) = failure.0.until {
         let wait_s = until.duration_since(server.app.now()).as_secs().max(1);
         problem.retry_after_s = Some(wait_s.unsigned_abs());
     }
     if status.is_server_error() {
         problem.request_id = Some(request_id.to_owned());
-        let cause = cause.as_deref().map(|cause| Chain(cause).to_string());
-        let cause = cause.as_deref().unwrap_or("no cause was given");
         if problem.is(Code::ServerUnavailable) {
             tracing::warn!(
                 request.id = request_id,
-                cause,
                 "a request could not be met: {cause}"
             );
         } else {
-            tracing::error!(request.id = request_id, cause, "a request failed: {cause}");
+            tracing::error!(request.id = request_id, "a request failed: {cause}");
         }
     }
     let headers = response.headers_mut();

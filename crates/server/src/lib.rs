@@ -6,9 +6,121 @@
 
 mod answer;
 pub mod config;
+mod event_routes;
 mod failure;
+mod limits;
+mod listen;
+mod meta_routes;
+mod metrics;
+mod observe;
+mod openapi;
+mod pages;
 mod request;
+mod router;
+mod routes;
 mod server;
+mod session_routes;
 mod shown;
+mod throttle;
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use berth_app::{App, controllers};
+use tokio::net::TcpListener;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use config::Config;
+pub use listen::tls::TlsError;
+pub use openapi::openapi;
+pub use pages::{DemoNotice, DemoPerson};
 pub use server::Server;
+
+/// How long controllers may take to finish what they do and to give back their leases.
+const CONTROLLERS_STOP: Duration = Duration::from_secs(5);
+
+/// Why the server does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(
+        "cannot listen on {address}; is another program there already? Set `listen` to change it"
+    )]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        error: std::io::Error,
+    },
+    #[error("cannot serve HTTPS")]
+    Tls(#[from] TlsError),
+    #[error("a controller stopped working")]
+    Controller(#[source] JoinError),
+}
+
+/// Serves until `stop`, then finishes what is under way. `ready` is told the address once requests are taken.
+pub async fn serve(
+    config: Config,
+    app: App,
+    stop: CancellationToken,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
+    run(Server::new(config, app, None, stop), ready).await
+}
+
+/// Serves a demo, whose welcome page says who can sign in.
+pub async fn serve_demo(
+    config: Config,
+    app: App,
+    demo: DemoNotice,
+    stop: CancellationToken,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
+    run(Server::new(config, app, Some(demo), stop), ready).await
+}
+
+async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    let tls = match server.config.tls() {
+        Some((certificate, key)) => Some(listen::tls::load(certificate, key)?),
+        None => None,
+    };
+    let wanted = server.config.listen;
+    let in_use = |error| ServeError::Listen {
+        address: wanted,
+        error,
+    };
+    let listener = TcpListener::bind(wanted).await.map_err(in_use)?;
+    let address = listener.local_addr().map_err(in_use)?;
+    let router = router::router(&server);
+    let controllers_stop = CancellationToken::new();
+    let mut controllers = controllers::start(&server.app, &controllers_stop);
+    ready(address);
+    let watched = tokio::select! {
+        () = listen::run(&server, router, listener, tls) => Ok(()),
+        lost = lost(&mut controllers) => Err(lost),
+    };
+    // Controllers stop last: what the final requests wrote still gets its numbers.
+    server.stop.cancel();
+    controllers_stop.cancel();
+    let stopped = async { while controllers.join_next().await.is_some() {} };
+    if tokio::time::timeout(CONTROLLERS_STOP, stopped)
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "controllers did not stop in {CONTROLLERS_STOP:?}; their leases run out by themselves"
+        );
+    }
+    watched
+}
+
+/// Waits until a controller ends although nobody stopped it. A server without its controllers would look well and
+/// start no reservation, so it must not go on.
+async fn lost(controllers: &mut JoinSet<()>) -> ServeError {
+    loop {
+        match controllers.join_next().await {
+            Some(Err(error)) => return ServeError::Controller(error),
+            Some(Ok(())) => {}
+            None => std::future::pending().await,
+        }
+    }
+}

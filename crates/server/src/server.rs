@@ -1,11 +1,17 @@
-//! What every request can reach: the application, the configuration, and the server's own counters.
+//! What every request can reach: the application, the configuration, and the server's own counters and limits.
 
 use std::sync::Arc;
 
+use axum::extract::MatchedPath;
 use berth_api::paths;
 use berth_app::App;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::event_routes::Streams;
+use crate::metrics::Metrics;
+use crate::pages::{DemoNotice, Documents};
+use crate::throttle::Throttle;
 
 /// The server, shared by all requests; cloning it is cheap.
 #[derive(Debug, Clone)]
@@ -15,26 +21,52 @@ pub struct Server(Arc<Parts>);
 pub struct Parts {
     pub app: App,
     pub config: Config,
+    pub metrics: Metrics,
+    pub(crate) throttle: Throttle,
+    pub(crate) streams: Streams,
+    pub(crate) documents: Documents,
+    /// Cancelled when the server stops; live streams end then.
+    pub(crate) stop: CancellationToken,
 }
 
 impl Server {
-    pub fn new(config: Config, app: App) -> Self {
-        Self(Arc::new(Parts { app, config }))
+    pub fn new(
+        config: Config,
+        app: App,
+        demo: Option<DemoNotice>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self(Arc::new(Parts {
+            metrics: Metrics::new(app.store_name()),
+            throttle: Throttle::new(&config),
+            streams: Streams::default(),
+            documents: Documents::new(&config, demo.as_ref()),
+            app,
+            config,
+            stop,
+        }))
     }
 
     /// Where this server is reached: its full address where the configuration knows it, else the path on its host.
     pub fn address(&self) -> String {
-        let origin = self
-            .config
-            .public_url
-            .as_ref()
-            .map_or("", |url| url.as_str());
-        format!("{origin}{}", self.config.base_path.as_str())
+        address(&self.config)
     }
 
     /// A path of the API (as `berth_api::paths` makes them) as a client has to write it after the host.
     pub fn link(&self, api_path: &str) -> String {
         format!("{}{}{api_path}", self.config.base_path.as_str(), paths::API)
+    }
+
+    /// The template that matched a request, as `berth_api::paths` has it (those of the API with their prefix).
+    pub(crate) fn route<'a>(&self, matched: Option<&'a MatchedPath>) -> Option<&'a str> {
+        matched?
+            .as_str()
+            .strip_prefix(self.config.base_path.as_str())
+    }
+
+    /// Whether browsers reach us over HTTPS.
+    pub fn is_secure(&self) -> bool {
+        is_secure(&self.config)
     }
 }
 
@@ -43,4 +75,14 @@ impl std::ops::Deref for Server {
     fn deref(&self) -> &Parts {
         &self.0
     }
+}
+
+pub(crate) fn address(config: &Config) -> String {
+    let origin = config.public_url.as_ref().map_or("", |url| url.as_str());
+    format!("{origin}{}", config.base_path.as_str())
+}
+
+pub(crate) fn is_secure(config: &Config) -> bool {
+    let public = config.public_url.as_ref();
+    config.tls().is_some() || public.is_some_and(|url| url.as_str().starts_with("https://"))
 }

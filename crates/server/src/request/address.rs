@@ -3,8 +3,10 @@
 //! Only proxies that the configuration names are believed, and only about the hop before them: a client can
 //! write anything into `X-Forwarded-For`, but what it wrote stands to the left of what the proxies added.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 
+use axum::extract::FromRequestParts;
 use http::HeaderMap;
 use http::request::Parts;
 
@@ -26,6 +28,23 @@ pub fn client_address(parts: &Parts, server: &Server) -> Option<IpAddr> {
         &parts.headers,
         &server.config.trusted_proxies,
     ))
+}
+
+/// Where a request comes from, in words for the audit log.
+#[derive(Debug, Clone)]
+pub struct Origin(pub String);
+
+impl FromRequestParts<Server> for Origin {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Infallible> {
+        Ok(Origin(origin(parts, server)))
+    }
+}
+
+pub(super) fn origin(parts: &Parts, server: &Server) -> String {
+    let address = client_address(parts, server);
+    address.map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }
 
 /// Whether the request came through a proxy whose headers are believed.

@@ -9,18 +9,18 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use berth_api::Code;
-use berth_api::headers::{CSRF_TOKEN, SESSION_COOKIE};
+use berth_api::headers::{CSRF_TOKEN, HOST_SESSION_COOKIE, SESSION_COOKIE};
 use berth_app::accounts::SessionToken;
 use berth_app::{Caller, Error};
 use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
-use super::address::{client_address, is_proxied};
+use super::address::{is_proxied, origin};
 use super::header;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
-use crate::server::Server;
+use crate::server::{Server, is_secure};
 
 /// A caller who showed who they are.
 #[derive(Debug, Clone)]
@@ -80,8 +80,7 @@ pub(crate) async fn identify(parts: &mut Parts, server: &Server) -> Identity {
 }
 
 async fn look(parts: &Parts, server: &Server) -> Result<Identity> {
-    let origin = client_address(parts, server)
-        .map_or_else(|| "unknown".to_owned(), |address| address.to_string());
+    let origin = origin(parts, server);
     if parts.headers.contains_key(AUTHORIZATION) {
         let secret = header(parts, AUTHORIZATION.as_str())
             .and_then(bearer)
@@ -127,18 +126,10 @@ fn bearer(value: &str) -> Option<&str> {
 /// they take it only over HTTPS and for the whole host.
 pub fn cookie_name(config: &Config) -> &'static str {
     if is_secure(config) && config.base_path.as_str().is_empty() {
-        HOST_COOKIE
+        HOST_SESSION_COOKIE
     } else {
         SESSION_COOKIE
     }
-}
-
-const HOST_COOKIE: &str = "__Host-berth_session";
-
-/// Whether browsers reach us over HTTPS.
-pub(crate) fn is_secure(config: &Config) -> bool {
-    let public = config.public_url.as_ref();
-    config.tls().is_some() || public.is_some_and(|url| url.as_str().starts_with("https://"))
 }
 
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -220,14 +211,14 @@ mod tests {
             "berth_session=; berth_session=abc=d".parse().unwrap(),
         );
         assert_eq!(cookie(&headers, SESSION_COOKIE), Some("abc=d"));
-        assert_eq!(cookie(&headers, HOST_COOKIE), None);
+        assert_eq!(cookie(&headers, HOST_SESSION_COOKIE), None);
         assert_eq!(cookie(&HeaderMap::new(), SESSION_COOKIE), None);
     }
 
     #[test]
     fn the_cookie_is_bound_to_the_host_where_browsers_allow_it() {
         let secure = "public_url = 'https://berth.example.org'\n";
-        assert_eq!(cookie_name(&config(secure)), HOST_COOKIE);
+        assert_eq!(cookie_name(&config(secure)), HOST_SESSION_COOKIE);
         assert_eq!(cookie_name(&config("")), SESSION_COOKIE);
         let below = format!("{secure}base_path = '/lab'");
         assert_eq!(cookie_name(&config(&below)), SESSION_COOKIE);

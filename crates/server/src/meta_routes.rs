@@ -1,0 +1,66 @@
+//! What watches and what reads the server rather than uses it: probes, counters, the API's own document.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use berth_api::{Code, Problem, paths};
+use http::header::CONTENT_TYPE;
+
+use crate::failure::{Failure, Result};
+use crate::server::Server;
+
+/// A probe that waits longer than this has its answer: not ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub fn router() -> Router<Server> {
+    Router::new()
+        .route(paths::HEALTHZ, get(healthz))
+        .route(paths::READYZ, get(readyz))
+        .route(paths::METRICS, get(metrics))
+}
+
+/// The process lives; nothing else is asked.
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// The database answers, in the shape this version needs, and the server is not on its way out.
+async fn readyz(State(server): State<Server>) -> Result<&'static str> {
+    if server.stop.is_cancelled() {
+        return Err(unready("The server is stopping."));
+    }
+    match tokio::time::timeout(PATIENCE, server.app.health()).await {
+        Ok(Ok(_)) => Ok("ready\n"),
+        Ok(Err(error)) => Err(unready("The database does not answer.").because(error)),
+        Err(late) => Err(unready("The database does not answer.").because(late)),
+    }
+}
+
+fn unready(detail: &str) -> Failure {
+    let problem = Problem::new(Code::ServerUnavailable).detail(detail);
+    problem.retry_after_s(1).into()
+}
+
+async fn metrics(State(server): State<Server>) -> Result<impl IntoResponse> {
+    // A database that does not answer must not keep the other numbers from being read.
+    if let Ok(Ok(health)) = tokio::time::timeout(PATIENCE, server.app.health()).await {
+        let lag = Duration::try_from(health.sequencer_lag).unwrap_or_default();
+        server.metrics.set_sequencer_lag(lag);
+    }
+    let text = server
+        .metrics
+        .text()
+        .map_err(|error| Failure::new(Code::ServerInternal).because(error))?;
+    Ok(([(CONTENT_TYPE, OPENMETRICS)], text))
+}
+
+/// The API as an OpenAPI document; mounted among the API's own routes.
+pub async fn openapi(State(server): State<Server>) -> impl IntoResponse {
+    let document = server.documents.openapi.clone();
+    ([(CONTENT_TYPE, "application/json")], document)
+}
