@@ -1,0 +1,130 @@
+//! Torino: a university's machine room with eight GPU servers, a switch, licences, and a lab for practicals.
+
+use berth_model::site::OutsiderView;
+use serde_json::json;
+
+use super::{Kind, Site, Thing, colour, kind, shares, slices, thing};
+
+pub const IMAGES: [&str; 3] = ["ubuntu-24.04", "ubuntu-22.04-cuda", "rocky-9"];
+
+/// Servers whose first two GPUs are cut into slices.
+const SLICED: [u32; 2] = [7, 8];
+
+pub fn site() -> Site {
+    Site {
+        name: "torino",
+        title: "Politecnico di Torino, Prognose laboratory",
+        outsiders_see: OutsiderView::FreeBusy,
+        kinds: kinds(),
+        things: things(),
+    }
+}
+
+fn kinds() -> Vec<Kind> {
+    vec![
+        kind("room", "Room", colour::SAND).asks(json!([
+            { "key": "attendees", "label": "People expected", "required": true, "kind": { "number": { "min": 1, "max": 24, "integer": true } } },
+            { "key": "projector", "label": "Projector needed", "kind": { "boolean": {} } },
+        ])),
+        kind("rack", "Rack", colour::GREY),
+        kind("gpu-server", "GPU server (8 x A100)", colour::INDIGO)
+            .needs_approval()
+            .asks(json!([
+                { "key": "image", "label": "System image", "required": true, "kind": { "choice": { "options": IMAGES } } },
+                { "key": "ssh-key", "label": "SSH public key", "help": "One line, as in ~/.ssh/id_ed25519.pub", "kind": { "text": { "max_length": 1000 } } },
+                { "key": "bmc-password", "label": "Password for the management controller", "help": "Stored encrypted, shown to nobody", "kind": { "secret": {} } },
+                { "key": "keep-disks-until", "label": "Keep the disks until", "kind": { "date": { "min": "2024-01-01" } } },
+            ])),
+        kind("gpu", "GPU", colour::CYAN).asks(json!([
+            { "key": "image", "label": "Container image", "kind": { "choice": { "options": ["pytorch-2.9", "jax-0.8", "tensorflow-2.20"] } } },
+            { "key": "checkpoint", "label": "Keep checkpoints", "kind": { "boolean": {} } },
+        ])),
+        kind("mig-slice", "GPU slice (1g.10gb)", colour::TEAL),
+        kind("cpu-server", "CPU server", colour::PURPLE).asks(json!([
+            { "key": "image", "label": "System image", "required": true, "kind": { "choice": { "options": IMAGES } } },
+        ])),
+        kind("cpu", "Processor cores", colour::OLIVE),
+        kind("memory", "Memory", colour::GREEN),
+        kind("switch", "Switch", colour::GREY),
+        kind("switch-port", "Switch port", colour::ROSE).asks(json!([
+            { "key": "vlan", "label": "VLAN", "help": "2 to 4094", "required": true, "kind": { "number": { "min": 2, "max": 4094, "integer": true } } },
+        ])),
+        kind("licence", "Licence seats", colour::WINE),
+    ]
+}
+
+fn things() -> Vec<Thing> {
+    let mut things = vec![
+        thing("machine-room", "room").titled("Machine room, basement"),
+        thing("rack-a", "rack").under("machine-room").at("row 1"),
+        thing("rack-b", "rack").under("machine-room").at("row 1"),
+        thing("rack-c", "rack").under("machine-room").at("row 2"),
+    ];
+    for number in 1..=8 {
+        let rack = if number <= 4 { "rack-a" } else { "rack-b" };
+        things.extend(gpu_server(number, rack));
+    }
+    for number in 1..=4 {
+        let name = format!("cpu-{number:02}");
+        things.push(
+            thing(&name, "cpu-server")
+                .under("rack-c")
+                .with("nic_gbps", 25)
+                .at(format!("rack C, unit {}", 2 * number))
+                .managed("torino"),
+        );
+        things.extend(shares(&name, 96, 384));
+    }
+    things.push(
+        thing("sw-1", "switch")
+            .under("rack-c")
+            .titled("Top-of-rack switch, 100 Gbit/s")
+            .managed("torino"),
+    );
+    things.extend((1..=16).map(|port| {
+        thing(format!("sw-1.port-{port:02}"), "switch-port")
+            .under("sw-1")
+            .with("nic_gbps", 100)
+    }));
+    things.push(
+        thing("matlab", "licence")
+            .titled("MATLAB campus seats")
+            .holding(12, "seats"),
+    );
+    things.push(
+        thing("lab", "room")
+            .titled("Robotics lab, second floor")
+            .with("seats", 24),
+    );
+    things
+}
+
+fn gpu_server(number: u32, rack: &str) -> Vec<Thing> {
+    let server = format!("gpu-{number:02}");
+    let mut things = vec![
+        thing(&server, "gpu-server")
+            .under(rack)
+            .titled("8 x A100 80 GB, NVLink")
+            .with("gpu_model", "A100")
+            .with("gpus", 8)
+            .with("gpu_memory_gb", 80)
+            .with("nic_gbps", if number <= 4 { 100 } else { 25 })
+            .with("nvlink", number <= 6)
+            .at(format!("{rack}, unit {}", 4 * number))
+            .managed("torino"),
+    ];
+    for gpu in 0..8 {
+        let name = format!("{server}.gpu{gpu}");
+        things.push(
+            thing(&name, "gpu")
+                .under(&server)
+                .with("gpu_model", "A100")
+                .with("gpu_memory_gb", 80),
+        );
+        if SLICED.contains(&number) && gpu < 2 {
+            things.extend(slices(&name));
+        }
+    }
+    things.extend(shares(&server, 128, 1024));
+    things
+}

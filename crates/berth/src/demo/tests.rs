@@ -1,0 +1,306 @@
+//! The world is whole, and everything in it came about by the rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_app::vault::Vault;
+use berth_app::{App, Caller};
+use berth_engine::sweep;
+use berth_engine::tree::Tree;
+use berth_model::claim::Standing;
+use berth_model::person::PersonState;
+use berth_model::reservation::{Reservation, State};
+use berth_model::site::Site;
+use berth_model::{Claim, ClaimId, Resource, ResourceId, Status};
+use berth_store::{Store, claims, events, inventory, people, reservations, sites};
+use jiff::{SignedDuration, Timestamp};
+
+use super::people::{CAST, GLOBAL_ADMIN, PASSWORD};
+use super::play::Tally;
+use super::world::{self, Origin};
+
+fn origin() -> Origin {
+    Origin {
+        seed: 7,
+        made_at: "2026-11-18T10:20:30Z".parse().unwrap(),
+    }
+}
+
+async fn store(folder: &tempfile::TempDir) -> Store {
+    let path = folder.path().join("demo.sqlite");
+    Store::open(&format!("sqlite:{}", path.display()), 8)
+        .await
+        .unwrap()
+}
+
+fn vault() -> Vault {
+    Vault::from_key(&[7; 32])
+}
+
+async fn made(folder: &tempfile::TempDir) -> (App, Tally) {
+    let store = store(folder).await;
+    world::create(store, vault(), origin(), &mut |_| {})
+        .await
+        .unwrap()
+}
+
+pub(super) async fn all_sites(app: &App) -> Vec<Site> {
+    let mut reader = app.store.read().await.unwrap();
+    let admin = people::by_login(&mut reader, &GLOBAL_ADMIN.parse().unwrap())
+        .await
+        .unwrap()
+        .unwrap();
+    let found = sites::list_for(&mut reader, admin.id, true, "", 100)
+        .await
+        .unwrap();
+    found.into_iter().map(|(site, _)| site).collect()
+}
+
+pub(super) async fn reservations_of(app: &App, site: &Site) -> Vec<Reservation> {
+    let mut reader = app.store.read().await.unwrap();
+    let filter = reservations::Filter {
+        site: Some(site.id),
+        limit: 10_000,
+        ..Default::default()
+    };
+    reservations::list(&mut reader, &filter).await.unwrap()
+}
+
+async fn resources_of(app: &App, site: &Site) -> Vec<Resource> {
+    let mut reader = app.store.read().await.unwrap();
+    inventory::of_site(&mut reader, site.id).await.unwrap()
+}
+
+async fn admin(app: &App) -> Caller {
+    let mut reader = app.store.read().await.unwrap();
+    let person = people::by_login(&mut reader, &GLOBAL_ADMIN.parse().unwrap())
+        .await
+        .unwrap();
+    Caller::direct(person.unwrap())
+}
+
+/// Every promise of the world, looked over by someone who had no part in keeping it.
+async fn check_promises(app: &App) {
+    let mut reader = app.store.read().await.unwrap();
+    let mut all: Vec<Claim> = Vec::new();
+    let mut after = ClaimId(uuid::Uuid::nil());
+    loop {
+        let page = claims::page(&mut reader, after, 500).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = last.id;
+        all.extend(page);
+    }
+    drop(reader);
+    for site in all_sites(app).await {
+        let resources = resources_of(app, &site).await;
+        let tree = Tree::new(
+            resources
+                .iter()
+                .map(|resource| (resource.id, resource.parent)),
+        )
+        .unwrap();
+        let capacity = |id: ResourceId| {
+            let resource = resources.iter().find(|resource| resource.id == id)?;
+            Some(resource.capacity.as_ref()?.amount)
+        };
+        let of_site: Vec<&Claim> = all.iter().filter(|claim| claim.site == site.id).collect();
+        assert!(
+            of_site.len() > 50,
+            "{} has {} claims",
+            site.name,
+            of_site.len()
+        );
+        assert!(of_site.iter().any(|claim| claim.standing == Standing::Past));
+        assert_eq!(sweep::broken(&tree, capacity, of_site), [], "{}", site.name);
+    }
+    let verified = app.verify_audit(&admin(app).await).await.unwrap();
+    assert_eq!((verified.unchained, verified.broken), (0, None));
+    assert!(verified.checked > 1000, "{}", verified.checked);
+    let mut reader = app.store.read().await.unwrap();
+    assert!(events::last_number(&mut reader).await.unwrap() > 1000);
+}
+
+#[tokio::test]
+async fn the_world_is_whole_and_keeps_every_promise() {
+    let folder = tempfile::tempdir().unwrap();
+    let (app, tally) = made(&folder).await;
+    assert_eq!(tally.unforeseen, Vec::<String>::new());
+    assert!((400..=650).contains(&tally.booked), "{}", tally.booked);
+    assert!(tally.refused > 20, "{}", tally.refused);
+    check_promises(&app).await;
+
+    let now = origin().made_at;
+    for site in all_sites(&app).await {
+        let all = reservations_of(&app, &site).await;
+        let mut states: BTreeSet<State> = all.iter().map(|found| found.state).collect();
+        // Nothing stays in these two while the controller is awake, so they are found in the histories.
+        let mut reader = app.store.read().await.unwrap();
+        for reservation in &all {
+            let history = reservations::history(&mut reader, reservation.id)
+                .await
+                .unwrap();
+            let passing = history.iter().map(|entry| entry.to);
+            states.extend(passing.filter(|state| matches!(state, State::Starting | State::Ending)));
+            let moments: Vec<Timestamp> = history.iter().map(|entry| entry.at).collect();
+            assert!(moments.is_sorted(), "{moments:?}");
+        }
+        assert_eq!(
+            states,
+            State::ALL.iter().copied().collect(),
+            "{}",
+            site.name
+        );
+        let starts = all
+            .iter()
+            .map(|found| found.span.start().duration_since(now).as_hours() / 24);
+        let (first, last) = (starts.clone().min().unwrap(), starts.max().unwrap());
+        assert!(
+            first < -50 && (20..=61).contains(&last),
+            "{} {first}..{last}",
+            site.name
+        );
+
+        let statuses: BTreeSet<Status> = resources_of(&app, &site)
+            .await
+            .iter()
+            .map(|found| found.status)
+            .collect();
+        assert!(statuses.contains(&Status::Maintenance), "{}", site.name);
+        let reference = super::places::reference(site.name.as_str()).unwrap();
+        let windows = app
+            .list_windows(&admin(&app).await, &reference, now, None, 10)
+            .await
+            .unwrap();
+        assert!(
+            windows.iter().any(|view| !view.parts.is_empty()),
+            "{} has maintenance ahead",
+            site.name
+        );
+        let gave_way = |found: &Reservation| {
+            found
+                .state_reason
+                .as_ref()
+                .is_some_and(|reason| reason.as_str().starts_with("cancelled for maintenance"))
+        };
+        assert!(all.iter().any(gave_way), "{}", site.name);
+        let (_, waiting) = app
+            .list_join_requests(&admin(&app).await, &reference)
+            .await
+            .unwrap();
+        assert_eq!(waiting.len(), 1, "{}", site.name);
+    }
+}
+
+#[tokio::test]
+async fn everyone_signs_in_with_the_password_shown_but_the_suspended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (app, _) = made(&folder).await;
+    let mut reader = app.store.read().await.unwrap();
+    for character in CAST {
+        let person = people::by_login(&mut reader, &character.login.parse().unwrap())
+            .await
+            .unwrap()
+            .unwrap();
+        let expected = if character.login == "victor" {
+            PersonState::Suspended
+        } else {
+            PersonState::Active
+        };
+        assert_eq!(person.state, expected, "{}", character.login);
+    }
+    drop(reader);
+    for (login, works) in [("ines", true), ("priya", true), ("victor", false)] {
+        let signed_in = app
+            .sign_in(&login.parse().unwrap(), &PASSWORD.into(), "a test")
+            .await;
+        assert_eq!(signed_in.is_ok(), works, "{login}");
+    }
+}
+
+/// All that a reader of the calendar could tell two worlds apart by; ids are random and mean nothing.
+async fn told(app: &App) -> Vec<String> {
+    let mut lines = Vec::new();
+    for site in all_sites(app).await {
+        let names: BTreeMap<ResourceId, String> = resources_of(app, &site)
+            .await
+            .into_iter()
+            .map(|found| (found.id, found.name.into()))
+            .collect();
+        let mut reader = app.store.read().await.unwrap();
+        let filter = reservations::Filter {
+            site: Some(site.id),
+            limit: 10_000,
+            ..Default::default()
+        };
+        for found in reservations::list(&mut reader, &filter).await.unwrap() {
+            let items: Vec<_> = found
+                .items
+                .iter()
+                .map(|item| (&names[&item.resource], item.take))
+                .collect();
+            let Reservation {
+                title,
+                span,
+                state,
+                state_reason,
+                created_at,
+                parameters,
+                ..
+            } = &found;
+            let history: Vec<_> = reservations::history(&mut reader, found.id)
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|entry| (entry.at, entry.to, entry.span))
+                .collect();
+            lines.push(format!("{title} {span:?} {state} {state_reason:?} {created_at} {parameters:?} {items:?} {history:?}"));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+#[tokio::test]
+async fn the_same_origin_gives_the_same_world() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let one = told(&made(&one).await.0).await;
+    let other = told(&made(&other).await.0).await;
+    assert!(one.len() > 400);
+    for (one, other) in one.iter().zip(&other) {
+        assert_eq!(one, other);
+    }
+    assert_eq!(one.len(), other.len());
+}
+
+#[tokio::test]
+async fn a_world_left_alone_for_five_days_is_carried_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (app, before) = made(&folder).await;
+    app.store.close().await;
+    drop(app);
+    let later = origin().made_at + SignedDuration::from_hours(5 * 24);
+    let (app, tally) = world::resume(store(&folder).await, vault(), origin(), later, &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!(tally.unforeseen, Vec::<String>::new());
+    assert!(tally.booked > before.booked / 30, "{}", tally.booked);
+    check_promises(&app).await;
+    for site in all_sites(&app).await {
+        let all = reservations_of(&app, &site).await;
+        let asleep = |found: &&Reservation| {
+            found
+                .state_reason
+                .as_ref()
+                .is_some_and(|reason| reason.as_str().contains("not running"))
+        };
+        assert_eq!(
+            all.iter().filter(asleep).count(),
+            0,
+            "time went on while nobody looked"
+        );
+        assert!(
+            all.iter().any(|found| found.state == State::Active),
+            "{}",
+            site.name
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! The demo's world: made once, two months deep, and carried on from where it was left.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use berth_app::controllers::ByHand;
+use berth_app::vault::Vault;
+use berth_app::{App, Caller, NewPerson, Settings};
+use berth_model::site::Role;
+use berth_store::{Store, audit, people};
+use jiff::{SignedDuration, Timestamp};
+use secrecy::SecretString;
+
+use super::almanac::{Almanac, ZONE};
+use super::chance::Chance;
+use super::clock::DemoClock;
+use super::people::{CAST, Character, GLOBAL_ADMIN, PASSWORD, Stay};
+use super::places::{self, reference};
+use super::play::{self, Player, Tally, caller, join_project};
+use super::script::{self, DAYS_BEFORE, Scene, Season};
+
+/// What decides everything in a world: the same origin gives the same world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Origin {
+    pub seed: u64,
+    pub made_at: Timestamp,
+}
+
+impl Origin {
+    pub fn chance(&self) -> Chance {
+        Chance::new(self.seed)
+    }
+
+    pub fn almanac(&self) -> Almanac {
+        Almanac::new(self.made_at)
+    }
+}
+
+/// How far it has come, in percent.
+pub type Progress<'a> = &'a mut (dyn FnMut(usize) + Send);
+
+/// Makes the world in an empty store; the app's clock then shows real time.
+pub async fn create(
+    store: Store,
+    vault: Vault,
+    origin: Origin,
+    progress: Progress<'_>,
+) -> anyhow::Result<(App, Tally)> {
+    let first_day = origin.made_at - SignedDuration::from_hours(24 * DAYS_BEFORE);
+    let clock = Arc::new(DemoClock::at(first_day));
+    let app = App::new(store, clock.clone(), vault, Settings::default());
+    furnish(&app)
+        .await
+        .context("cannot furnish the demo's sites")?;
+    let scenes = script::beginning(&origin.chance(), &origin.almanac(), origin.made_at);
+    let tally = live_through(&app, &clock, scenes, origin.made_at, progress).await?;
+    Ok((app, tally))
+}
+
+/// Carries the world on from when it was last seen until now, as if it had been running all the time.
+pub async fn resume(
+    store: Store,
+    vault: Vault,
+    origin: Origin,
+    now: Timestamp,
+    progress: Progress<'_>,
+) -> anyhow::Result<(App, Tally)> {
+    let last_seen = last_seen(&store).await?.unwrap_or(origin.made_at).min(now);
+    let clock = Arc::new(DemoClock::at(last_seen));
+    let app = App::new(store, clock.clone(), vault, Settings::default());
+    let season = Season {
+        from: last_seen,
+        until: now,
+    };
+    let scenes = script::meanwhile(&origin.chance(), &origin.almanac(), season);
+    let tally = live_through(&app, &clock, scenes, now, progress).await?;
+    Ok((app, tally))
+}
+
+/// When anything was last done in this world.
+pub async fn last_seen(store: &Store) -> anyhow::Result<Option<Timestamp>> {
+    let mut reader = store.read().await?;
+    let newest = audit::of_all(&mut reader, u64::MAX, 1).await?;
+    Ok(newest.first().map(|chained| chained.entry.at))
+}
+
+/// Plays the scenes, each at its time, and lets time do its own work in between.
+async fn live_through(
+    app: &App,
+    clock: &DemoClock,
+    scenes: Vec<Scene>,
+    until: Timestamp,
+    progress: Progress<'_>,
+) -> anyhow::Result<Tally> {
+    let mut hand = ByHand::new(app);
+    let mut player = Player::new(app).await?;
+    let count = scenes.len();
+    for (done, scene) in scenes.into_iter().enumerate() {
+        progress(100 * done / count);
+        pass_time(&mut hand, clock, scene.at).await?;
+        player.play(scene).await?;
+    }
+    pass_time(&mut hand, clock, until).await?;
+    hand.number().await?;
+    hand.give_back().await;
+    clock.let_go();
+    progress(100);
+    Ok(player.tally)
+}
+
+/// Turns the clock from one thing that falls due to the next, so that each is recorded when it happened.
+async fn pass_time(hand: &mut ByHand, clock: &DemoClock, to: Timestamp) -> anyhow::Result<()> {
+    while let Some(due) = hand.next_due().await?.filter(|due| *due <= to) {
+        clock.advance_to(due);
+        hand.catch_up().await?;
+    }
+    clock.advance_to(to);
+    Ok(())
+}
+
+/// The first day: the admin makes the sites and lets in those who are there from the start.
+async fn furnish(app: &App) -> anyhow::Result<()> {
+    let mut admin = None;
+    for character in CAST {
+        let made = join_berth(app, admin.as_ref(), character).await;
+        let made = made.with_context(|| format!("cannot add {}", character.login))?;
+        admin.get_or_insert(made);
+    }
+    let admin = admin.context("the cast has no admin")?;
+    for site in places::all() {
+        site.build(app, &admin).await?;
+        for character in CAST {
+            take_seat(app, &admin, character, site.name).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the account. The global admin comes first and makes all others.
+async fn join_berth(
+    app: &App,
+    admin: Option<&Caller>,
+    character: &Character,
+) -> anyhow::Result<Caller> {
+    let (login, name) = (character.login.parse()?, character.name.parse()?);
+    let Some(admin) = admin else {
+        anyhow::ensure!(character.login == GLOBAL_ADMIN, "the admin must come first");
+        let password = SecretString::from(PASSWORD);
+        let (admin, _) = app.create_admin(login, name, Some(&password)).await?;
+        return Ok(caller(admin));
+    };
+    let new = NewPerson {
+        login,
+        display_name: name,
+        email: Some(format!("{}@example.org", character.login)),
+        time_zone: Some(ZONE.parse()?),
+        password: None,
+    };
+    let (person, _) = app.create_person(admin, new).await?.value;
+    // Everybody has the same password, so it is hashed once: twenty times would be most of the wait.
+    let mut tx = app.store.begin().await?;
+    if let Some(hash) = people::password_hash(&mut tx, admin.id()).await? {
+        people::set_password(&mut tx, person.id, &hash, app.now()).await?;
+    }
+    tx.commit().await?;
+    Ok(caller(person))
+}
+
+async fn take_seat(
+    app: &App,
+    admin: &Caller,
+    character: &Character,
+    site: &str,
+) -> anyhow::Result<()> {
+    // Whoever joins later asks first.
+    if matches!(character.stay, Stay::From(_)) {
+        return Ok(());
+    }
+    for seat in character.seats.iter().filter(|seat| seat.site == site) {
+        let (place, person) = (reference(site)?, play::person(character.login)?);
+        app.set_member(admin, &place, &person, seat.role).await?;
+        if seat.role == Role::Member {
+            join_project(app, admin, site, character.login).await?;
+        }
+    }
+    Ok(())
+}
