@@ -181,7 +181,7 @@ pub struct FreeQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub from: Option<Moment>,
-    /// The end of the time that is searched; four weeks after `from`, if left out.
+    /// The end of the time that is searched; if left out, four weeks after `from`, or as long as `for` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub to: Option<Moment>,

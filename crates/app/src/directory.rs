@@ -103,13 +103,12 @@ impl Directory {
         conn: &mut Conn,
         reservations: &[Reservation],
     ) -> Result<()> {
-        self.learn_people(conn, reservations.iter().map(|r| r.owner))
-            .await?;
-        self.learn_projects(conn, reservations.iter().filter_map(|r| r.project))
-            .await?;
-        let items = reservations
-            .iter()
-            .flat_map(|r| r.items.iter().map(|item| item.resource));
-        self.learn_resources(conn, items).await
+        let owners: Vec<PersonId> = reservations.iter().map(|r| r.owner).collect();
+        let projects: Vec<ProjectId> = reservations.iter().filter_map(|r| r.project).collect();
+        let items = reservations.iter().flat_map(|r| &r.items);
+        let resources: Vec<ResourceId> = items.map(|item| item.resource).collect();
+        self.learn_people(conn, owners).await?;
+        self.learn_projects(conn, projects).await?;
+        self.learn_resources(conn, resources).await
     }
 }

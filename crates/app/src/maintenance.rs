@@ -10,7 +10,6 @@ use berth_model::reservation::State;
 use berth_model::{
     Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, Span, Take, Text, WindowId,
 };
-use berth_store::maintenance::{Window, WindowState};
 use berth_store::{Conn, claims, inventory, maintenance, reservations};
 use jiff::Timestamp;
 use serde_json::json;
@@ -29,6 +28,7 @@ use crate::seen::Conflict;
 use crate::transact::transact;
 
 pub use berth_engine::maintenance::Choice as WindowChoice;
+pub use berth_store::maintenance::{Window, WindowState};
 
 #[derive(Debug, Clone)]
 pub struct NewWindow {

@@ -38,7 +38,7 @@ impl Place {
     }
 
     /// The same, as a question whose answer may be no.
-    pub(crate) fn can(&self, caller: &Caller, action: Action) -> bool {
+    pub fn can(&self, caller: &Caller, action: Action) -> bool {
         self.may(caller, action, false, "site").is_ok()
     }
 }

@@ -1,0 +1,51 @@
+//! The routes of the API, a file for each noun.
+//!
+//! A handler reads a request, makes it a command, and shows what came of it in the words of the wire. It decides
+//! nothing: who may do what, what is possible and what is hidden are the application's to say. What all routes
+//! share, problems and signing in, is added to their descriptions by `openapi`.
+
+mod addresses;
+mod audit;
+mod calendar;
+mod joins;
+mod maintenance;
+mod members;
+mod paging;
+mod people;
+mod projects;
+mod reservations;
+mod resources;
+mod sites;
+mod tokens;
+mod types;
+
+use berth_api::page::DryRunQuery;
+use berth_app::settlement::Mode;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::server::Server;
+
+pub fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::default()
+        .merge(tokens::router())
+        .merge(people::router())
+        .merge(sites::router())
+        .merge(members::router())
+        .merge(joins::router())
+        .merge(projects::router())
+        .merge(types::router())
+        .merge(resources::router())
+        .merge(calendar::router())
+        .merge(maintenance::router())
+        .merge(reservations::router())
+        .merge(audit::router())
+}
+
+/// Whether a request is meant, or only tried.
+fn mode(query: DryRunQuery) -> Mode {
+    if query.dry_run {
+        Mode::DryRun
+    } else {
+        Mode::Apply
+    }
+}
