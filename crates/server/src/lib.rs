@@ -35,6 +35,7 @@ use config::Config;
 pub use listen::tls::TlsError;
 pub use openapi::openapi;
 pub use pages::{DemoNotice, DemoPerson};
+pub use router::router;
 pub use server::Server;
 
 /// How long controllers may take to finish what they do and to give back their leases.

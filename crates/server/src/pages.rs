@@ -79,7 +79,7 @@ pub fn router() -> Router<Server> {
         .route(paths::ERROR_PAGE, get(problem))
 }
 
-async fn welcome(State(server): State<Server>) -> Response {
+pub async fn welcome(State(server): State<Server>) -> Response {
     html(server.documents.welcome.clone())
 }
 

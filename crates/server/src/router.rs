@@ -37,7 +37,10 @@ pub fn router(server: &Server) -> Router {
     let tree = limited.merge(meta_routes::router());
     let tree = match server.config.base_path.as_str() {
         "" => tree,
-        base => Router::new().nest(base, tree),
+        // Nested, the first page answers without a slash at the end only.
+        base => Router::new()
+            .nest(base, tree)
+            .route(&format!("{base}/"), get(pages::welcome)),
     };
     // From the outside in. Failures are written out by the outermost layer, so all others stand inside it.
     let layers = ServiceBuilder::new()

@@ -1,0 +1,205 @@
+//! What every request meets: probes, problems, limits, headers, the base path.
+
+use anyhow::Result;
+
+use crate::support::{PASSWORD, Running};
+
+#[tokio::test]
+async fn probes_and_counters_answer() -> Result<()> {
+    let server = Running::start("").await?;
+    assert_eq!(server.get("/healthz").await?.status, 200);
+    assert_eq!(server.get("/readyz").await?.status, 200);
+    server.get("/api/v1/me").await?;
+    let metrics = server.get("/metrics").await?;
+    for line in [
+        r#"berth_http_requests_total{route="/api/v1/me",method="GET",status="401"} 1"#,
+        r#"store="sqlite""#,
+        "berth_sequencer_lag_seconds ",
+    ] {
+        assert!(
+            metrics.body.contains(line),
+            "{line} is missing in:\n{}",
+            metrics.body
+        );
+    }
+    server.stop().await
+}
+
+#[tokio::test]
+async fn a_store_that_is_gone_makes_the_server_unready_and_alive() -> Result<()> {
+    let server = Running::start("").await?;
+    server.app.store.close().await;
+    let answer = server.get("/readyz").await?;
+    let problem = answer.expect_problem(503, "server.unavailable")?;
+    assert!(problem["request_id"].is_string());
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(server.get("/healthz").await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_met_is_a_problem() -> Result<()> {
+    let server = Running::start("request_body_limit_bytes = 1024").await?;
+    let json = "content-type: application/json\r\n";
+    for path in [
+        "/nowhere",
+        "/api/v1/nowhere",
+        "/api/v2",
+        "/docs/errors/no.such",
+    ] {
+        server
+            .get(path)
+            .await?
+            .expect_problem(404, "object.not_found")?;
+    }
+    let answer = server.send("DELETE", "/api/v1/me", "", "").await?;
+    answer.expect_problem(405, "request.method_not_allowed")?;
+    let mut allowed: Vec<&str> = answer
+        .header("allow")
+        .unwrap_or_default()
+        .split(',')
+        .collect();
+    allowed.sort_unstable();
+    assert_eq!(allowed, ["GET", "HEAD", "PATCH"]);
+
+    let answer = server.get("/api/v1/me").await?;
+    answer.expect_problem(401, "auth.sign_in_required")?;
+    assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    let token = "authorization: Bearer berth_nonsense\r\n";
+    let answer = server.send("GET", "/api/v1/me", token, "").await?;
+    answer.expect_problem(401, "auth.token_invalid")?;
+
+    let sign_in = "/api/v1/sign-in";
+    for (headers, body, status, code) in [
+        ("", "{}", 415, "request.unsupported_media_type"),
+        (json, "{", 400, "request.malformed"),
+        (json, "{}", 422, "request.invalid"),
+        (json, &"x".repeat(2000), 413, "request.too_large"),
+    ] {
+        let answer = server.send("POST", sign_in, headers, body).await?;
+        answer.expect_problem(status, code)?;
+    }
+    let wrong = r#"{"login":"ada","password":"not the password"}"#;
+    let answer = server.send("POST", sign_in, json, wrong).await?;
+    answer.expect_problem(401, "auth.wrong_credentials")?;
+    server.stop().await
+}
+
+#[tokio::test]
+async fn every_answer_is_guarded_against_being_misread() -> Result<()> {
+    let server = Running::start("").await?;
+    for path in [
+        "/",
+        "/docs",
+        "/docs/errors",
+        "/api/v1/me",
+        "/nowhere",
+        "/api/v1/openapi.json",
+    ] {
+        let answer = server.get(path).await?;
+        let policy = answer.header("content-security-policy").unwrap_or_default();
+        assert!(policy.contains("default-src 'none'"), "{path}: {answer:?}");
+        assert!(policy.contains("frame-ancestors 'none'"), "{path}");
+        assert_eq!(
+            answer.header("x-content-type-options"),
+            Some("nosniff"),
+            "{path}"
+        );
+        assert_eq!(
+            answer.header("referrer-policy"),
+            Some("no-referrer"),
+            "{path}"
+        );
+        assert_eq!(answer.header("strict-transport-security"), None, "{path}");
+        assert_eq!(
+            answer.header("x-request-id").map(str::len),
+            Some(32),
+            "{path}"
+        );
+        assert!(answer.header("cache-control").is_some(), "{path}");
+    }
+    server.stop().await
+}
+
+#[tokio::test]
+async fn everything_lives_below_the_base_path() -> Result<()> {
+    let config = "base_path = '/lab/berth'\npublic_url = 'https://lab.example'";
+    let server = Running::start(config).await?;
+    for path in [
+        "/lab/berth",
+        "/lab/berth/",
+        "/lab/berth/docs",
+        "/lab/berth/healthz",
+    ] {
+        assert_eq!(server.get(path).await?.status, 200, "{path}");
+    }
+    for path in ["/", "/healthz", "/api/v1/openapi.json", "/lab/berthing"] {
+        let problem = server
+            .get(path)
+            .await?
+            .expect_problem(404, "object.not_found")?;
+        let page = "https://lab.example/lab/berth/docs/errors/object.not_found";
+        assert_eq!(problem["type"], page, "{path}");
+    }
+    let document = server.get("/lab/berth/api/v1/openapi.json").await?.json()?;
+    assert_eq!(
+        document["servers"][0]["url"],
+        "https://lab.example/lab/berth/api/v1"
+    );
+    let secure = server.get("/lab/berth").await?;
+    assert!(secure.header("strict-transport-security").is_some());
+
+    let body = format!(r#"{{"login":"ada","password":"{PASSWORD}"}}"#);
+    let json = "content-type: application/json\r\n";
+    let signed_in = server
+        .send("POST", "/lab/berth/api/v1/sign-in", json, &body)
+        .await?;
+    assert_eq!(signed_in.status, 200, "{signed_in:?}");
+    let cookie = signed_in.header("set-cookie").unwrap_or_default();
+    assert!(
+        cookie.contains("Path=/lab/berth;") && cookie.contains("Secure"),
+        "{cookie}"
+    );
+    server.stop().await
+}
+
+#[tokio::test]
+async fn whoever_asks_too_much_is_told_to_wait() -> Result<()> {
+    let server = Running::start("rate_limit_per_s = 1\nrate_limit_burst = 3").await?;
+    for _ in 0..3 {
+        assert_eq!(server.get("/api/v1/me").await?.status, 401);
+    }
+    let answer = server.get("/api/v1/me").await?;
+    let problem = answer.expect_problem(429, "request.rate_limited")?;
+    assert_eq!(problem["retry_after_s"], 1);
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(
+        server.get("/healthz").await?.status,
+        200,
+        "probes are not limited"
+    );
+    server.stop().await
+}
+
+#[tokio::test]
+async fn a_proxy_is_believed_about_addresses_only_if_it_is_trusted() -> Result<()> {
+    let limits = "rate_limit_per_s = 1\nrate_limit_burst = 1\n";
+    let trusting = Running::start(&format!("{limits}trusted_proxies = ['127.0.0.1']")).await?;
+    let wary = Running::start(limits).await?;
+    let ask = async |server: &Running, client: &str| {
+        let header = format!("x-forwarded-for: {client}\r\n");
+        let answer = server.send("GET", "/api/v1/me", &header, "").await;
+        answer.map(|answer| answer.status)
+    };
+    assert_eq!(ask(&trusting, "203.0.113.1").await?, 401);
+    assert_eq!(ask(&trusting, "203.0.113.2").await?, 401, "another client");
+    assert_eq!(ask(&trusting, "203.0.113.1").await?, 429, "the same again");
+    assert_eq!(ask(&wary, "203.0.113.1").await?, 401);
+    assert_eq!(
+        ask(&wary, "203.0.113.2").await?,
+        429,
+        "whatever it says, it is one"
+    );
+    trusting.stop().await?;
+    wary.stop().await
+}
