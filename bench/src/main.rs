@@ -9,6 +9,7 @@
 mod bare;
 mod booking;
 mod bulk;
+mod direct;
 mod http;
 mod lab;
 mod loaded;
@@ -19,7 +20,7 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 3] = ["booking", "loaded", "start"];
+const GROUPS: [&str; 4] = ["booking", "direct", "loaded", "start"];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -34,6 +35,9 @@ async fn main() -> Result<()> {
     let mut report = Report::load()?;
     if wanted("booking") {
         booking::run(&mut report).await?;
+    }
+    if wanted("direct") {
+        direct::run(&mut report).await?;
     }
     if wanted("loaded") {
         loaded::run(&mut report).await?;

@@ -98,8 +98,27 @@ impl App {
         by: impl Into<By>,
         change: Change,
     ) -> Result<()> {
+        let (entry, event) = self.written(by, change);
+        berth_store::audit::insert(conn, &entry).await?;
+        if let Some(event) = event {
+            berth_store::events::insert(conn, &event).await?;
+        }
+        Ok(())
+    }
+
+    /// A change as it is written down: the audit entry, and the event if anyone is told.
+    pub(crate) fn written(&self, by: impl Into<By>, change: Change) -> (AuditEntry, Option<Event>) {
         let by = by.into();
         let now = self.now();
+        let event = change.event.map(|(kind, audience, data)| Event {
+            id: EventId(fresh(now)),
+            at: now,
+            kind,
+            site: change.site,
+            subject: change.subject.clone(),
+            audience,
+            data,
+        });
         let entry = AuditEntry {
             id: AuditId(fresh(now)),
             at: now,
@@ -107,25 +126,11 @@ impl App {
             origin: by.origin,
             site: change.site,
             action: change.action.to_owned(),
-            subject: change.subject.clone(),
+            subject: change.subject,
             before: change.before,
             after: change.after,
             reason: change.reason,
         };
-        berth_store::audit::insert(conn, &entry).await?;
-        if let Some((kind, audience, data)) = change.event {
-            let id = EventId(fresh(now));
-            let event = Event {
-                id,
-                at: now,
-                kind,
-                site: change.site,
-                subject: change.subject,
-                audience,
-                data,
-            };
-            berth_store::events::insert(conn, &event).await?;
-        }
-        Ok(())
+        (entry, event)
     }
 }

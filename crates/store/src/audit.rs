@@ -10,12 +10,16 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, query};
 
-pub async fn insert(conn: &mut Conn, entry: &AuditEntry) -> Result<()> {
-    let (actor_kind, actor) = match entry.actor {
+pub(crate) fn actor_columns(actor: Actor) -> (&'static str, Option<Uuid>) {
+    match actor {
         Actor::Person(id) => ("person", Some(id.0)),
         Actor::System => ("system", None),
         Actor::Anonymous => ("anonymous", None),
-    };
+    }
+}
+
+pub async fn insert(conn: &mut Conn, entry: &AuditEntry) -> Result<()> {
+    let (actor_kind, actor) = actor_columns(entry.actor);
     query(
         "INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",

@@ -7,12 +7,16 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, query};
 
-pub async fn insert(conn: &mut Conn, event: &Event) -> Result<()> {
-    let (audience, person) = match event.audience {
+pub(crate) fn audience_columns(audience: Audience) -> (&'static str, Option<Uuid>) {
+    match audience {
         Audience::Members => ("members", None),
         Audience::Person(id) => ("person", Some(id.0)),
         Audience::Admins => ("admins", None),
-    };
+    }
+}
+
+pub async fn insert(conn: &mut Conn, event: &Event) -> Result<()> {
+    let (audience, person) = audience_columns(event.audience);
     query(
         "INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",

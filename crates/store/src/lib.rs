@@ -7,6 +7,7 @@
 //! This crate must not decide anything: no rights, no policies, no clock. Moments come in as arguments.
 
 pub mod audit;
+pub mod booking;
 pub mod claims;
 mod code;
 mod error;

@@ -10,7 +10,7 @@ use berth_model::{
     Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, SecretId, Span, Text,
 };
 use berth_store::inventory::{Wanted, wanted};
-use berth_store::{Conn, projects, reservations, secrets, sites};
+use berth_store::{Conn, booking, projects, reservations, secrets, sites};
 use serde_json::json;
 
 use super::check::{self, CheckedAnswers, Item, RawAnswers};
@@ -280,18 +280,6 @@ impl App {
     /// The reservation itself, its secrets, its first line of history, and the record of it.
     async fn write(&self, conn: &mut Conn, caller: &Caller, draft: &Draft) -> Result<()> {
         let reservation = &draft.reservation;
-        reservations::insert(conn, reservation).await?;
-        self.keep_secrets(conn, reservation, &draft.answers).await?;
-        let entry = HistoryEntry {
-            reservation: reservation.id,
-            at: reservation.created_at,
-            from: None,
-            to: reservation.state,
-            span: reservation.span,
-            by: Some(caller.id()),
-            reason: None,
-        };
-        reservations::insert_history(conn, &entry).await?;
         let change = Change::new("reservation.create", Some(reservation.site), reservation.id)
             .after(reservation)
             .tell_only(
@@ -299,7 +287,19 @@ impl App {
                 Audience::Members,
                 told(reservation),
             );
-        self.record(conn, caller, change).await
+        let (entry, event) = self.written(caller, change);
+        let event = event.ok_or_else(|| Error::Internal("a booking tells of itself".into()))?;
+        let history = HistoryEntry {
+            reservation: reservation.id,
+            at: entry.at,
+            from: None,
+            to: reservation.state,
+            span: reservation.span,
+            by: Some(caller.id()),
+            reason: None,
+        };
+        booking::insert(conn, reservation, &history, &entry, &event).await?;
+        self.keep_secrets(conn, reservation, &draft.answers).await
     }
 
     pub(super) async fn keep_secrets(
