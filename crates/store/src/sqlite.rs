@@ -30,12 +30,20 @@ pub(crate) struct Sqlite {
 #[derive(Debug)]
 struct Writer {
     connection: SqliteConnection,
-    /// Whether BEGIN was said and COMMIT not yet.
-    open: bool,
+    shared: Shared,
     /// Whether a turn was dropped half-way; the next one first undoes what it did.
     abandoned: bool,
     /// Those who finished and wait for the commit.
     finished: Vec<oneshot::Sender<bool>>,
+}
+
+/// What is known of the transaction that the turns share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    Closed,
+    /// BEGIN was said, and whoever said it may have gone away before the answer.
+    Opening,
+    Open,
 }
 
 /// One transaction's time on the writer.
@@ -70,7 +78,7 @@ impl Sqlite {
             .connect_lazy_with(options.read_only(true));
         let writer = Writer {
             connection,
-            open: false,
+            shared: Shared::Closed,
             abandoned: false,
             finished: Vec::new(),
         };
@@ -134,56 +142,71 @@ impl Sqlite {
 impl Writer {
     async fn start(&mut self) -> Result<()> {
         self.clean().await?;
-        if !self.open {
-            sqlx::query("BEGIN IMMEDIATE")
-                .execute(&mut self.connection)
-                .await?;
-            self.open = true;
+        if self.shared != Shared::Open {
+            self.shared = Shared::Opening;
+            self.begin().await?;
+            self.shared = Shared::Open;
         }
         // Set before the savepoint exists, so that even a turn dropped during this very statement is cleaned up.
         self.abandoned = true;
-        sqlx::query("SAVEPOINT turn")
-            .execute(&mut self.connection)
-            .await?;
+        self.say("SAVEPOINT turn").await?;
         Ok(())
     }
 
-    async fn clean(&mut self) -> Result<()> {
-        if self.abandoned {
-            if self.open {
-                // The savepoint may be missing if its own statement was cut off; then there is nothing to undo.
-                if sqlx::query("ROLLBACK TO turn")
-                    .execute(&mut self.connection)
-                    .await
-                    .is_ok()
-                {
-                    sqlx::query("RELEASE turn")
-                        .execute(&mut self.connection)
-                        .await?;
-                }
-            }
-            self.abandoned = false;
+    async fn say(&mut self, statement: &'static str) -> Result<(), sqlx::Error> {
+        sqlx::query(statement).execute(&mut self.connection).await?;
+        Ok(())
+    }
+
+    /// Opens the shared transaction; says whether there was none. A statement is carried out even when whoever said
+    /// it has gone away, so only SQLite knows, and tells by refusing a BEGIN inside another.
+    async fn begin(&mut self) -> Result<bool> {
+        match self.say("BEGIN IMMEDIATE").await {
+            Ok(()) => Ok(true),
+            // Being in a transaction has no code of its own, unlike all else that can stop a BEGIN.
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("1") => Ok(false),
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Undoes what a turn left behind that was dropped half-way.
+    async fn clean(&mut self) -> Result<()> {
+        if !self.abandoned {
+            return Ok(());
+        }
+        if self.say("ROLLBACK TO turn").await.is_ok() {
+            self.say("RELEASE turn").await?;
+        } else if self.begin().await? {
+            // Not only the savepoint was gone: SQLite undid everything, as it does when the disk is full.
+            self.tell(false);
+        }
+        self.abandoned = false;
         Ok(())
     }
 
     /// Makes everything finished so far durable, and tells those who wait whether it worked.
     async fn commit(&mut self) {
-        if !self.open {
-            return;
-        }
-        let durable = match sqlx::query("COMMIT").execute(&mut self.connection).await {
-            Ok(_) => true,
-            Err(error) => {
-                tracing::error!(error = %error, "SQLite could not commit; {} transactions are refused", self.finished.len());
-                sqlx::query("ROLLBACK")
-                    .execute(&mut self.connection)
-                    .await
-                    .ok();
+        let durable = match self.shared {
+            Shared::Closed => return,
+            // Nobody has finished in a transaction whose opener went away at once.
+            Shared::Opening => {
+                self.say("ROLLBACK").await.ok();
                 false
             }
+            Shared::Open => match self.say("COMMIT").await {
+                Ok(()) => true,
+                Err(error) => {
+                    tracing::error!(error = %error, "SQLite could not commit; {} transactions are refused", self.finished.len());
+                    self.say("ROLLBACK").await.ok();
+                    false
+                }
+            },
         };
-        self.open = false;
+        self.shared = Shared::Closed;
+        self.tell(durable);
+    }
+
+    fn tell(&mut self, durable: bool) {
         for waiter in self.finished.drain(..) {
             waiter.send(durable).ok();
         }
@@ -206,9 +229,7 @@ impl Turn {
     pub async fn commit(mut self) -> Result<()> {
         let (tell, durable) = oneshot::channel();
         let writer = self.writer();
-        sqlx::query("RELEASE turn")
-            .execute(&mut writer.connection)
-            .await?;
+        writer.say("RELEASE turn").await?;
         writer.abandoned = false;
         writer.finished.push(tell);
         let Some(mut writer) = self.writer.take() else {
@@ -253,5 +274,64 @@ impl Drop for Place<'_> {
         if !self.left {
             self.sqlite.flush_soon();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database with a table, in a file that may not grow any more.
+    async fn full(directory: &tempfile::TempDir) -> Sqlite {
+        let path = directory.path().join("full.db").display().to_string();
+        let sqlite = Sqlite::open(&path).await.unwrap();
+        let mut bare = sqlite.writer_connection().await.unwrap();
+        for statement in [
+            "CREATE TABLE t (x BLOB)",
+            "INSERT INTO t VALUES (zeroblob(100))",
+            "PRAGMA max_page_count = 2",
+        ] {
+            sqlx::query(statement).execute(&mut *bare).await.unwrap();
+        }
+        drop(bare);
+        sqlite
+    }
+
+    async fn insert(turn: &mut Turn, bytes: i64) -> Result<()> {
+        let insert = sqlx::query("INSERT INTO t VALUES (zeroblob($1))").bind(bytes);
+        insert.execute(turn.connection()).await?;
+        Ok(())
+    }
+
+    async fn count(sqlite: &Sqlite) -> i64 {
+        let count = sqlx::query_scalar("SELECT count(*) FROM t");
+        count.fetch_one(&sqlite.readers).await.unwrap()
+    }
+
+    /// When the disk is full SQLite undoes the whole transaction, not only the statement that found no room. Those who
+    /// share it must hear so, and whoever comes next must not be told the opposite of what happened.
+    #[tokio::test]
+    async fn a_full_disk_is_told_to_everyone_it_concerns() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let sqlite = full(&directory).await;
+
+        let write = |bytes| {
+            let sqlite = sqlite.clone();
+            async move {
+                let mut turn = sqlite.turn().await?;
+                insert(&mut turn, bytes).await?;
+                turn.commit().await
+            }
+        };
+        let mut first = sqlite.turn().await.unwrap();
+        insert(&mut first, 100).await.unwrap();
+        let (second, third) = (tokio::spawn(write(100_000)), tokio::spawn(write(100)));
+        while sqlite.waiting.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert!(first.commit().await.is_err(), "it went with the second");
+        assert!(second.await.unwrap().is_err(), "there is no room");
+        third.await.unwrap().unwrap();
+        assert_eq!(count(&sqlite).await, 2, "what was there, and the third");
     }
 }

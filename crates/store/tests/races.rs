@@ -163,6 +163,10 @@ async fn bookings_never_lock_each_other_out() {
 }
 
 /// Lets every writer do its deeds, all at once, and tells what came of them.
+#[expect(
+    clippy::print_stdout,
+    reason = "the record of a run, shown when it fails or when asked for"
+)]
 async fn race(
     world: &Arc<World>,
     deeds: u32,

@@ -130,10 +130,11 @@ async fn numbers_have_no_gaps_while_many_write(home: &Home) {
 
     let ids: BTreeSet<EventId> = seen.iter().map(|event| event.event.id).collect();
     assert_eq!(ids.len(), wanted, "none twice");
+    let read = |text: &str| text.parse::<u64>().expect("a number");
     let mut last_of: BTreeMap<u64, u64> = BTreeMap::new();
     for event in &seen {
         let (writer, change) = event.event.subject.split_once('.').expect("writer.change");
-        let (writer, change) = (writer.parse().unwrap(), change.parse().unwrap());
+        let (writer, change) = (read(writer), read(change));
         let before = last_of.insert(writer, change).unwrap_or(0);
         assert!(before <= change, "{writer} wrote {before} before {change}");
     }
@@ -197,18 +198,27 @@ async fn what_is_not_chained_yet_is_not_shown_but_counted(home: &Home) {
     assert_eq!((found.checked, found.unchained, found.broken), (2, 2, None));
     let mut conn = home.read().await;
     assert_eq!(
-        audit::of_all(&mut conn, u64::MAX, 10).await.unwrap().len(),
+        audit::of_all(&mut conn, u64::MAX, 10)
+            .await
+            .expect("an answer")
+            .len(),
         2
     );
-    assert_eq!(events::after(&mut conn, 0, 10).await.unwrap().len(), 4);
-    assert!(sequencer::has_work(&mut conn).await.unwrap());
+    assert_eq!(
+        events::after(&mut conn, 0, 10)
+            .await
+            .expect("an answer")
+            .len(),
+        4
+    );
+    assert!(sequencer::has_work(&mut conn).await.expect("an answer"));
     drop(conn);
 
     number_all(&home.store).await;
     let found = verify(home).await;
     assert_eq!((found.checked, found.unchained, found.broken), (4, 0, None));
     let mut conn = home.read().await;
-    assert!(!sequencer::has_work(&mut conn).await.unwrap());
+    assert!(!sequencer::has_work(&mut conn).await.expect("an answer"));
 }
 
 async fn a_change_that_did_not_happen_gets_no_number(home: &Home) {

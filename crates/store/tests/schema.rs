@@ -37,7 +37,9 @@ fn named(columns: &[(&str, &str)]) -> Vec<(String, String)> {
 
 async fn of_sqlite() -> Columns {
     let home = Home::sqlite().await;
-    let mut conn = SqliteConnection::connect(&home.url).await.unwrap();
+    let mut conn = SqliteConnection::connect(&home.url)
+        .await
+        .expect("a connection");
     // The extended form, because the plain one leaves out generated columns.
     let columns: Vec<(String, String)> = sqlx::query_as(
         "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c
@@ -45,20 +47,22 @@ async fn of_sqlite() -> Columns {
     )
     .fetch_all(&mut conn)
     .await
-    .unwrap();
+    .expect("columns");
     columns.into_iter().collect()
 }
 
 async fn of_postgres() -> Columns {
     let home = Home::postgres().await;
-    let mut conn = PgConnection::connect(&home.url).await.unwrap();
+    let mut conn = PgConnection::connect(&home.url)
+        .await
+        .expect("a connection");
     let columns: Vec<(String, String)> = sqlx::query_as(
         "SELECT table_name::text, column_name::text FROM information_schema.columns
          WHERE table_schema = 'public' AND table_name <> '_sqlx_migrations'",
     )
     .fetch_all(&mut conn)
     .await
-    .unwrap();
+    .expect("columns");
     columns.into_iter().collect()
 }
 

@@ -38,6 +38,10 @@ fn postgres_answers_like_the_oracle() {
     compare("PostgreSQL", Home::postgres);
 }
 
+#[expect(
+    clippy::print_stdout,
+    reason = "the record of a run, shown when it fails or when asked for"
+)]
 fn compare(name: &str, home: impl AsyncFnOnce() -> Home) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let home = runtime.block_on(home());
