@@ -249,3 +249,40 @@ async fn a_subtree_moves_unless_bookings_would_collide() {
     );
     assert!(ada.get("/sites/torino/resources/gpu-01").await["parent"].is_null());
 }
+
+#[tokio::test]
+async fn what_can_be_divided_contains_nothing_and_keeps_what_it_promised() {
+    let lab = Lab::new().await;
+    let (adele, ada) = (lab.hand("adele"), lab.hand("ada"));
+    let any = adele.with("if-match", "*");
+    let capacity = |amount: u64| json!({"capacity": {"amount": amount, "unit": "gib"}});
+    let rack = "/sites/torino/resources/rack-a";
+    any.patch(rack, capacity(8))
+        .await
+        .refuses(409, "resource.leaf");
+    let below = json!({"name": "dimm", "type": "server", "parent": "memory"});
+    adele
+        .post("/sites/torino/resources", below)
+        .await
+        .refuses(409, "resource.leaf");
+    let moving = "/sites/torino/resources/gpu-02/move";
+    adele
+        .post(moving, json!({"parent": "memory"}))
+        .await
+        .refuses(409, "resource.leaf");
+
+    let mut booking = lab.booking(&[], 0..2);
+    booking["resources"] = json!([{"resource": "memory", "amount": 40}]);
+    ada.post("/sites/torino/reservations", booking)
+        .await
+        .is(201);
+    let memory = "/sites/torino/resources/memory";
+    any.patch(memory, capacity(39))
+        .await
+        .refuses(422, "resource.amount");
+    any.patch(memory, json!({"capacity": null}))
+        .await
+        .refuses(422, "resource.amount");
+    any.patch(memory, capacity(40)).await.is(200);
+    adele.delete(memory).await.refuses(409, "object.in_use");
+}
