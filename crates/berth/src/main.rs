@@ -1,1 +1,46 @@
-fn main() {}
+//! `berth`: the one program. Without a server it is the client; with `berth serve` it is the server.
+//!
+//! This file only wires: it reads the command line, picks a runtime, and turns what came of it into an exit code.
+
+mod arguments;
+mod cli;
+mod commands;
+mod context;
+mod demo;
+mod details;
+mod exit;
+mod failure;
+mod handle;
+mod installation;
+mod output;
+mod pages;
+mod profile;
+mod prompt;
+mod run;
+mod server_options;
+mod show;
+mod table;
+mod times;
+mod when;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before anything can open a connection: rustls asks for one provider, and here is the one we have.
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .ok();
+    match cli::parse() {
+        Ok(cli) => run::run(cli).into(),
+        Err(error) => {
+            // clap knows which of the two streams its words belong on, and that help is no failure.
+            error.print().ok();
+            if error.use_stderr() {
+                exit::Exit::Usage
+            } else {
+                exit::Exit::Done
+            }
+            .into()
+        }
+    }
+}

@@ -105,6 +105,10 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(cells.map(|cell| printable(&cell)));
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Adds a whole tree, one row for each branch, with guides in the first column.
     pub fn tree(&mut self, root: &Branch<COLUMNS>) {
         self.branch(root, "", "");
@@ -215,7 +219,7 @@ fn shortened(text: &str, width: usize) -> String {
 
 /// One line that shows what it holds. Line breaks and tabs become spaces; control characters and
 /// the marks that reorder text, with which a name could rewrite the screen around it, become `�`.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',

@@ -1,0 +1,68 @@
+//! What each command does, one file for each noun.
+//!
+//! A command turns what was typed into requests of the typed client, and answers into tables or JSON. It decides
+//! nothing that the server decides.
+
+pub mod admin;
+pub mod audit;
+pub mod book;
+pub mod calendar;
+pub mod completion;
+pub mod config;
+pub mod database;
+pub mod doctor;
+pub mod event;
+pub mod free;
+pub mod login;
+pub mod logout;
+pub mod maintenance;
+pub mod member;
+pub mod openapi;
+pub mod person;
+pub mod profile;
+pub mod project;
+pub mod reservation;
+pub mod resource;
+pub mod serve;
+pub mod site;
+pub mod token;
+pub mod topics;
+pub mod types;
+pub mod version;
+pub mod whoami;
+
+use berth_api::headers::{IdempotencyKey, IfMatch};
+
+/// For commands that make something.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Once {
+    /// Make it once, however often this is repeated with the same key
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+impl Once {
+    pub fn key(&self) -> Option<&IdempotencyKey> {
+        self.idempotency_key.as_ref()
+    }
+}
+
+/// For commands that change something.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Version {
+    /// Change it only if it still has this version
+    #[arg(long, value_name = "VERSION")]
+    pub if_version: Option<u64>,
+}
+
+impl Version {
+    /// Without a version the change is meant for whatever is there: it names the fields it sets, and only those.
+    pub fn if_match(&self) -> IfMatch {
+        self.if_version.map_or(IfMatch::Any, IfMatch::Version)
+    }
+
+    /// The same for a change that was worked out from what was read at `seen`.
+    pub fn if_match_since(&self, seen: u64) -> IfMatch {
+        IfMatch::Version(self.if_version.unwrap_or(seen))
+    }
+}

@@ -1,0 +1,239 @@
+//! `berth book`: a reservation of one or several resources.
+
+pub mod answers;
+
+use berth_api::client::Client;
+use berth_api::reference::{PersonReference, ProjectReference, SiteReference};
+use berth_api::reservations::{NewReservation, Reservation};
+use berth_model::Text;
+use berth_model::reservation::{Privacy, State};
+use clap::Args;
+
+use super::Once;
+use crate::arguments::{Placed, Wanted};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::ended;
+use crate::output::Format;
+use crate::show;
+use crate::times::{Times, Until};
+use answers::AnswerArguments;
+
+#[derive(Debug, Args)]
+pub struct Book {
+    /// What to book: names such as `gpu-01`, with an amount of what is divisible, as in `licences:3`
+    #[arg(required = true, value_name = "RESOURCE[:AMOUNT]")]
+    resources: Vec<Placed<Wanted>>,
+    #[command(flatten)]
+    time: TimeArguments,
+    /// What it is for; the names of the resources, if left out
+    #[arg(long, short)]
+    title: Option<Text>,
+    /// The project it belongs to
+    #[arg(long)]
+    project: Option<ProjectReference>,
+    /// Show others in the site only that it is taken, not by whom and for what
+    #[arg(long)]
+    private: bool,
+    /// Book for someone else (site admins)
+    #[arg(long, value_name = "LOGIN")]
+    on_behalf_of: Option<PersonReference>,
+    #[command(flatten)]
+    answers: AnswerArguments,
+    /// Say whether it would be accepted, and book nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    once: Once,
+}
+
+/// A time that begins, and ends or lasts.
+#[derive(Debug, Args)]
+pub struct TimeArguments {
+    /// When it starts, as in `tomorrow 09:00`, `+2h` or `2026-11-20T09:00` (see `berth help times`)
+    #[arg(long, value_name = "WHEN", default_value = "now")]
+    from: String,
+    /// When it ends; a clock time alone is the next one after the start
+    #[arg(
+        long,
+        value_name = "WHEN",
+        required_unless_present = "lasting",
+        conflicts_with = "lasting"
+    )]
+    to: Option<String>,
+    /// How long it lasts, as in `3h`, `90m` or `1d`
+    #[arg(long = "for", id = "lasting", value_name = "DURATION")]
+    lasting: Option<String>,
+}
+
+impl TimeArguments {
+    pub fn read(
+        &self,
+        times: &Times,
+    ) -> anyhow::Result<(berth_api::moment::Moment, berth_api::moment::Moment)> {
+        let until = match (&self.to, &self.lasting) {
+            (Some(end), _) => Until::End(end),
+            (None, length) => Until::Length(length.as_deref().unwrap_or_default()),
+        };
+        times.read_span(&self.from, until)
+    }
+}
+
+pub async fn run(book: Book, context: &Context) -> anyhow::Result<()> {
+    let site = context.site_of_all(&book.resources)?;
+    let (dry_run, once) = (book.dry_run, book.once.clone());
+    let new = request(book, &context.client, &site, &context.times).await?;
+    if dry_run {
+        return preview(&new, &site, context).await;
+    }
+    let booked = context.client.book(&site, &new, once.key()).await?;
+    let reservation = &booked.object;
+    context.out.show(reservation, |_| {
+        sentence(reservation, booked.replayed, &context.times)
+    })?;
+    let id = context.typed(&reservation.site.name, reservation.id);
+    context
+        .out
+        .note(format!("Cancel it with: berth reservation cancel {id}"));
+    Ok(())
+}
+
+async fn request(
+    book: Book,
+    client: &Client,
+    site: &SiteReference,
+    times: &Times,
+) -> anyhow::Result<NewReservation> {
+    // What can be wrong without asking is told before anyone is asked.
+    let (start, end) = book.time.read(times)?;
+    let title = match book.title {
+        Some(title) => title,
+        None => names(&book.resources).parse()?,
+    };
+    let resources: Vec<_> = book
+        .resources
+        .into_iter()
+        .map(|wanted| wanted.it.into())
+        .collect();
+    Ok(NewReservation {
+        title,
+        start,
+        end,
+        resources: resources.try_into()?,
+        project: book.project,
+        privacy: if book.private {
+            Privacy::Private
+        } else {
+            Privacy::Site
+        },
+        parameters: book.answers.read(client, site).await?,
+        on_behalf_of: book.on_behalf_of,
+    })
+}
+
+fn names(resources: &[Placed<Wanted>]) -> String {
+    let names: Vec<String> = resources
+        .iter()
+        .map(|wanted| wanted.it.resource.to_string())
+        .collect();
+    let all = names.join(", ");
+    match all.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &all[..end]),
+        None => all,
+    }
+}
+
+async fn preview(
+    new: &NewReservation,
+    site: &SiteReference,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let preview = context.client.preview_booking(site, new).await?;
+    match preview.refusal.clone() {
+        None => context.out.show(&preview, |_| match preview.state {
+            Some(State::PendingApproval) => {
+                "It would be accepted, and wait for an admin to approve it.\n".to_owned()
+            }
+            _ => "It would be accepted.\n".to_owned(),
+        }),
+        Some(refusal) if context.out.format == Format::Json => {
+            context.out.json(&preview)?;
+            Err(ended(Exit::of_problem(&refusal)))
+        }
+        Some(refusal) => Err(refusal.into()),
+    }
+}
+
+/// What was done, in one sentence.
+fn sentence(reservation: &Reservation, replayed: bool, times: &Times) -> String {
+    let what = show::booking(reservation, times);
+    match reservation.state {
+        _ if replayed => format!(
+            "Booked before with this key: {what}. It is {}.\n",
+            reservation.state
+        ),
+        State::PendingApproval => {
+            format!(
+                "Asked for {what}. It is held for you until an admin of {} decides.\n",
+                reservation.site.name
+            )
+        }
+        _ => format!("Booked {what}.\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Client as ClientCommand, Command};
+    use berth_api::Credential;
+    use clap::Parser;
+
+    fn typed(line: &str) -> Book {
+        let words = std::iter::once("berth").chain(line.split('|'));
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Client(ClientCommand::Book(book)) => book,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn asked(line: &str) -> serde_json::Value {
+        // No parameters are given, so nobody is asked for a form.
+        let client = Client::new("http://localhost:1", Credential::None).unwrap();
+        let site = "torino".parse().unwrap();
+        let new = request(typed(line), &client, &site, &Times::fixed())
+            .await
+            .unwrap();
+        serde_json::to_value(new).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_typed_becomes_a_request() {
+        assert_eq!(
+            asked("book|gpu-01|licences:3|--from|fri 09:00|--for|3h|--private|--project|vision")
+                .await,
+            serde_json::json!({
+                "title": "gpu-01, licences",
+                "start": "2026-11-20T08:00:00Z",
+                "end": "2026-11-20T11:00:00Z",
+                "resources": [{"resource": "gpu-01"}, {"resource": "licences", "amount": 3}],
+                "project": "vision",
+                "privacy": "private",
+                "parameters": {},
+            })
+        );
+        let now = asked("book|gpu-01|--to|12:00|--title|fine tuning").await;
+        assert_eq!(now["start"], "2026-11-15T09:28:00Z");
+        assert_eq!(now["end"], "2026-11-15T11:00:00Z");
+    }
+
+    #[test]
+    fn an_end_must_be_said_in_one_way() {
+        let refused = |line: &str| {
+            Cli::try_parse_from(std::iter::once("berth").chain(line.split('|'))).is_err()
+        };
+        assert!(refused("book|gpu-01"));
+        assert!(refused("book|gpu-01|--to|12:00|--for|2h"));
+        assert!(refused("book|--for|2h"));
+    }
+}

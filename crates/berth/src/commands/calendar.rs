@@ -1,0 +1,207 @@
+//! `berth calendar`: who has what, as a picture of each day and an agenda below it.
+
+mod picture;
+
+use berth_api::calendar::{CalendarEntry, CalendarQuery};
+use berth_api::client::all_pages;
+use berth_api::moment::Moment;
+use berth_api::page::Limit;
+use berth_api::reference::{ResourceReference, SiteReference, TypeReference};
+use berth_api::resources::{Resource, ResourceQuery};
+use clap::Args;
+use jiff::Zoned;
+
+use crate::arguments::Placed;
+use crate::context::Context;
+use crate::failure::usage;
+use crate::handle::ending;
+use crate::show;
+use crate::table::{Column, Screen, Table};
+use crate::times::{Times, Until};
+use picture::Day;
+
+#[derive(Debug, Args)]
+pub struct Calendar {
+    /// Only these resources; all of the site, if left out
+    resources: Vec<Placed<ResourceReference>>,
+    /// The day to begin with, as in `tomorrow`, `friday` or `2026-11-20`
+    #[arg(long, value_name = "WHEN", default_value = "today")]
+    from: String,
+    /// Until when; the end of that day, if left out
+    #[arg(long, value_name = "WHEN", conflicts_with = "days")]
+    to: Option<String>,
+    /// How many days to show
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=366))]
+    days: Option<u16>,
+    /// Only resources of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<TypeReference>,
+    /// Only this resource and what is below it
+    #[arg(long, value_name = "RESOURCE")]
+    under: Option<ResourceReference>,
+}
+
+/// Pictures of more days than this fill screens without telling more than the agenda does.
+const PICTURES_MAX: usize = 7;
+
+pub async fn run(calendar: Calendar, context: &Context) -> anyhow::Result<()> {
+    let site = context.site_of_all(&calendar.resources)?;
+    let query = query(calendar, &context.times)?;
+    let (found, resources) = tokio::join!(
+        context.client.calendar(&site, &query),
+        rows(context, &site, &query),
+    );
+    let found = found?;
+    let days = days(&query, &context.times)?;
+    context.out.show(&found, |screen| {
+        let mut text = String::new();
+        if days.len() <= PICTURES_MAX {
+            for day in &days {
+                text += &picture::render(day, &resources, &found.items, &context.times, screen);
+                text.push('\n');
+            }
+        }
+        text + &agenda(&found.items, &context.times, screen)
+    })
+}
+
+fn query(calendar: Calendar, times: &Times) -> anyhow::Result<CalendarQuery> {
+    let length = format!("{}d", calendar.days.unwrap_or(1));
+    let start = times.read(&calendar.from)?;
+    let (from, to) = match &calendar.to {
+        Some(to) => times.read_span(&calendar.from, Until::End(to))?,
+        None => {
+            let day = start.start_of_day()?;
+            times.read_span(
+                &day.strftime("%FT%T%:z").to_string(),
+                Until::Length(&length),
+            )?
+        }
+    };
+    let resources: Vec<ResourceReference> =
+        calendar.resources.into_iter().map(|one| one.it).collect();
+    Ok(CalendarQuery {
+        from,
+        to,
+        resource: resources.try_into()?,
+        under: calendar.under,
+        kind: calendar.kind,
+    })
+}
+
+/// The resources that the picture has a row for, also those that nothing is booked on. Someone who may not see the
+/// catalogue still gets the agenda.
+async fn rows(context: &Context, site: &SiteReference, query: &CalendarQuery) -> Vec<Resource> {
+    let wanted = ResourceQuery {
+        kind: query.kind.clone(),
+        under: query.under.clone(),
+        limit: Limit::LARGEST,
+        ..ResourceQuery::default()
+    };
+    let all = all_pages(async |cursor| {
+        let wanted = ResourceQuery {
+            cursor,
+            ..wanted.clone()
+        };
+        context.client.resources(site, &wanted).await
+    });
+    let named = query.resource.as_slice();
+    let is_named = |resource: &Resource| {
+        named.iter().any(|reference| match reference {
+            ResourceReference::Id(id) => *id == resource.id,
+            ResourceReference::Name(name) => *name == resource.name,
+        })
+    };
+    let mut rows = all.await.unwrap_or_default();
+    rows.retain(|resource| named.is_empty() || is_named(resource));
+    rows
+}
+
+/// The days of the calendar that the time touches, in the person's zone.
+fn days(query: &CalendarQuery, times: &Times) -> anyhow::Result<Vec<Day>> {
+    let zoned = |moment: Moment| moment.get().to_zoned(times.zone().clone());
+    let end = zoned(query.to);
+    let mut days = Vec::new();
+    let mut start = zoned(query.from).start_of_day()?;
+    while start < end {
+        let next = next_day(&start)?;
+        days.push(Day {
+            start: start.timestamp(),
+            end: next.timestamp(),
+        });
+        start = next;
+    }
+    Ok(days)
+}
+
+fn next_day(start: &Zoned) -> anyhow::Result<Zoned> {
+    let next = start.tomorrow().and_then(|next| next.start_of_day());
+    next.map_err(|_| usage("that leads out of the calendar"))
+}
+
+fn agenda(entries: &[CalendarEntry], times: &Times, screen: Screen) -> String {
+    let columns = [
+        Column::left("WHEN"),
+        Column::left("RESOURCE"),
+        Column::left("BY").shrinks(1),
+        Column::left("STATE"),
+        Column::left("ID"),
+    ];
+    let mut table = Table::new(columns, "Nothing is booked in this time.");
+    for entry in entries {
+        table.row([
+            times.span(entry.start, entry.end),
+            show::taken(&entry.resource, entry.amount),
+            show::holder(entry),
+            entry
+                .state
+                .map(|state| state.to_string())
+                .unwrap_or_default(),
+            entry
+                .reservation
+                .map(ending)
+                .or_else(|| entry.window.map(ending))
+                .unwrap_or_default(),
+        ]);
+    }
+    times.render(&table, screen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(from: &str, to: Option<&str>, length: Option<u16>) -> anyhow::Result<CalendarQuery> {
+        let calendar = Calendar {
+            resources: Vec::new(),
+            from: from.into(),
+            to: to.map(Into::into),
+            days: length,
+            kind: None,
+            under: None,
+        };
+        query(calendar, &Times::fixed())
+    }
+
+    #[test]
+    fn a_day_is_shown_whole_unless_an_end_is_said() {
+        let day = typed("today", None, None).unwrap();
+        assert_eq!(day.from.to_string(), "2026-11-14T23:00:00Z");
+        assert_eq!(day.to.to_string(), "2026-11-15T23:00:00Z");
+        let from_now = typed("now", None, None).unwrap();
+        assert_eq!(from_now.from, day.from);
+        let morning = typed("tomorrow 08:00", Some("12:00"), None).unwrap();
+        assert_eq!(morning.to.to_string(), "2026-11-16T11:00:00Z");
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let query = typed("2027-03-27", None, Some(3)).unwrap();
+        let days = days(&query, &Times::fixed()).unwrap();
+        let hours: Vec<i64> = days
+            .iter()
+            .map(|day| day.end.duration_since(day.start).as_hours())
+            .collect();
+        assert_eq!(hours, [24, 23, 24]);
+    }
+}

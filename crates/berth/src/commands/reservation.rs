@@ -1,0 +1,101 @@
+//! `berth reservation`: what was booked, and what can still be done about it.
+
+mod change;
+mod find;
+mod list;
+mod show;
+
+use berth_api::members::Reason;
+use berth_api::reservations::{Rejection, Reservation as ReservationObject};
+use berth_model::{ReservationId, Text};
+use clap::Subcommand;
+
+use crate::arguments::Placed;
+use crate::context::Context;
+use crate::handle::Handle;
+use find::find;
+
+/// A reservation by its id, by the end of its id, and with or without its site.
+pub type Named = Placed<Handle<ReservationId>>;
+
+#[derive(Debug, Subcommand)]
+pub enum Reservation {
+    /// List your reservations, or those of the site
+    List(list::List),
+    /// Show one reservation in full
+    Show {
+        /// The reservation, by its id or the end of it
+        id: Named,
+    },
+    /// Move the end of a reservation to later; it never makes one shorter
+    Extend(change::Extend),
+    /// Change a reservation: its times, resources, title and so on
+    Set(change::Set),
+    /// Cancel a reservation; one that runs ends now
+    Cancel {
+        /// The reservation, by its id or the end of it
+        id: Named,
+        /// Why; kept in its history
+        #[arg(long)]
+        reason: Option<Text>,
+    },
+    /// Approve a reservation that waits for it (site admins)
+    Approve {
+        /// The reservation, by its id or the end of it
+        id: Named,
+    },
+    /// Reject a reservation that waits for approval (site admins)
+    Reject {
+        /// The reservation, by its id or the end of it
+        id: Named,
+        /// Why; its owner reads it
+        #[arg(long)]
+        reason: Text,
+    },
+    /// Show what happened to a reservation
+    History {
+        /// The reservation, by its id or the end of it
+        id: Named,
+    },
+}
+
+pub async fn run(command: Reservation, context: &Context) -> anyhow::Result<()> {
+    let client = &context.client;
+    match command {
+        Reservation::List(list) => list::run(list, context).await,
+        Reservation::Show { id } => show::one(&id, context).await,
+        Reservation::Extend(extend) => change::extend(extend, context).await,
+        Reservation::Set(set) => change::set(set, context).await,
+        Reservation::Cancel { id, reason } => {
+            let (site, id) = find(&id, context).await?;
+            let cancelled = client
+                .cancel_reservation(&site, id, &Reason { reason })
+                .await?;
+            done("Cancelled", &cancelled, context)
+        }
+        Reservation::Approve { id } => {
+            let (site, id) = find(&id, context).await?;
+            done(
+                "Approved",
+                &client.approve_reservation(&site, id).await?,
+                context,
+            )
+        }
+        Reservation::Reject { id, reason } => {
+            let (site, id) = find(&id, context).await?;
+            let rejected = client
+                .reject_reservation(&site, id, &Rejection { reason })
+                .await?;
+            done("Rejected", &rejected, context)
+        }
+        Reservation::History { id } => show::history(&id, context).await,
+    }
+}
+
+/// Says what was done to which reservation.
+fn done(verb: &str, reservation: &ReservationObject, context: &Context) -> anyhow::Result<()> {
+    context.out.show(reservation, |_| {
+        let what = crate::show::booking(reservation, &context.times);
+        format!("{verb} {what}. It is {}.\n", reservation.state)
+    })
+}

@@ -1,0 +1,94 @@
+//! One reservation in full, and what happened to it.
+
+use berth_api::reservations::Reservation;
+
+use super::{Named, find};
+use crate::context::Context;
+use crate::details::Details;
+use crate::pages::whole;
+use crate::show;
+use crate::table::{Column, Table};
+use crate::times::Times;
+
+pub async fn one(named: &Named, context: &Context) -> anyhow::Result<()> {
+    let (site, id) = find(named, context).await?;
+    let reservation = context.client.reservation(&site, id).await?;
+    context.out.show(&reservation, |screen| {
+        details(&reservation, &context.times).render(screen) + &context.times.footnote()
+    })
+}
+
+fn details(reservation: &Reservation, times: &Times) -> Details {
+    let answers = reservation.parameters.iter().flat_map(|(kind, answers)| {
+        answers.iter().map(move |(key, value)| match value {
+            serde_json::Value::String(text) => format!("{kind}.{key} = {text}"),
+            value => format!("{kind}.{key} = {value}"),
+        })
+    });
+    Details::default()
+        .line("Title", &reservation.title)
+        .line("State", reservation.state)
+        .maybe("Reason", reservation.state_reason.as_ref())
+        .line("When", times.span(reservation.start, reservation.end))
+        .line("Ends", times.relative(reservation.end))
+        .lines(
+            "Resources",
+            reservation
+                .resources
+                .iter()
+                .map(|one| show::taken(&one.resource, one.amount)),
+        )
+        .line("Owner", show::person(&reservation.owner))
+        .line("Site", &reservation.site.name)
+        .maybe(
+            "Project",
+            reservation.project.as_ref().map(|project| &project.name),
+        )
+        .line(
+            "Seen by",
+            match reservation.privacy {
+                berth_model::reservation::Privacy::Site => "the site's members",
+                berth_model::reservation::Privacy::Private => "its owner and the site's admins",
+            },
+        )
+        .lines("Parameters", answers)
+        .line("Made", times.moment(reservation.created_at))
+        .line("Changed", times.moment(reservation.updated_at))
+        .line("Id", reservation.id)
+        .line("Version", reservation.version)
+}
+
+pub async fn history(named: &Named, context: &Context) -> anyhow::Result<()> {
+    let (site, id) = find(named, context).await?;
+    let client = &context.client;
+    let history = whole(async |query| client.reservation_history(&site, id, &query).await).await?;
+    let times = &context.times;
+    context.out.show(&history, |screen| {
+        let columns = [
+            Column::left("AT"),
+            Column::left("STATE"),
+            Column::left("TIME"),
+            Column::left("BY"),
+            Column::left("REASON").shrinks(1),
+        ];
+        let mut table = Table::new(columns, "Nothing is recorded.");
+        for entry in &history.items {
+            let state = match entry.from {
+                Some(from) if from != entry.to => format!("{from} → {}", entry.to),
+                _ => entry.to.to_string(),
+            };
+            table.row([
+                times.moment(entry.at),
+                state,
+                times.span(entry.start, entry.end),
+                show::by(entry.by.as_ref()),
+                entry
+                    .reason
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            ]);
+        }
+        times.render(&table, screen)
+    })
+}

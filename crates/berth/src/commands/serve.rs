@@ -1,0 +1,99 @@
+//! `berth serve`: the server.
+
+use anyhow::Context as _;
+use berth_server::config::{Config, LogFormat};
+use berth_store::Store;
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::exit::Exit;
+use crate::installation::{self, Lock};
+use crate::server_options::ServerOptions;
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    #[command(flatten)]
+    pub options: ServerOptions,
+}
+
+pub async fn run(serve: &Serve) -> anyhow::Result<()> {
+    let config = serve.options.load()?.config;
+    start_log(&config)?;
+    installation::prepare(&config)?;
+    let lock = installation::lock(&config)?;
+    let store = open(&config, &lock).await?;
+    let app = installation::app(&config, store)?;
+    let stop = stop_on_signals()?;
+    berth_server::serve(config, app.clone(), stop, announce).await?;
+    app.store.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn open(config: &Config, lock: &Lock) -> anyhow::Result<Store> {
+    let store = installation::open_store(config, lock).await?;
+    installation::check_durability(&store).await?;
+    if !installation::has_admin(&store).await? {
+        tracing::warn!(
+            "nobody can administer this server yet; make the first admin with: berth admin create LOGIN"
+        );
+    }
+    Ok(store)
+}
+
+fn announce(address: std::net::SocketAddr) {
+    tracing::info!(%address, "Berth {} is ready on {address}", env!("CARGO_PKG_VERSION"));
+}
+
+/// Logs go to stderr: stdout is for data, and a server has none.
+pub fn start_log(config: &Config) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&config.log_filter)
+        .with_context(|| format!("log_filter = `{}` is not understood", config.log_filter))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match config.log_format {
+        LogFormat::Json => log.json().flatten_event(true).init(),
+        LogFormat::Text => {
+            use std::io::IsTerminal;
+            let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            log.with_ansi(std::io::stderr().is_terminal() && !no_colour)
+                .init();
+        }
+    }
+    Ok(())
+}
+
+/// Cancelled by the first SIGTERM or SIGINT, so that the server ends in order; the second ends it at once.
+pub fn stop_on_signals() -> anyhow::Result<CancellationToken> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = CancellationToken::new();
+    let token = stop.clone();
+    tokio::spawn(async move {
+        let mut next = async || {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        next().await;
+        tracing::info!("stopping; a second signal stops at once");
+        token.cancel();
+        next().await;
+        tracing::warn!("stopped at once");
+        at_once();
+    });
+    Ok(stop)
+}
+
+/// Whatever was acknowledged is on disk, so nothing is lost; those still waiting see a cut connection.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "running no destructor is what was asked for"
+)]
+fn at_once() -> ! {
+    std::process::exit(i32::from(Exit::Failed.code()))
+}

@@ -1,0 +1,185 @@
+//! What is said when something did not work: what was wrong, what is in the way, what to do; on stderr, and with
+//! the exit code that scripts wait for.
+
+use berth_api::Problem;
+use berth_api::client;
+
+use crate::exit::Exit;
+use crate::output::{Format, Output, complain};
+use crate::show;
+use crate::times::Times;
+
+/// A refusal that was decided here, with the exit code it ends in.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            message: message.into(),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// What was typed cannot be meant; nothing was asked of the server.
+pub fn usage(message: impl Into<String>) -> anyhow::Error {
+    Failure::new(Exit::Usage, message).into()
+}
+
+pub fn not_found(message: impl Into<String>) -> anyhow::Error {
+    Failure::new(Exit::NotFound, message).into()
+}
+
+/// An end with this code, after everything was said already.
+pub fn ended(exit: Exit) -> anyhow::Error {
+    Failure::new(exit, "").into()
+}
+
+/// The exit code for an error.
+pub fn exit_of(error: &anyhow::Error) -> Exit {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        failure.exit
+    } else if let Some(error) = error.downcast_ref::<client::Error>() {
+        Exit::of_client(error)
+    } else if let Some(problem) = error.downcast_ref::<Problem>() {
+        Exit::of_problem(problem)
+    } else {
+        Exit::Failed
+    }
+}
+
+/// Tells a person, or a program, why a command of the client failed.
+pub fn tell(error: &anyhow::Error, out: &Output, times: &Times, base_url: &str) {
+    let problem = error
+        .downcast_ref::<client::Error>()
+        .and_then(client::Error::problem)
+        .or_else(|| error.downcast_ref());
+    match (problem, out.format) {
+        (Some(problem), Format::Json) => {
+            complain(
+                &serde_json::to_string_pretty(problem).unwrap_or_else(|_| problem.to_string()),
+            );
+        }
+        (Some(problem), Format::Table) => {
+            complain(explain(problem, out, times, base_url).trim_end());
+        }
+        (None, _) => tell_plainly(error),
+    }
+}
+
+/// The same without a server in play.
+pub fn tell_plainly(error: &anyhow::Error) {
+    if !error.to_string().is_empty() {
+        complain(&plain(error));
+    }
+}
+
+/// An error and what it came from, in one sentence.
+fn plain(error: &anyhow::Error) -> String {
+    format!("error: {error:#}")
+}
+
+fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> String {
+    let mut text = format!("error: {}\n", problem.title);
+    if problem.errors.is_empty() {
+        if problem.detail.trim_end_matches('.') != problem.title {
+            text += &format!("  {}\n", problem.detail);
+        }
+    } else {
+        for wrong in &problem.errors {
+            let separator = if wrong.field.is_empty() { "" } else { ": " };
+            text += &format!("  {}{separator}{}\n", wrong.field, wrong.message);
+        }
+    }
+    if !problem.conflicts.is_empty() {
+        text += &format!(
+            "\n{}\n",
+            show::conflicts(&problem.conflicts, times, out.screen)
+        );
+    }
+    text += &format!("hint: {}\n", problem.hint);
+    if let Some(seconds) = problem.retry_after_s {
+        text += &format!("      Try again in {seconds} s.\n");
+    }
+    if let Some(id) = &problem.request_id
+        && problem.status >= 500
+    {
+        text += &format!("      The server's log knows this request as {id}.\n");
+    }
+    let page = if problem.type_uri.starts_with('/') {
+        format!("{base_url}{}", problem.type_uri)
+    } else {
+        problem.type_uri.clone()
+    };
+    text + &format!("more: {page}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Colour, Screen};
+    use berth_api::Code;
+
+    fn out() -> Output {
+        Output {
+            format: Format::Table,
+            screen: Screen {
+                width: Some(80),
+                colour: Colour::Off,
+            },
+        }
+    }
+
+    #[test]
+    fn a_problem_says_what_is_wrong_and_what_to_do() {
+        let problem = Problem::new(Code::ReservationStatus).detail("`gpu-01` is MAINTENANCE");
+        let said = explain(&problem, &out(), &Times::fixed(), "http://localhost:8080");
+        assert_eq!(
+            said,
+            "error: A resource takes no new bookings now\n  \
+             `gpu-01` is MAINTENANCE\n\
+             hint: Choose another resource, or wait until it is ACTIVE again.\n\
+             more: http://localhost:8080/docs/errors/reservation.status\n"
+        );
+    }
+
+    #[test]
+    fn every_wrong_field_is_named() {
+        let mut errors = berth_model::FieldErrors::default();
+        errors.push("start", "is missing");
+        errors.push("", "must be an object");
+        let said = explain(&errors.into(), &out(), &Times::fixed(), "");
+        assert!(
+            said.contains("\n  start: is missing\n  must be an object\n"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn errors_end_with_their_own_code() {
+        assert_eq!(exit_of(&usage("x")), Exit::Usage);
+        assert_eq!(
+            exit_of(&not_found("x").context("while looking")),
+            Exit::NotFound
+        );
+        let problem = Problem::new(Code::ReservationConflict);
+        assert_eq!(
+            exit_of(&client::Error::from(problem.clone()).into()),
+            Exit::Conflict
+        );
+        assert_eq!(exit_of(&problem.into()), Exit::Conflict);
+        assert_eq!(exit_of(&anyhow::anyhow!("x")), Exit::Failed);
+    }
+}

@@ -1,0 +1,121 @@
+//! From a parsed command line to an exit code: which runtime a command gets, and who tells its failure.
+//!
+//! A command of the client makes a few calls and ends, so it runs on one thread and starts nothing it does not need;
+//! it has 20 milliseconds for all of it. The commands of the server get threads.
+
+use std::future::Future;
+
+use jiff::tz::TimeZone;
+use tokio::runtime::Builder;
+
+use crate::cli::{Cli, Client, Command, Local, Options};
+use crate::commands::{
+    admin, audit, book, calendar, completion, config, database, doctor, event, free, login, logout,
+    maintenance, member, openapi, person, profile, project, reservation, resource, serve, site,
+    token, topics, types, version, whoami,
+};
+use crate::context::Context;
+use crate::demo;
+use crate::exit::Exit;
+use crate::failure::{exit_of, tell, tell_plainly};
+use crate::output::{Output, is_broken_pipe};
+use crate::times::Times;
+
+pub fn run(cli: Cli) -> Exit {
+    match cli.command {
+        Command::Client(command) => as_client(command, &cli.options),
+        Command::Local(command) => locally(command, &cli.options),
+    }
+}
+
+fn locally(command: Local, options: &Options) -> Exit {
+    match command {
+        Local::Login(command) => unsigned(login::run(command, options), options),
+        Local::Logout => unsigned(logout::run(options), options),
+        Local::Profile(command) => unsigned(profile::run(command, options), options),
+        Local::Demo(command) => plainly(on_threads(demo::run(command))),
+        Local::Serve(command) => plainly(on_threads(serve::run(&command))),
+        Local::Doctor(command) => plainly(on_threads(doctor::run(&command, options))),
+        Local::Admin(command) => plainly(on_threads(admin::run(command, options))),
+        Local::Db(command) => plainly(on_threads(database::run(command, options))),
+        Local::Config(command) => plainly(config::run(&command, options)),
+        Local::Openapi => plainly(openapi::run()),
+        Local::Completion(command) => plainly(completion::run(&command)),
+        Local::Version => plainly(version::run(options)),
+        Local::ExitCodes => plainly(topics::print(&topics::exit_codes())),
+        Local::Times => plainly(topics::print(topics::TIMES)),
+        Local::Names => plainly(topics::print(topics::NAMES)),
+    }
+}
+
+async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
+    match command {
+        Client::Whoami => whoami::run(context).await,
+        Client::Book(command) => book::run(command, context).await,
+        Client::Free(command) => free::run(command, context).await,
+        Client::Calendar(command) => calendar::run(command, context).await,
+        Client::Reservation(command) => reservation::run(command, context).await,
+        Client::Site(command) => site::run(command, context).await,
+        Client::Member(command) => member::run(command, context).await,
+        Client::Project(command) => project::run(command, context).await,
+        Client::Type(command) => types::run(command, context).await,
+        Client::Resource(command) => resource::run(command, context).await,
+        Client::Maintenance(command) => maintenance::run(command, context).await,
+        Client::Person(command) => person::run(command, context).await,
+        Client::Token(command) => token::run(command, context).await,
+        Client::Audit(command) => audit::run(command, context).await,
+        Client::Event(command) => event::run(command, context).await,
+    }
+}
+
+fn as_client(command: Client, options: &Options) -> Exit {
+    let context = match Context::new(options) {
+        Ok(context) => context,
+        Err(error) => return plainly(Err(error)),
+    };
+    ended(on_one_thread(client(command, &context)), |error| {
+        tell(
+            error,
+            &context.out,
+            &context.times,
+            context.client.base_url(),
+        );
+    })
+}
+
+/// Commands that call a server and cannot count on a sign-in there.
+fn unsigned(work: impl Future<Output = anyhow::Result<()>>, options: &Options) -> Exit {
+    ended(on_one_thread(work), |error| {
+        let times = Times::new(TimeZone::system());
+        tell(error, &Output::new(options.output), &times, "");
+    })
+}
+
+fn plainly(result: anyhow::Result<()>) -> Exit {
+    ended(result, tell_plainly)
+}
+
+fn ended(result: anyhow::Result<()>, tell: impl FnOnce(&anyhow::Error)) -> Exit {
+    match result {
+        Ok(()) => Exit::Done,
+        Err(error) if is_broken_pipe(&error) => Exit::Done,
+        Err(error) => {
+            tell(&error);
+            exit_of(&error)
+        }
+    }
+}
+
+fn on_one_thread(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(work)
+}
+
+fn on_threads(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    Builder::new_multi_thread()
+        .enable_all()
+        .build()?
+        .block_on(work)
+}
