@@ -1,0 +1,310 @@
+//! The table: every operation of the API, and what each kind of caller is answered.
+//!
+//! A row's letters stand for the callers in the order of [`CALLERS`](super::callers::CALLERS):
+//!
+//! ```text
+//! - 0000 00 0000 --- 00 0 00
+//! | |    |  |    |   |  | +- the global admin's browser: from another site's page, from Berth's own
+//! | |    |  |    |   |  +--- the owner's token with `read` and `book`
+//! | |    |  |    |   +------ the global admin's tokens: `read`; `read` and `book`
+//! | |    |  |    +---------- a suspended admin; a revoked and an expired token of the global admin
+//! | |    |  +--------------- in the site: member, owner, site admin; global admin
+//! | |    +------------------ of another site: member, admin
+//! | +----------------------- outsider, where the site shows nothing, its name, the catalogue, free and busy
+//! +------------------------- nobody
+//! ```
+//!
+//! What is expected is written down here and not computed from `engine::rights`: this is the other opinion.
+
+use serde_json::{Value, json};
+
+use super::arrange::Fresh;
+
+/// What a caller is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// `y`: what they asked for, with the row's status.
+    Done,
+    /// `-`: 401, the kind of which the caller decides.
+    SignIn,
+    /// `0`: 404, the same as for what does not exist.
+    NotFound,
+    /// `x`: 403, not allowed.
+    NotAllowed,
+    /// `s`: 403, a scope is missing.
+    ScopeMissing,
+    /// `c`: 403, no proof that it came from Berth's own page.
+    Csrf,
+    /// `!`: 409; it would be allowed, but makes no sense for this caller.
+    Conflict,
+}
+
+impl Expected {
+    pub fn of(letter: char) -> Self {
+        match letter {
+            'y' => Expected::Done,
+            '-' => Expected::SignIn,
+            '0' => Expected::NotFound,
+            'x' => Expected::NotAllowed,
+            's' => Expected::ScopeMissing,
+            'c' => Expected::Csrf,
+            '!' => Expected::Conflict,
+            other => panic!("the table has no letter `{other}`"),
+        }
+    }
+}
+
+const ANYBODY: &str = "y yyyy yy yyyy yyy yy y yy";
+const SIGNED_IN: &str = "- yyyy yy yyyy --- yy y yy";
+const SIGNED_IN_DO: &str = "- yyyy yy yyyy --- ss s cy";
+const SEE_NAME: &str = "- 0yyy 00 yyyy --- yy y yy";
+const SEE_CATALOGUE: &str = "- 00yy 00 yyyy --- yy y yy";
+const SEE_FREE_BUSY: &str = "- 000y 00 yyyy --- yy y yy";
+const MEMBERS_SEE: &str = "- 0000 00 yyyy --- yy y yy";
+const MEMBERS_BOOK: &str = "- 0000 00 yyyy --- sy y cy";
+const OWNERS_SEE: &str = "- 0000 00 0yyy --- yy y yy";
+const OWNERS_DO: &str = "- 0000 00 xyyy --- ss y cy";
+const OWNERS_DO_HIDDEN: &str = "- 0000 00 0yyy --- ss y cy";
+const ADMINS_SEE: &str = "- 0000 00 xxyy --- yy x yy";
+const ADMINS_DO: &str = "- 0000 00 xxyy --- ss x cy";
+const GLOBAL_SEE: &str = "- xxxx xx xxxy --- yy x yy";
+const GLOBAL_DO: &str = "- xxxx xx xxxy --- ss x cy";
+
+pub fn rows() -> Vec<Row> {
+    vec![
+        // Sessions, and oneself.
+        row("sign_in", ANYBODY).body(|_| json!({"login": "ada", "password": super::PASSWORD})),
+        row("reset_password", ANYBODY).gives(410).body(|_| {
+            json!({"token": "a link that nobody made", "new_password": "another quiet harbour"})
+        }),
+        row("me", SIGNED_IN),
+        row("change_me", SIGNED_IN_DO).body(|_| json!({"time_zone": "Europe/Rome"})),
+        // The wrong password is refused as a field, and only to those who may change it at all.
+        row("change_password", SIGNED_IN_DO)
+            .gives(422)
+            .body(|_| json!({"current": "not this", "new": "another quiet harbour"})),
+        row("list_my_reservations", SIGNED_IN),
+        row("list_my_tokens", SIGNED_IN),
+        row("create_token", SIGNED_IN_DO).gives(201).body(|fresh| {
+            json!({"label": "t", "scopes": ["read"], "expires_at": fresh.tomorrow()})
+        }),
+        row("revoke_my_token", "- 0000 00 0y00 --- ss s c0").gives(204),
+        // People.
+        row("list_people", GLOBAL_SEE),
+        row("create_person", GLOBAL_DO)
+            .gives(201)
+            .body(|fresh| json!({"login": fresh.name(), "display_name": "New"})),
+        row("get_person", "- 0000 00 0y0y --- yy y yy"),
+        row("change_person", GLOBAL_DO).body(|_| json!({"display_name": "Ada"})),
+        row("remove_person", GLOBAL_DO).person(Whom::Stranger),
+        row("create_reset_link", GLOBAL_DO),
+        row("list_tokens_of_person", GLOBAL_SEE),
+        row("revoke_token_of_person", GLOBAL_DO).gives(204),
+        // Sites, members, and the way in.
+        row("list_sites", SIGNED_IN),
+        row("create_site", GLOBAL_DO).gives(201).body(|fresh| {
+            json!({"name": fresh.name(), "title": "New", "time_zone": "UTC", "outsiders_see": "nothing"})
+        }),
+        row("get_site", SEE_NAME),
+        row("change_site", ADMINS_DO).body(|_| json!({"title": "The lab of torino"})),
+        row("list_members", MEMBERS_SEE),
+        row("put_member", ADMINS_DO)
+            .person(Whom::Stranger)
+            .body(|_| json!({"role": "site_admin"})),
+        row("remove_member", ADMINS_DO).person(Whom::FreshMember),
+        row("remove_member", "- 0000 00 xyyy --- ss s cy")
+            .about("one's own membership")
+            .query("?dry_run=true"),
+        row("list_join_requests", ADMINS_SEE),
+        row("ask_to_join", "- 0yyy 00 !!!y --- ss s cy")
+            .gives(201)
+            .body(|_| json!({}))
+            .undone_by_declining(),
+        row("accept_join_request", ADMINS_DO).body(|_| json!({"role": "member"})),
+        row("decline_join_request", ADMINS_DO).body(|_| json!({"reason": "full"})),
+        // Projects.
+        row("list_projects", MEMBERS_SEE),
+        row("create_project", ADMINS_DO)
+            .gives(201)
+            .body(|fresh| json!({"name": fresh.name(), "title": "New"})),
+        row("get_project", MEMBERS_SEE),
+        row("change_project", ADMINS_DO).body(|_| json!({"title": "Other"})),
+        row("remove_project", ADMINS_DO).gives(204),
+        row("list_project_members", MEMBERS_SEE),
+        row("put_project_member", ADMINS_DO),
+        row("remove_project_member", ADMINS_DO).gives(204),
+        // The inventory.
+        row("list_types", SEE_CATALOGUE),
+        row("create_type", ADMINS_DO)
+            .gives(201)
+            .body(|fresh| json!({"name": fresh.name(), "title": "New", "colour": "#123456"})),
+        row("get_type", SEE_CATALOGUE),
+        row("change_type", ADMINS_DO).body(|_| json!({"title": "Other"})),
+        row("remove_type", ADMINS_DO).gives(204),
+        row("list_resources", SEE_CATALOGUE),
+        row("create_resource", ADMINS_DO)
+            .gives(201)
+            .body(|fresh| json!({"name": fresh.name(), "type": "server"})),
+        row("get_resource", SEE_CATALOGUE),
+        row("change_resource", ADMINS_DO).body(|_| json!({"title": "Other"})),
+        row("remove_resource", ADMINS_DO).gives(204),
+        row("move_resource", ADMINS_DO).body(|_| json!({"parent": "rack-b"})),
+        row("move_resource", ADMINS_DO)
+            .about("only tried")
+            .query("?dry_run=true")
+            .body(|_| json!({"parent": "rack-b"})),
+        row("set_resource_status", ADMINS_DO)
+            .body(|_| json!({"status": "MAINTENANCE", "reason": "fans"})),
+        row("list_status_history", MEMBERS_SEE),
+        // The timeline.
+        row("get_calendar", SEE_FREE_BUSY)
+            .query("?from=2027-01-01T00:00:00Z&to=2027-02-01T00:00:00Z"),
+        row("list_free", SEE_FREE_BUSY),
+        row("list_maintenance", MEMBERS_SEE),
+        row("plan_maintenance", ADMINS_DO).gives(201).body(window),
+        row("plan_maintenance", ADMINS_DO)
+            .about("only tried")
+            .query("?dry_run=true")
+            .body(window),
+        row("get_maintenance", MEMBERS_SEE),
+        row("cancel_maintenance", ADMINS_DO).body(|_| json!({})),
+        // Reservations.
+        row("list_reservations", MEMBERS_SEE),
+        row("create_reservation", MEMBERS_BOOK).gives(201).body(booking),
+        row("create_reservation", MEMBERS_BOOK)
+            .about("only tried")
+            .query("?dry_run=true")
+            .body(booking),
+        row("create_reservation", ADMINS_DO).about("for somebody else").gives(201).body(|fresh| {
+            let mut body = booking(fresh);
+            body["on_behalf_of"] = json!("adele");
+            body
+        }),
+        row("get_reservation", MEMBERS_SEE),
+        row("get_reservation", OWNERS_SEE).private(),
+        row("list_reservation_history", MEMBERS_SEE),
+        row("list_reservation_history", OWNERS_SEE).private(),
+        row("change_reservation", OWNERS_DO).body(|_| json!({"title": "Other"})),
+        row("change_reservation", OWNERS_DO_HIDDEN).private().body(|_| json!({"title": "Other"})),
+        row("extend_reservation", OWNERS_DO).body(|_| json!({"by": "PT30M"})),
+        row("extend_reservation", OWNERS_DO_HIDDEN).private().body(|_| json!({"by": "PT30M"})),
+        row("cancel_reservation", OWNERS_DO).body(|_| json!({})),
+        row("cancel_reservation", OWNERS_DO_HIDDEN).private().body(|_| json!({})),
+        row("approve_reservation", ADMINS_DO),
+        row("approve_reservation", "- 0000 00 0xyy --- ss x cy").private(),
+        row("reject_reservation", ADMINS_DO).body(|_| json!({"reason": "no"})),
+        row("reject_reservation", "- 0000 00 0xyy --- ss x cy")
+            .private()
+            .body(|_| json!({"reason": "no"})),
+        // What happened.
+        row("list_events", SIGNED_IN),
+        row("list_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
+        row("stream_events", SIGNED_IN),
+        row("stream_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
+        row("list_site_audit", ADMINS_SEE),
+        row("list_audit", GLOBAL_SEE),
+        row("verify_audit", GLOBAL_SEE),
+        // Last, because it ends the browser's session.
+        row("sign_out", "- xxxx xx xxxx --- xx x cy").gives(204),
+    ]
+}
+
+fn booking(fresh: &Fresh) -> Value {
+    let (start, end) = fresh.slot();
+    json!({"title": "a test", "start": start, "end": end, "resources": [{"resource": "gpu-01"}]})
+}
+
+fn window(fresh: &Fresh) -> Value {
+    let (start, end) = fresh.slot();
+    json!({"title": "a test", "start": start, "end": end, "resources": ["press"]})
+}
+
+/// One row of the table.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub operation: &'static str,
+    /// What is particular, where an operation has several rows.
+    pub about: &'static str,
+    letters: &'static str,
+    /// The status for those who may.
+    pub done: u16,
+    pub query: &'static str,
+    pub body: Option<fn(&Fresh) -> Value>,
+    /// Who `{person}` in the path is.
+    pub person: Whom,
+    /// Whether `{reservation}` is one that only its owner and the admins may see.
+    pub is_private: bool,
+    /// Whether what was made stands in the next caller's way.
+    pub is_undone: bool,
+}
+
+/// A person that is acted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whom {
+    Owner,
+    /// Somebody new, who belongs nowhere.
+    Stranger,
+    /// Somebody new in the site.
+    FreshMember,
+}
+
+fn row(operation: &'static str, letters: &'static str) -> Row {
+    Row {
+        operation,
+        about: "",
+        letters,
+        done: 200,
+        query: "",
+        body: None,
+        person: Whom::Owner,
+        is_private: false,
+        is_undone: false,
+    }
+}
+
+impl Row {
+    fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    fn gives(self, done: u16) -> Self {
+        Self { done, ..self }
+    }
+
+    fn query(self, query: &'static str) -> Self {
+        Self { query, ..self }
+    }
+
+    fn body(self, body: fn(&Fresh) -> Value) -> Self {
+        let body = Some(body);
+        Self { body, ..self }
+    }
+
+    fn person(self, person: Whom) -> Self {
+        Self { person, ..self }
+    }
+
+    fn private(self) -> Self {
+        let is_private = true;
+        let about = "a private one";
+        Self {
+            is_private,
+            about,
+            ..self
+        }
+    }
+
+    fn undone_by_declining(self) -> Self {
+        let is_undone = true;
+        Self { is_undone, ..self }
+    }
+
+    /// What each caller is answered, in the order of the columns.
+    pub fn expected(&self) -> Vec<Expected> {
+        let letters = self
+            .letters
+            .chars()
+            .filter(|letter| !letter.is_whitespace());
+        letters.map(Expected::of).collect()
+    }
+}
