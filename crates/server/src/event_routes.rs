@@ -5,10 +5,9 @@
 //! holds even for a client that is cut off before anything has happened.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -34,9 +33,10 @@ use crate::metrics::Counted;
 use crate::openapi::LastEventIdHeader;
 use crate::request::{Query, Signed};
 use crate::server::Server;
+use crate::shares::Share;
 
 /// Streams that one person may hold open: more than anyone's tabs, fewer than would hurt.
-const STREAMS_MAX: usize = 20;
+pub(crate) const STREAMS_MAX: usize = 20;
 /// How often a silent stream shows that it lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How often a stream asks whether its listener may still listen.
@@ -90,7 +90,7 @@ async fn stream_events(
     Query(query): Query<EventStreamQuery>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse> {
-    let place = server.streams.open(caller.id())?;
+    let share = server.streams.take(caller.id()).ok_or_else(too_many)?;
     let after = last_event_id(&headers)?.or(query.after);
     let listener = server
         .app
@@ -104,11 +104,19 @@ async fn stream_events(
         caller,
         welcome_until: Instant::now() + WELCOME_CHECK,
         _counted: Counted::on(&server.metrics.listeners),
-        _place: place,
+        _share: share,
         server,
     };
     let frames = stream::iter([Ok::<_, Infallible>(start)]).chain(live.frames());
     Ok(Sse::new(frames).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)))
+}
+
+fn too_many() -> Failure {
+    Problem::new(Code::RequestRateLimited)
+        .detail(format!("You have {STREAMS_MAX} live streams open already."))
+        .hint("Close one of them first.")
+        .retry_after_s(SIGN_OF_LIFE.as_secs())
+        .into()
 }
 
 /// A browser sends the header by itself when it reconnects; an empty one means that it had seen nothing.
@@ -148,7 +156,7 @@ struct Live {
     caller: Caller,
     welcome_until: Instant,
     _counted: Counted,
-    _place: Place,
+    _share: Share<PersonId>,
 }
 
 impl Live {
@@ -227,76 +235,9 @@ fn site_names(sites: &HashMap<SiteId, Site>) -> Names {
     names
 }
 
-/// How many streams each person holds open.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Streams(Arc<Mutex<HashMap<PersonId, usize>>>);
-
-/// One of a person's streams; dropped, it makes room for another.
-#[derive(Debug)]
-struct Place {
-    streams: Streams,
-    person: PersonId,
-}
-
-impl Streams {
-    fn open(&self, person: PersonId) -> Result<Place> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(person).or_default();
-        if *count >= STREAMS_MAX {
-            let wait_s = SIGN_OF_LIFE.as_secs();
-            return Err(Problem::new(Code::RequestRateLimited)
-                .detail(format!("You have {STREAMS_MAX} live streams open already."))
-                .hint("Close one of them first.")
-                .retry_after_s(wait_s)
-                .into());
-        }
-        *count += 1;
-        drop(open);
-        Ok(Place {
-            streams: self.clone(),
-            person,
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut open = self
-            .streams
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Entry::Occupied(mut count) = open.entry(self.person) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_person_holds_so_many_streams_and_no_more() {
-        let streams = Streams::default();
-        let ada: PersonId = "per_01kc3v9xwbe8rv5w2n9q3m7t4h".parse().unwrap();
-        let ben: PersonId = "per_01kc3w2bq6f0zj4d8s5a1y9e7c".parse().unwrap();
-        let mut open: Vec<Place> = (0..STREAMS_MAX)
-            .map(|_| streams.open(ada).unwrap())
-            .collect();
-        assert_eq!(streams.open(ada).unwrap_err().status(), 429);
-        assert!(streams.open(ben).is_ok());
-        open.pop();
-        open.push(streams.open(ada).unwrap());
-        drop(open);
-        assert!(
-            streams.0.lock().unwrap().is_empty(),
-            "nothing is left behind"
-        );
-    }
 
     #[test]
     fn a_place_in_the_stream_is_read_from_the_header() {

@@ -20,10 +20,12 @@ mod router;
 mod routes;
 mod server;
 mod session_routes;
+mod shares;
 mod shown;
 mod throttle;
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use berth_app::{App, controllers};
@@ -95,12 +97,16 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
     let controllers_stop = CancellationToken::new();
     let mut controllers = controllers::start(&server.app, &controllers_stop);
     ready(address);
-    let watched = tokio::select! {
-        () = listen::run(&server, router, listener, tls) => Ok(()),
-        lost = lost(&mut controllers) => Err(lost),
+    let mut serving = pin!(listen::run(&server, router, listener, tls));
+    let outcome = tokio::select! {
+        () = &mut serving => Ok(()),
+        lost = lost(&mut controllers) => {
+            server.stop.cancel();
+            serving.await;
+            Err(lost)
+        }
     };
     // Controllers stop last: what the final requests wrote still gets its numbers.
-    server.stop.cancel();
     controllers_stop.cancel();
     let stopped = async { while controllers.join_next().await.is_some() {} };
     if tokio::time::timeout(CONTROLLERS_STOP, stopped)
@@ -111,7 +117,7 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
             "controllers did not stop in {CONTROLLERS_STOP:?}; their leases run out by themselves"
         );
     }
-    watched
+    outcome
 }
 
 /// Waits until a controller ends although nobody stopped it. A server without its controllers would look well and

@@ -1,14 +1,15 @@
 //! Connections: taken in up to a limit, watched while they live, and given time to finish when the server stops.
 //!
 //! No client can hold up another. A connection that sends too slowly, reads too slowly or does nothing is closed
-//! (see [`pace`] and [`wire`]); when all places are taken, new connections wait in the kernel's queue.
+//! (see [`pace`] and [`wire`]); when all places are taken, new connections wait in the kernel's queue, and one
+//! address cannot take them all.
 
 mod pace;
 pub mod tls;
 mod wire;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,8 +31,10 @@ use tower::ServiceExt;
 use crate::config::Config;
 use crate::metrics::Counted;
 use crate::observe::Kept;
-use crate::request::address::Peer;
+use crate::request::address::{Peer, is_trusted};
 use crate::server::Server;
+use crate::shares::Shares;
+use crate::throttle::network;
 use pace::{Limits, Pace};
 use wire::Wire;
 
@@ -55,6 +58,8 @@ pub async fn run(server: &Server, router: Router, listener: TcpListener, tls: Op
     let give_up = CancellationToken::new();
     let shared = Shared {
         http: http(),
+        // Our own proxies speak for many; anyone else leaves room.
+        shares: Shares::new(server.config.connections_max.div_ceil(2)),
         limits: limits(&server.config),
         server: server.clone(),
         router,
@@ -144,10 +149,18 @@ struct Shared {
     tls: Option<TlsAcceptor>,
     http: auto::Builder<TokioExecutor>,
     limits: Limits,
+    shares: Shares<IpAddr>,
 }
 
 impl Shared {
     async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
+        let address = peer.ip().to_canonical();
+        let is_proxy = is_trusted(address, &self.server.config.trusted_proxies);
+        let share = self.shares.take(network(address));
+        if share.is_none() && !is_proxy {
+            tracing::debug!("{peer} has too many connections open");
+            return;
+        }
         let _counted = Counted::on(&self.server.metrics.connections);
         // Answers are small and written whole; waiting to fill a packet only delays them.
         stream.set_nodelay(true).ok();

@@ -107,7 +107,7 @@ impl Seen {
                     request.route = route,
                     request.client = self.client.map(tracing::field::display),
                     request.person = person,
-                    response.duration_ms = took.as_secs_f64() * 1000.0,
+                    response.duration_ms = took.as_micros() as f64 / 1000.0,
                     "{} {} {}",
                     self.method,
                     self.path,

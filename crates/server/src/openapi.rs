@@ -109,8 +109,8 @@ fn frame() -> OpenApi {
 /// Adds what all routes share.
 fn complete(document: &mut OpenApi) {
     for item in document.paths.paths.values_mut() {
-        for operation in operations(item) {
-            add_problems(operation);
+        for (effect, operation) in operations(item) {
+            add_problems(effect, operation);
         }
     }
     let components = document.components.get_or_insert_default();
@@ -142,8 +142,14 @@ fn complete(document: &mut OpenApi) {
     components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
 }
 
-/// Every operation of a path, with nothing to say about which method it is.
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+/// What an operation does to things.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    Changes,
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (Effect, &mut Operation)> {
     let PathItem {
         get,
         put,
@@ -152,11 +158,13 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
         patch,
         ..
     } = item;
-    [get, put, post, delete, patch].into_iter().flatten()
+    let changing = [put, post, delete, patch].into_iter().flatten();
+    let reading = get.iter_mut().map(|operation| (Effect::Reads, operation));
+    reading.chain(changing.map(|operation| (Effect::Changes, operation)))
 }
 
 /// The rules by which problems come back. A route that knows better documents the status itself.
-fn add_problems(operation: &mut Operation) {
+fn add_problems(effect: Effect, operation: &mut Operation) {
     let parameters = operation.parameters.iter().flatten();
     let parameters: Vec<&Parameter> = parameters
         .filter_map(|parameter| match parameter {
@@ -164,25 +172,25 @@ fn add_problems(operation: &mut Operation) {
             RefOr::Ref(_) => None,
         })
         .collect();
-    let takes = |place: &ParameterIn| parameters.iter().any(|p| &p.parameter_in == place);
+    let takes = |place: ParameterIn| parameters.iter().any(|p| p.parameter_in == place);
+    let version = parameters.iter().find(|p| p.name == "If-Match");
     let has_body = operation.request_body.is_some();
-    let has_version = parameters
-        .iter()
-        .any(|p| p.name.eq_ignore_ascii_case("if-match"));
-    let open_to_all = operation.security.as_ref().is_some_and(|needs| {
-        needs
-            .iter()
-            .any(|need| *need == SecurityRequirement::default())
-    });
-    // A description of a change is never only read: it can meet the state of things.
-    let changes = has_body || !operation.responses.responses.contains_key("200");
+    let changes = effect == Effect::Changes;
+    let security = operation.security.iter().flatten();
+    let is_signed = !security
+        .into_iter()
+        .any(|need| *need == SecurityRequirement::default());
     let rules = [
-        (has_body || takes(&ParameterIn::Header), &[400][..]),
-        (!open_to_all, &[401, 403, 404]),
+        (has_body || takes(ParameterIn::Header), &[400][..]),
+        (is_signed, &[401, 403, 404]),
         (has_body, &[408, 413, 415]),
-        (has_body || takes(&ParameterIn::Query), &[422]),
-        (changes, &[409]),
-        (has_version, &[412, 428]),
+        (changes || takes(ParameterIn::Query), &[422]),
+        (changes && is_signed, &[409]),
+        (version.is_some(), &[412]),
+        (
+            version.is_some_and(|v| v.required == Required::True),
+            &[428],
+        ),
         (true, &[429, 500, 503]),
     ];
     let known = &mut operation.responses.responses;

@@ -12,6 +12,7 @@ mod shell;
 mod welcome;
 
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -91,8 +92,12 @@ async fn problems(State(server): State<Server>) -> Response {
     html(server.documents.problems.clone())
 }
 
-async fn problem(State(server): State<Server>, Path(code): Path<String>) -> Result<Response> {
-    let code: Code = code.parse().map_err(|_| {
+async fn problem(
+    State(server): State<Server>,
+    code: Result<Path<String>, PathRejection>,
+) -> Result<Response> {
+    let code: Option<Code> = code.ok().and_then(|Path(code)| code.parse().ok());
+    let code = code.ok_or_else(|| {
         Failure::new(Code::ObjectNotFound)
             .detail("There is no problem of this name.")
             .hint("/docs/errors lists all that there are.")

@@ -101,3 +101,27 @@ fn panicked(payload: Box<dyn Any + Send>) -> Response {
         .because(Panicked(message))
         .into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use tower::ServiceExt;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_costs_one_request() {
+        async fn clumsy() {
+            panic!("the cat walked over the keyboard");
+        }
+        let router = Router::<()>::new()
+            .route("/", get(clumsy))
+            .layer(CatchPanicLayer::custom(panicked));
+        let request = Request::new(Body::empty());
+        let response = router.oneshot(request).await.unwrap();
+        let failure = response.extensions().get::<Failure>().expect("a failure");
+        assert_eq!(failure.status(), 500);
+        assert!(failure.cause().contains("the cat walked"));
+        let told = serde_json::to_string(failure.problem()).unwrap();
+        assert!(!told.contains("cat"), "{told}");
+    }
+}

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use axum::extract::MatchedPath;
 use berth_api::paths;
 use berth_app::App;
+use berth_model::PersonId;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::event_routes::Streams;
+use crate::event_routes::STREAMS_MAX;
 use crate::metrics::Metrics;
 use crate::pages::{DemoNotice, Documents};
+use crate::shares::Shares;
 use crate::throttle::Throttle;
 
 /// The server, shared by all requests; cloning it is cheap.
@@ -23,7 +25,8 @@ pub struct Parts {
     pub config: Config,
     pub metrics: Metrics,
     pub(crate) throttle: Throttle,
-    pub(crate) streams: Streams,
+    /// Live streams of events, so many for each person.
+    pub(crate) streams: Shares<PersonId>,
     pub(crate) documents: Documents,
     /// Cancelled when the server stops; live streams end then.
     pub(crate) stop: CancellationToken,
@@ -39,7 +42,7 @@ impl Server {
         Self(Arc::new(Parts {
             metrics: Metrics::new(app.store_name()),
             throttle: Throttle::new(&config),
-            streams: Streams::default(),
+            streams: Shares::new(STREAMS_MAX),
             documents: Documents::new(&config, demo.as_ref()),
             app,
             config,

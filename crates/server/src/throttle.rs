@@ -91,7 +91,7 @@ fn guesses(parts: &Parts, server: &Server) -> bool {
 }
 
 /// Whoever has one IPv6 address usually has 2^64 of them.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & (u128::MAX << 64)).into()),

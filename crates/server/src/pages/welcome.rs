@@ -31,7 +31,7 @@ pub fn page(shell: &Shell, demo: Option<&DemoNotice>) -> String {
          berth resource tree                  <i># what there is</i>\n\
          berth free --for 2h                  <i># what you can have, and when</i>\n\
          berth book RESOURCE --from \"tomorrow 09:00\" --for 2h --title \"first try\"\n\
-         berth reservation list --mine</code></pre>\n\
+         berth reservation list</code></pre>\n\
          <p>Every command explains itself with <code>--help</code>, prints JSON with <code>-o json</code>, and shows \
          what it would do with <code>--dry-run</code>.</p>\n\
          <h2>For programs</h2>\n\

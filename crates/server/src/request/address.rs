@@ -77,7 +77,7 @@ fn believed(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
     nearest
 }
 
-fn is_trusted(address: IpAddr, trusted: &[Network]) -> bool {
+pub(crate) fn is_trusted(address: IpAddr, trusted: &[Network]) -> bool {
     trusted.iter().any(|network| network.contains(address))
 }
 

@@ -62,6 +62,24 @@ async fn connections_beyond_the_limit_wait_their_turn() -> Result<()> {
 }
 
 #[tokio::test]
+async fn one_address_cannot_take_all_the_room() -> Result<()> {
+    let server = Running::start("connections_max = 4\nheader_timeout_s = 600").await?;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(server.address).await?;
+        stream
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            .await?;
+        assert!(stream.read(&mut [0; 4096]).await? > 0, "there is room");
+        held.push(stream);
+    }
+    let third = TcpStream::connect(server.address).await?;
+    assert!(closed(third).await? < Duration::from_secs(5));
+    held.clear();
+    server.stop().await
+}
+
+#[tokio::test]
 async fn a_connection_serves_many_requests_and_ends_when_the_server_stops() -> Result<()> {
     let server = Running::start("").await?;
     let mut stream = TcpStream::connect(server.address).await?;
