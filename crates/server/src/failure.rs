@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use berth_api::headers::PROBLEM_JSON;
 use berth_api::{Code, Problem};
 use berth_model::FieldErrors;
-use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 
@@ -134,6 +134,8 @@ pub fn write(server: &Server, request_id: &str, mut response: Response) -> Respo
         }
     }
     let headers = response.headers_mut();
+    // It spoke of the answer without a body.
+    headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
     if let Some(seconds) = problem.retry_after_s {
         headers.insert(RETRY_AFTER, seconds.into());

@@ -12,29 +12,24 @@ use super::shell::Shell;
 
 pub fn page(shell: &Shell, document: &Value) -> String {
     let groups = groups(document);
-    let mut content = String::new();
-    put(
-        &mut content,
-        format_args!("<h1>The API</h1>\n{}", introduction(shell, document)),
-    );
-    put(&mut content, format_args!("{}", contents(&groups)));
+    let mut content = "<h1>The API</h1>\n".to_owned();
+    content += &introduction(shell, document);
+    content += &contents(&groups);
     for group in &groups {
         put(
             &mut content,
             format_args!(
-                "<h2 id=\"tag-{0}\">{0}</h2>\n<p>{1}</p>\n",
+                "<section>\n<h2 id=\"tag-{0}\">{0}</h2>\n<p>{1}</p>\n",
                 escape(group.name),
                 inline(group.about)
             ),
         );
         for operation in &group.operations {
-            put(
-                &mut content,
-                format_args!("{}", operation.to_html(shell, document)),
-            );
+            content += &operation.to_html(shell, document);
         }
+        content += "</section>\n";
     }
-    put(&mut content, format_args!("{}", schemas(document)));
+    content += &schemas(document);
     shell.page("API · Berth", content)
 }
 
@@ -122,14 +117,14 @@ impl Operation<'_> {
     fn to_html(&self, shell: &Shell, document: &Value) -> String {
         let method = &self.method;
         let mut html = format!(
-            "<details><summary><span class=\"method {method}\">{method}</span>\
+            "<details class=\"route\"><summary><span class=\"method {method}\">{method}</span>\
              <code>{}</code> <span class=\"says\">{}</span></summary>\n<div id=\"{}\">\n",
             escape(self.path),
             inline(text(&self.told["summary"])),
             escape(text(&self.told["operationId"])),
         );
         let description = text(&self.told["description"]);
-        put(&mut html, format_args!("{}", to_html(description)));
+        html += &to_html(description);
         if let Some(parameters) = self.told["parameters"].as_array() {
             put(
                 &mut html,
@@ -225,7 +220,7 @@ fn parameters_table(parameters: &[Value]) -> String {
 }
 
 fn schemas(document: &Value) -> String {
-    let mut html = "<h2 id=\"schemas\">schemas</h2>\n".to_owned();
+    let mut html = "<section>\n<h2 id=\"schemas\">schemas</h2>\n".to_owned();
     for (name, schema) in document["components"]["schemas"]
         .as_object()
         .into_iter()
@@ -248,7 +243,7 @@ fn schemas(document: &Value) -> String {
         }
         html += "</div></details>\n";
     }
-    html
+    html + "</section>\n"
 }
 
 /// Follows a reference into the document's components.
