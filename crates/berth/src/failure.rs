@@ -1,12 +1,14 @@
 //! What is said when something did not work: what was wrong, what is in the way, what to do; on stderr, and with
 //! the exit code that scripts wait for.
 
-use berth_api::Problem;
 use berth_api::client;
+use berth_api::{Code, Problem};
+use berth_model::FieldError;
 
 use crate::exit::Exit;
 use crate::output::{Format, Output, complain};
 use crate::show;
+use crate::table::printable;
 use crate::times::Times;
 
 /// A refusal that was decided here, with the exit code it ends in.
@@ -93,15 +95,8 @@ fn plain(error: &anyhow::Error) -> String {
 
 fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> String {
     let mut text = format!("error: {}\n", problem.title);
-    if problem.errors.is_empty() {
-        if problem.detail.trim_end_matches('.') != problem.title {
-            text += &format!("  {}\n", problem.detail);
-        }
-    } else {
-        for wrong in &problem.errors {
-            let separator = if wrong.field.is_empty() { "" } else { ": " };
-            text += &format!("  {}{separator}{}\n", wrong.field, wrong.message);
-        }
+    for line in particulars(problem) {
+        text += &format!("  {}\n", printable(&times.localised(&line)));
     }
     if !problem.conflicts.is_empty() {
         text += &format!(
@@ -109,7 +104,7 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
             show::conflicts(&problem.conflicts, times, out.screen)
         );
     }
-    text += &format!("hint: {}\n", problem.hint);
+    text += &format!("hint: {}\n", hint(problem));
     if let Some(seconds) = problem.retry_after_s {
         text += &format!("      Try again in {seconds} s.\n");
     }
@@ -126,11 +121,46 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
     text + &format!("more: {page}\n")
 }
 
+/// What this one case is about. A table of conflicts says it better than the sentence that goes with it.
+fn particulars(problem: &Problem) -> Vec<String> {
+    if !problem.errors.is_empty() {
+        let line = |wrong: &FieldError| match wrong.field.as_str() {
+            "" => wrong.message.clone(),
+            field => format!("{field}: {}", wrong.message),
+        };
+        problem.errors.iter().map(line).collect()
+    } else if problem.conflicts.is_empty() && problem.detail.trim_end_matches('.') != problem.title
+    {
+        vec![problem.detail.clone()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// What to do. The server advises programs, in the words of its documents; where they mean little here, ours stand.
+fn hint(problem: &Problem) -> &str {
+    match problem.code.parse() {
+        Ok(Code::RequestInvalid) => "Correct that, and try again.",
+        Ok(Code::ReservationConflict) => {
+            "Choose another time or another resource; `berth free` shows what there is."
+        }
+        Ok(Code::MaintenanceInTheWay) => {
+            "Decide about each with --keep ID or --cancel ID, or about all with --keep-all or --cancel-all."
+        }
+        Ok(Code::AuthSignInRequired | Code::AuthTokenInvalid | Code::AuthTokenExpired) => {
+            "Sign in again with `berth login`."
+        }
+        Ok(Code::RequestVersionMismatch) => {
+            "Look at it again, and repeat the change on what is there now."
+        }
+        _ => &problem.hint,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::table::{Colour, Screen};
-    use berth_api::Code;
 
     fn out() -> Output {
         Output {

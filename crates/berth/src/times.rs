@@ -68,6 +68,21 @@ impl Times {
         format!("{} ({})", self.moment(at), self.relative(at))
     }
 
+    /// Text with the moments in it put into this zone; the server writes them in UTC.
+    pub fn localised(&self, text: &str) -> String {
+        let word = |word: &str| {
+            let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
+            match bare.parse::<Timestamp>() {
+                Ok(at) => {
+                    let rest = &word[bare.len()..];
+                    format!("{} ({}){rest}", self.moment(at), self.zone_name())
+                }
+                Err(_) => word.to_owned(),
+            }
+        };
+        text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    }
+
     /// Reads a moment that someone typed.
     pub fn read(&self, text: &str) -> anyhow::Result<Zoned> {
         when::parse(text, &self.now).map_err(|error| usage(error.to_string()))
@@ -201,6 +216,15 @@ mod tests {
         );
         assert!(counts_days("1d").unwrap() && counts_days("1w 2h").unwrap());
         assert!(!counts_days("26h").unwrap());
+    }
+
+    #[test]
+    fn moments_in_the_server_s_words_are_put_into_the_zone() {
+        let said = "it ends at 2026-11-17T13:00:00Z already; 2026-11-20 stays";
+        assert_eq!(
+            Times::fixed().localised(said),
+            "it ends at Tue 17 Nov 14:00 (Europe/Rome) already; 2026-11-20 stays"
+        );
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `berth calendar`: who has what, as a picture of each day and an agenda below it.
 
 mod picture;
+mod tree;
 
 use berth_api::calendar::{CalendarEntry, CalendarQuery};
 use berth_api::client::all_pages;
 use berth_api::moment::Moment;
 use berth_api::page::Limit;
-use berth_api::reference::{ResourceReference, SiteReference, TypeReference};
+use berth_api::reference::{Reference, ResourceReference, SiteReference, TypeReference};
 use berth_api::resources::{Resource, ResourceQuery};
 use clap::Args;
 use jiff::Zoned;
@@ -19,6 +20,7 @@ use crate::show;
 use crate::table::{Column, Screen, Table};
 use crate::times::{Times, Until};
 use picture::Day;
+use tree::Tree;
 
 #[derive(Debug, Args)]
 pub struct Calendar {
@@ -47,17 +49,19 @@ const PICTURES_MAX: usize = 7;
 pub async fn run(calendar: Calendar, context: &Context) -> anyhow::Result<()> {
     let site = context.site_of_all(&calendar.resources)?;
     let query = query(calendar, &context.times)?;
-    let (found, resources) = tokio::join!(
+    let (found, all) = tokio::join!(
         context.client.calendar(&site, &query),
-        rows(context, &site, &query),
+        catalogue(context, &site),
     );
     let found = found?;
+    let tree = Tree::new(&all);
+    let rows = rows(&query, &all, &tree);
     let days = days(&query, &context.times)?;
     context.out.show(&found, |screen| {
         let mut text = String::new();
         if days.len() <= PICTURES_MAX {
             for day in &days {
-                text += &picture::render(day, &resources, &found.items, &context.times, screen);
+                text += &picture::render(day, &rows, &tree, &found.items, &context.times, screen);
                 text.push('\n');
             }
         }
@@ -89,32 +93,42 @@ fn query(calendar: Calendar, times: &Times) -> anyhow::Result<CalendarQuery> {
     })
 }
 
-/// The resources that the picture has a row for, also those that nothing is booked on. Someone who may not see the
-/// catalogue still gets the agenda.
-async fn rows(context: &Context, site: &SiteReference, query: &CalendarQuery) -> Vec<Resource> {
-    let wanted = ResourceQuery {
-        kind: query.kind.clone(),
-        under: query.under.clone(),
-        limit: Limit::LARGEST,
-        ..ResourceQuery::default()
-    };
+/// All resources, since one that is not asked for may contain one that is. Someone who may not see the catalogue
+/// still gets the agenda.
+async fn catalogue(context: &Context, site: &SiteReference) -> Vec<Resource> {
     let all = all_pages(async |cursor| {
-        let wanted = ResourceQuery {
+        let query = ResourceQuery {
+            limit: Limit::LARGEST,
             cursor,
-            ..wanted.clone()
+            ..ResourceQuery::default()
         };
-        context.client.resources(site, &wanted).await
+        context.client.resources(site, &query).await
     });
-    let named = query.resource.as_slice();
-    let is_named = |resource: &Resource| {
-        named.iter().any(|reference| match reference {
-            ResourceReference::Id(id) => *id == resource.id,
-            ResourceReference::Name(name) => *name == resource.name,
-        })
+    all.await.unwrap_or_default()
+}
+
+/// The resources that the picture has a row for: those asked for, also where nothing is booked.
+fn rows<'a>(query: &CalendarQuery, all: &'a [Resource], tree: &Tree) -> Vec<&'a Resource> {
+    let is = |reference: &ResourceReference, resource: &Resource| match reference {
+        Reference::Id(id) => *id == resource.id,
+        Reference::Name(name) => *name == resource.name,
     };
-    let mut rows = all.await.unwrap_or_default();
-    rows.retain(|resource| named.is_empty() || is_named(resource));
-    rows
+    let named = query.resource.as_slice();
+    let top = query
+        .under
+        .as_ref()
+        .and_then(|under| all.iter().find(|one| is(under, one)));
+    let is_wanted = |resource: &&Resource| {
+        let of_kind = match &query.kind {
+            None => true,
+            Some(Reference::Id(id)) => *id == resource.kind.id,
+            Some(Reference::Name(name)) => name.as_str() == resource.kind.name,
+        };
+        of_kind
+            && (named.is_empty() || named.iter().any(|name| is(name, resource)))
+            && top.is_none_or(|top| tree.is_under(resource.id, top.id))
+    };
+    all.iter().filter(is_wanted).collect()
 }
 
 /// The days of the calendar that the time touches, in the person's zone.

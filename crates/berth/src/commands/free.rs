@@ -129,7 +129,7 @@ fn stretches(resource: &FreeResource, times: &Times) -> String {
 fn stretch(free: &FreeSpan, times: &Times) -> String {
     let span = times.span(free.start, free.end);
     match free.amount {
-        Some(amount) => format!("{} {span}", amount.get()),
+        Some(amount) => format!("up to {}, {span}", amount.get()),
         None => span,
     }
 }

@@ -211,7 +211,7 @@ fn welcome(me: &Me, account: &Account, base_url: &str) -> String {
     let here = TimeZone::system();
     if let Some(here) = here.iana_name()
         && *zone == ZoneName::utc()
-        && here != zone.as_str()
+        && !here.ends_with("UTC")
     {
         text += &format!(
             "This machine is in {here}; take that with: berth profile edit --time-zone {here}\n"

@@ -1,16 +1,16 @@
 //! A day as a picture: a row for each resource, a block for each half hour.
 //!
-//! A resource is taken by what is booked on it and on everything it is part of, so that a booked rack shows on its
-//! servers too. The picture is plain text and says with four signs what a colour would say only to some.
-
-use std::collections::HashMap;
+//! What is booked on a resource takes all that is below it, and a part of all that is above it: a booked rack shows
+//! on its servers, and a booked server on its rack. The picture is plain text and says with signs what colours would
+//! say only to some.
 
 use berth_api::calendar::{CalendarEntry, EntryKind};
 use berth_api::resources::Resource;
 use berth_model::ResourceId;
-use jiff::{SignedDuration, Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
+use super::tree::Tree;
 use crate::table::{Screen, printable};
 use crate::times::Times;
 
@@ -26,59 +26,81 @@ const LABEL_EVERY_H: i8 = 3;
 const NAME_MAX: usize = 24;
 const GAP: usize = 2;
 
-const FREE: char = '·';
-const PART: char = '░';
-const TAKEN: char = '█';
-const MAINTENANCE: char = '▒';
-const MINE: char = '▓';
+/// What a block shows. Where several claims touch it, the last of these that fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    Free,
+    Part,
+    Taken,
+    Maintenance,
+    Mine,
+}
 
 const KEY: &str = "· free  ▓ yours  █ taken  ░ in part  ▒ maintenance";
 
+impl Sign {
+    fn letter(self) -> char {
+        match self {
+            Sign::Free => '·',
+            Sign::Part => '░',
+            Sign::Taken => '█',
+            Sign::Maintenance => '▒',
+            Sign::Mine => '▓',
+        }
+    }
+
+    /// What `entry` means to `resource`.
+    fn of(entry: &CalendarEntry, resource: ResourceId, tree: &Tree) -> Self {
+        let whole = tree.is_under(resource, entry.resource.id);
+        match entry.kind {
+            _ if whole && entry.mine => Sign::Mine,
+            EntryKind::Maintenance if whole => Sign::Maintenance,
+            _ if whole && entry.amount.is_none() => Sign::Taken,
+            _ if whole || tree.is_under(entry.resource.id, resource) => Sign::Part,
+            _ => Sign::Free,
+        }
+    }
+}
+
 pub fn render(
     day: &Day,
-    resources: &[Resource],
+    rows: &[&Resource],
+    tree: &Tree,
     entries: &[CalendarEntry],
     times: &Times,
     screen: Screen,
 ) -> String {
     let blocks = blocks(day);
-    let name_width = resources
-        .iter()
-        .map(|r| r.name.as_str().width())
-        .max()
-        .unwrap_or(0)
-        .min(NAME_MAX);
-    let too_wide = screen
-        .width
-        .is_some_and(|width| width < name_width + GAP + blocks.len());
-    if resources.is_empty() || too_wide {
-        return heading(day, times) + "\n";
+    let names = rows.iter().map(|row| row.name.as_str().width());
+    let name_width = names.max().unwrap_or(0).min(NAME_MAX);
+    let needed = name_width + GAP + blocks.len();
+    let heading = heading(day, times);
+    if rows.is_empty() || screen.width.is_some_and(|width| width < needed) {
+        return format!("{heading}\n");
     }
-    let mut text = format!(
-        "{}   {KEY}\n{:name_width$}  {}\n",
-        heading(day, times),
-        "",
-        scale(&blocks, times)
-    );
-    let parents: HashMap<ResourceId, Option<ResourceId>> = resources
-        .iter()
-        .map(|resource| {
-            (
-                resource.id,
-                resource.parent.as_ref().map(|parent| parent.id),
-            )
-        })
-        .collect();
-    for resource in resources {
-        let relevant: Vec<&CalendarEntry> = entries
+    let scale = scale(&blocks, times);
+    let mut text = format!("{heading}   {KEY}\n{:name_width$}  {scale}\n", "");
+    for row in rows {
+        let marks: Vec<(&CalendarEntry, Sign)> = entries
             .iter()
-            .filter(|entry| covers(entry.resource.id, resource.id, &parents))
+            .map(|entry| (entry, Sign::of(entry, row.id, tree)))
             .collect();
-        let row: String = blocks.iter().map(|start| sign(*start, &relevant)).collect();
-        let name = shortened(&printable(resource.name.as_str()));
-        text += &format!("{name:name_width$}  {row}\n");
+        let name = shortened(&printable(row.name.as_str()));
+        let line: String = blocks
+            .iter()
+            .map(|start| at(*start, &marks).letter())
+            .collect();
+        text += &format!("{name:name_width$}  {line}\n");
     }
     text
+}
+
+/// The sign of the block that begins at `start`.
+fn at(start: Timestamp, marks: &[(&CalendarEntry, Sign)]) -> Sign {
+    let touching = marks
+        .iter()
+        .filter(|(entry, _)| entry.start < start + BLOCK && entry.end > start);
+    touching.map(|(_, sign)| *sign).max().unwrap_or(Sign::Free)
 }
 
 fn heading(day: &Day, times: &Times) -> String {
@@ -109,45 +131,6 @@ fn scale(blocks: &[Timestamp], times: &Times) -> String {
         }
     }
     line
-}
-
-/// Whether a claim on `claimed` takes `resource`: it is the same, or stands above it.
-fn covers(
-    claimed: ResourceId,
-    resource: ResourceId,
-    parents: &HashMap<ResourceId, Option<ResourceId>>,
-) -> bool {
-    let mut next = Some(resource);
-    // The server keeps the tree free of circles; a bound costs nothing and ends the loop whatever it says.
-    for _ in 0..=parents.len() {
-        match next {
-            Some(id) if id == claimed => return true,
-            Some(id) => next = parents.get(&id).copied().flatten(),
-            None => return false,
-        }
-    }
-    false
-}
-
-/// What a block shows. Where several claims touch it, the one that matters most to the reader.
-fn sign(start: Timestamp, entries: &[&CalendarEntry]) -> char {
-    let end = start.saturating_add(30.minutes()).unwrap_or(start);
-    let rank = |sign: char| {
-        [FREE, PART, TAKEN, MAINTENANCE, MINE]
-            .iter()
-            .position(|s| *s == sign)
-    };
-    entries
-        .iter()
-        .filter(|entry| entry.start < end && entry.end > start)
-        .map(|entry| match entry.kind {
-            _ if entry.mine => MINE,
-            EntryKind::Maintenance => MAINTENANCE,
-            _ if entry.amount.is_some() => PART,
-            _ => TAKEN,
-        })
-        .max_by_key(|sign| rank(*sign))
-        .unwrap_or(FREE)
 }
 
 fn shortened(name: &str) -> String {
@@ -216,15 +199,17 @@ mod tests {
             width,
             colour: Colour::Off,
         };
-        render(&friday(), &resources, &entries, &Times::fixed(), screen)
+        let rows: Vec<&Resource> = resources.iter().collect();
+        let tree = Tree::new(&resources);
+        render(&friday(), &rows, &tree, &entries, &Times::fixed(), screen)
     }
 
     #[test]
-    fn a_day_is_drawn_in_half_hours_and_a_parent_takes_its_children() {
+    fn a_day_is_drawn_in_half_hours_and_what_is_booked_shows_above_and_below() {
         let expected = [
             "Friday 20 November 2026, Europe/Rome   · free  ▓ yours  █ taken  ░ in part  ▒ maintenance",
             "          0     3     6     9     12    15    18    21",
-            "rack-1    ····································▒▒▒▒▒·······",
+            "rack-1    ··················░░░░░░············▒▒▒▒▒·······",
             "gpu-01    ··················▓▓▓▓▓▓············▒▒▒▒▒·······",
             "gpu-02    ··················█·················▒▒▒▒▒·······",
             "licences  ························░░░░░░░░░░░░░░░░░░░░░░░░",

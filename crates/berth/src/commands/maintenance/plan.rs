@@ -1,8 +1,7 @@
 //! Planning a window: first see what is in its way, then decide about each booking.
 
-use berth_api::Code;
 use berth_api::maintenance::{Choice, Decision, InTheWay, MaintenancePreview, NewMaintenance};
-use berth_api::reference::{ResourceReference, SiteReference};
+use berth_api::reference::ResourceReference;
 use berth_model::{ReservationId, Text};
 use clap::Args;
 
@@ -73,15 +72,10 @@ pub async fn run(plan: Plan, context: &Context) -> anyhow::Result<()> {
             Err(ended(Exit::Conflict))
         };
     }
-    let window = match client.plan_maintenance(&site, &new, plan.once.key()).await {
-        Ok(made) => made.object,
-        Err(error) => {
-            if error.is(Code::MaintenanceInTheWay) {
-                advise(&site, context);
-            }
-            return Err(error.into());
-        }
-    };
+    let made = client
+        .plan_maintenance(&site, &new, plan.once.key())
+        .await?;
+    let window = made.object;
     context.out.show(&window, |_| {
         format!(
             "Planned the maintenance “{}”, {}.\n",
@@ -94,13 +88,6 @@ pub async fn run(plan: Plan, context: &Context) -> anyhow::Result<()> {
         .out
         .note(format!("Cancel it with: berth maintenance cancel {id}"));
     Ok(())
-}
-
-fn advise(site: &SiteReference, context: &Context) {
-    context.out.note(format!(
-        "Decide about each booking of {site} below with --keep ID or --cancel ID, \
-         or about all with --keep-all or --cancel-all."
-    ));
 }
 
 impl Plan {

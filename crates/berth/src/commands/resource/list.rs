@@ -6,7 +6,7 @@ use berth_api::Page;
 use berth_api::client::all_pages;
 use berth_api::page::Limit;
 use berth_api::resources::{Resource, ResourceQuery};
-use berth_model::ResourceId;
+use berth_model::{ResourceId, Status};
 
 use super::Filter;
 use crate::commands::free::{Outlook, outlooks};
@@ -100,15 +100,22 @@ fn cells(
         resource.name.to_string(),
         resource.kind.name.clone(),
         show::status(resource.effective_status, resource.status_from.as_ref()),
-        free.get(&resource.id)
-            .map(|outlook| outlook.words(&context.times))
-            .unwrap_or_default(),
+        now(resource, free, context),
         capacity
             .into_iter()
             .chain(attributes)
             .collect::<Vec<_>>()
             .join(" "),
     ]
+}
+
+/// Whether it is free; of one that takes no bookings nobody needs to know.
+fn now(resource: &Resource, free: &HashMap<ResourceId, Outlook>, context: &Context) -> String {
+    match free.get(&resource.id) {
+        _ if resource.effective_status != Status::Active => "closed".to_owned(),
+        Some(outlook) => outlook.words(&context.times),
+        None => String::new(),
+    }
 }
 
 /// Puts every resource under its parent. One whose parent is not in the list, because a filter left it out, stands

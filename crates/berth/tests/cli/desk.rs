@@ -1,0 +1,182 @@
+//! Someone at a terminal: a home directory of their own, and a server to talk to.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use berth_testkit::server::{BerthServer, Launch};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub const PASSWORD: &str = "correct horse battery";
+/// How the id of a reservation begins.
+pub const RESERVATION: &str = "rsv_";
+const ID_CHARS: usize = 30;
+
+const CONFIG: &str = "listen = \"127.0.0.1:{port}\"\ndata_dir = \"{directory}\"\n";
+
+#[derive(Debug)]
+pub struct Desk {
+    server: Option<BerthServer>,
+    url: String,
+    home: TempDir,
+}
+
+/// What a command left behind.
+#[derive(Debug, Clone)]
+#[expect(dead_code, reason = "what was typed is for whoever reads a failure")]
+pub struct Ended {
+    line: String,
+    code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Desk {
+    /// A server whose admin `ada`, made beside it while it runs, is signed in here.
+    pub async fn with_admin() -> Self {
+        let desk = Self::before(CONFIG).await;
+        let create = format!(
+            "admin create ada --password-stdin --config {}",
+            desk.config()
+        );
+        desk.run_with(&create, &format!("{PASSWORD}\n")).succeeds();
+        desk.login("ada");
+        desk
+    }
+
+    /// A server with this configuration, and nobody signed in.
+    pub async fn before(config: &str) -> Self {
+        let launch = Launch::new(env!("CARGO_BIN_EXE_berth"), config);
+        let server = launch.start().await.expect("the server starts");
+        Self {
+            url: server.url(""),
+            server: Some(server),
+            home: TempDir::new().expect("a home"),
+        }
+    }
+
+    /// Someone else, in front of the same server.
+    pub fn another(&self) -> Self {
+        Self {
+            server: None,
+            url: self.url.clone(),
+            home: TempDir::new().expect("a home"),
+        }
+    }
+
+    pub fn login(&self, login: &str) {
+        let line = format!("login {} --login {login} --password-stdin", self.url);
+        self.run_with(&line, &format!("{PASSWORD}\n")).succeeds();
+    }
+
+    pub fn server(&self) -> &BerthServer {
+        self.server.as_ref().expect("this desk has the server")
+    }
+
+    pub fn server_mut(&mut self) -> &mut BerthServer {
+        self.server.as_mut().expect("this desk has the server")
+    }
+
+    pub fn config(&self) -> String {
+        self.server().config_path().display().to_string()
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.home().join(name);
+        fs::write(&path, text).expect("write a file");
+        path
+    }
+
+    /// Types a line, without `berth`. Words are parted by spaces; `|` stands for a quote.
+    #[track_caller]
+    pub fn run(&self, line: &str) -> Ended {
+        self.execute(line, "", &[])
+    }
+
+    #[track_caller]
+    pub fn run_with(&self, line: &str, input: &str) -> Ended {
+        self.execute(line, input, &[])
+    }
+
+    #[track_caller]
+    pub fn run_in(&self, line: &str, environment: &[(&str, &str)]) -> Ended {
+        self.execute(line, "", environment)
+    }
+
+    #[track_caller]
+    fn execute(&self, line: &str, input: &str, environment: &[(&str, &str)]) -> Ended {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .args(words(line))
+            .current_dir(self.home())
+            .env_clear()
+            .env("HOME", self.home())
+            .envs(environment.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start berth");
+        let mut stdin = child.stdin.take().expect("its input");
+        // A command that reads nothing may be gone already.
+        stdin.write_all(input.as_bytes()).ok();
+        drop(stdin);
+        let output = child.wait_with_output().expect("its end");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Ended {
+            line: line.to_owned(),
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    let quoted = |(position, part): (usize, &str)| -> Vec<String> {
+        if position % 2 == 1 {
+            vec![part.to_owned()]
+        } else {
+            part.split_whitespace().map(ToOwned::to_owned).collect()
+        }
+    };
+    line.split('|').enumerate().flat_map(quoted).collect()
+}
+
+impl Ended {
+    #[track_caller]
+    pub fn succeeds(&self) -> Self {
+        self.ends_with(0);
+        self.clone()
+    }
+
+    #[track_caller]
+    pub fn ends_with(&self, code: i32) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+    }
+
+    #[track_caller]
+    pub fn fails(&self) {
+        assert_ne!(self.code, Some(0), "{self:#?}");
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// The first id of this kind in what was said.
+    #[track_caller]
+    pub fn find(&self, prefix: &str) -> String {
+        let all = format!("{}{}", self.stdout, self.stderr);
+        let at = all
+            .find(prefix)
+            .unwrap_or_else(|| panic!("no {prefix}…: {self:#?}"));
+        all[at..at + ID_CHARS].to_owned()
+    }
+}
