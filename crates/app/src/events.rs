@@ -9,15 +9,15 @@ use std::sync::{Arc, RwLock};
 use berth_engine::rights::{Action, Standing};
 use berth_engine::sight::hears;
 use berth_model::SiteId;
-use berth_model::event::{EventKind, NumberedEvent};
+use berth_model::event::{Audience, Event, EventKind, NumberedEvent};
 use berth_model::reference::SiteReference;
 use berth_model::site::{OutsiderView, Role, Site};
-use berth_store::{Conn, events, sites};
+use berth_store::{Conn, events, people, sites};
 use tokio::sync::watch;
 
 use crate::App;
 use crate::caller::{Caller, Via};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const KEPT: usize = 4096;
 const PAGE: u64 = 500;
@@ -199,7 +199,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// The next events that concern this caller; waits until there are some. Safe to drop while waiting.
+    /// The next events that concern this caller; waits until there are some. Safe to drop while waiting. Fails with
+    /// [`Error::Expired`] when the session or token that began to listen has ended.
     pub async fn next(&mut self) -> Result<Vec<Arc<NumberedEvent>>> {
         let mut bell = self.app.tail.newest.subscribe();
         loop {
@@ -212,15 +213,43 @@ impl Listener {
                 }
                 continue;
             }
-            if page.iter().any(|event| changes_standing(event.event.kind)) {
-                let mut reader = self.app.store.read().await?;
-                self.standings = standings(&mut reader, &self.caller).await?;
+            if page.iter().any(|event| self.is_touched_by(&event.event)) {
+                self.look_again().await?;
             }
             let heard: Vec<_> = page.into_iter().filter(|event| self.hears(event)).collect();
             if !heard.is_empty() {
                 return Ok(heard);
             }
         }
+    }
+
+    /// Whether an event may change what this caller hears, or that they may listen at all. It stands in the stream
+    /// before everything that they must not hear any more, whichever server it happened on.
+    fn is_touched_by(&self, event: &Event) -> bool {
+        match event.kind {
+            EventKind::MemberJoined
+            | EventKind::MemberChanged
+            | EventKind::MemberLeft
+            | EventKind::SiteCreated
+            | EventKind::SiteChanged => true,
+            EventKind::PersonChanged | EventKind::SessionEnded | EventKind::TokenRevoked => {
+                event.audience == Audience::Person(self.caller.id())
+            }
+            EventKind::PersonRemoved => event.subject == self.caller.id().to_string(),
+            _ => false,
+        }
+    }
+
+    /// Finds out anew whether the caller may listen, who they are, and where they belong.
+    async fn look_again(&mut self) -> Result<()> {
+        if !self.app.is_still_welcome(&self.caller).await? {
+            return Err(Error::Expired);
+        }
+        let mut reader = self.app.store.read().await?;
+        let person = people::get(&mut reader, self.caller.id()).await?;
+        self.caller.person = person.ok_or(Error::Expired)?;
+        self.standings = standings(&mut reader, &self.caller).await?;
+        Ok(())
     }
 
     pub fn position(&self) -> u64 {
@@ -264,19 +293,6 @@ impl Listener {
         };
         hears(standing, self.caller.id(), event.event.audience)
     }
-}
-
-fn changes_standing(kind: EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::MemberJoined
-            | EventKind::MemberChanged
-            | EventKind::MemberLeft
-            | EventKind::SiteCreated
-            | EventKind::SiteChanged
-            | EventKind::PersonChanged
-            | EventKind::PersonRemoved
-    )
 }
 
 async fn standings(conn: &mut Conn, caller: &Caller) -> Result<HashMap<SiteId, (Site, Standing)>> {

@@ -40,7 +40,7 @@ pub struct NumberedEvent {
 
 macro_rules! kinds {
     ($($kind:ident $word:literal),* $(,)?) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum EventKind { $(#[serde(rename = $word)] $kind,)* }
         impl EventKind {
             pub const ALL: &[EventKind] = &[$(EventKind::$kind),*];
@@ -57,6 +57,18 @@ macro_rules! kinds {
     };
 }
 
+/// Written out, because a derive does not see the words that the macro hands to serde.
+impl utoipa::PartialSchema for EventKind {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        let words = Self::ALL.iter().map(|kind| kind.as_str());
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::Type::String)
+            .enum_values(Some(words))
+            .into()
+    }
+}
+impl utoipa::ToSchema for EventKind {}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a kind of event")]
 pub struct UnknownKind(String);
@@ -65,6 +77,8 @@ kinds! {
     PersonCreated "person.created",
     PersonChanged "person.changed",
     PersonRemoved "person.removed",
+    SessionEnded "session.ended",
+    TokenRevoked "token.revoked",
     SiteCreated "site.created",
     SiteChanged "site.changed",
     MemberJoined "member.joined",

@@ -39,10 +39,14 @@ use crate::shares::Share;
 pub(crate) const STREAMS_MAX: usize = 20;
 /// How often a silent stream shows that it lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
-/// How often a stream asks whether its listener may still listen.
+/// How often a stream asks whether its listener may still listen. Whatever ends a welcome but time itself is told in the
+/// stream, so this is for what runs out.
 const WELCOME_CHECK: Duration = Duration::from_secs(15);
 /// How long a browser waits before it connects again.
 const RECONNECT: Duration = Duration::from_secs(2);
+
+/// Asks a proxy to hand on each frame as it comes; nginx gathers answers otherwise, and would gather this one for ever.
+const NOT_HELD_BACK: (&str, &str) = ("x-accel-buffering", "no");
 
 pub fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::default()
@@ -108,7 +112,8 @@ async fn stream_events(
         server,
     };
     let frames = stream::iter([Ok::<_, Infallible>(start)]).chain(live.frames());
-    Ok(Sse::new(frames).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)))
+    let stream = Sse::new(frames).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE));
+    Ok(([NOT_HELD_BACK], stream))
 }
 
 fn too_many() -> Failure {
@@ -178,8 +183,7 @@ impl Live {
                 () = sleep_until(self.welcome_until) => {
                     match self.server.app.is_still_welcome(&self.caller).await {
                         Ok(true) => self.welcome_until = Instant::now() + WELCOME_CHECK,
-                        Ok(false) => return Some(Batch::last(Failure::new(Code::AuthSignInRequired)
-                            .detail("The session or token that opened this stream has ended."))),
+                        Ok(false) => return Some(Batch::last(ended())),
                         Err(error) => return Some(Batch::last(error.into())),
                     }
                 }
@@ -190,11 +194,17 @@ impl Live {
                         self.next = heard(listener);
                         Batch { frames, is_last: false }
                     }
+                    Err(berth_app::Error::Expired) => Batch::last(ended()),
                     Err(error) => Batch::last(error.into()),
                 }),
             }
         }
     }
+}
+
+fn ended() -> Failure {
+    Failure::new(Code::AuthSignInRequired)
+        .detail("The session or token that opened this stream has ended.")
 }
 
 struct Batch {

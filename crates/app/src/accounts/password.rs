@@ -5,6 +5,7 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use berth_engine::rights::Action;
 use berth_model::audit::Actor;
+use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState};
 use berth_model::reference::PersonReference;
 use berth_model::{FieldErrors, PersonId};
@@ -119,7 +120,8 @@ impl App {
             } else {
                 sessions::end_all(&mut tx, caller.id()).await?;
             }
-            self.record(&mut tx, caller, Change::new("person.password", None, caller.id())).await
+            let change = Change::new("person.password", None, caller.id());
+            self.record(&mut tx, caller, change.tell(EventKind::SessionEnded, Audience::Person(caller.id()))).await
         })
     }
 
@@ -187,7 +189,8 @@ impl App {
             if let Some(person) = people::get(&mut tx, person).await? {
                 sessions::forget_failures(&mut tx, &format!("login {}", person.login)).await?;
             }
-            self.record(&mut tx, by.clone(), Change::new("person.password_reset", None, person)).await
+            let change = Change::new("person.password_reset", None, person);
+            self.record(&mut tx, by.clone(), change.tell(EventKind::SessionEnded, Audience::Person(person))).await
         })
     }
 }

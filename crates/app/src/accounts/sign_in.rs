@@ -2,6 +2,7 @@
 
 use berth_engine::rights::Action;
 use berth_model::audit::Actor;
+use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, Scope};
 use berth_model::site::{Membership, Site};
 use berth_model::{LoginName, SessionId};
@@ -176,7 +177,8 @@ impl App {
         };
         transact!(self, tx => {
             sessions::end_session(&mut tx, id).await?;
-            self.record(&mut tx, caller, Change::new("session.end", None, caller.id())).await
+            let change = Change::new("session.end", None, caller.id());
+            self.record(&mut tx, caller, change.tell(EventKind::SessionEnded, Audience::Person(caller.id()))).await
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_engine::rights::{Action, may_hand_on};
+use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, Scope, Token};
 use berth_model::reference::PersonReference;
 use berth_model::{FieldErrors, Text, TokenId};
@@ -149,7 +150,8 @@ impl App {
             if !sessions::revoke_token(&mut tx, owner, id, self.now()).await? {
                 return Err(Error::NotFound("live token"));
             }
-            self.record(&mut tx, caller, Change::new("token.revoke", None, id)).await
+            let change = Change::new("token.revoke", None, id);
+            self.record(&mut tx, caller, change.tell(EventKind::TokenRevoked, Audience::Person(owner))).await
         })
     }
 }
