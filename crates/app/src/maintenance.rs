@@ -133,13 +133,16 @@ impl App {
                 created_at: now,
                 version: 1,
             };
-            let held: Vec<Claim> = parts.iter().map(|(resource, span)| claim(&window, *resource, *span, now)).collect();
+            // It begins when those it cancels have let go: until then the place was theirs.
+            let begins = self.now();
+            let parts = parts.into_iter().filter_map(|(resource, span)| Some((resource, span.after(begins)?)));
+            let held: Vec<Claim> = parts.map(|(resource, span)| claim(&window, resource, span, now)).collect();
             met = Some((place.clone(), held.clone()));
             if !held.is_empty() {
                 self.hold(&mut tx, &By::from(caller), &held, Softer::GiveWay).await?;
             }
             maintenance::insert(&mut tx, &window).await?;
-            let told = json!({ "window": id, "title": new.title, "start": new.span.start(), "end": new.span.end(), "parts": parts.len() });
+            let told = json!({ "window": id, "title": new.title, "start": new.span.start(), "end": new.span.end(), "parts": held.len() });
             let record = Change::new("maintenance.plan", Some(place.id()), id)
                 .after(json!({ "window": told, "cancelled": draft.cancel }))
                 .tell_only(EventKind::MaintenancePlanned, Audience::Members, told);
@@ -189,7 +192,9 @@ impl App {
         }
         let in_the_way: Vec<InTheWay> = in_the_way.into_values().collect();
         let bookings = bookings.into_values().collect();
-        Ok(match lay(&tree, new.span, &resources, &in_the_way) {
+        // What has gone by cannot be maintained any more.
+        let to_come = new.span.after(self.now()).unwrap_or(new.span);
+        Ok(match lay(&tree, to_come, &resources, &in_the_way) {
             Ok(layout) => Draft {
                 parts: Ok(layout.claims),
                 cancel: layout.cancel,

@@ -6,7 +6,7 @@ use berth_app::reservations::{Extension, ReservationChange};
 use berth_app::settlement::Mode;
 use berth_app::{Error, Once};
 use berth_model::reservation::{Privacy, State};
-use berth_model::{Holder, Reference, Standing, Status};
+use berth_model::{Holder, Reference, Span, Standing, Status};
 use jiff::SignedDuration;
 use support::{Lab, name, site};
 
@@ -17,6 +17,7 @@ on_both!(
     an_unapproved_one_never_starts,
     an_extension_never_hurts_and_never_shortens,
     shortening_and_cancelling_give_the_time_back,
+    what_is_over_keeps_the_time_it_had,
     resources_can_be_exchanged_in_one_step,
     what_is_out_of_service_takes_nothing_new,
     the_same_key_books_once,
@@ -221,6 +222,57 @@ async fn shortening_and_cancelling_give_the_time_back(lab: Lab) {
             .await,
         Err(Error::State(_))
     ));
+}
+
+async fn what_is_over_keeps_the_time_it_had(lab: Lab) {
+    let over = [
+        lab.book(&lab.ada, &["gpu-01.gpu0"], 1, 9).await,
+        lab.book(&lab.ada, &["gpu-01.cpu:40"], 1, 9).await,
+    ];
+    lab.wait_until(2).await;
+    for mine in over {
+        lab.app
+            .cancel_reservation(&lab.ada, &site(), mine.id, None, None)
+            .await
+            .expect("given back");
+    }
+    lab.wait_until(2).await;
+
+    // A booking may begin a few minutes ago, but not while somebody else was there.
+    let a_moment_ago = lab.at(2) - SignedDuration::from_mins(3);
+    let book = async |resource: &str| {
+        let mut wish = lab.wish(&[resource], 2, 3);
+        wish.span = Span::new(a_moment_ago, lab.at(3)).expect("a span");
+        lab.app.book(&lab.bob, &site(), &wish).await
+    };
+    for taken in ["gpu-01.gpu0", "gpu-01", "gpu-01.cpu:25"] {
+        let refused = book(taken).await.expect_err(taken);
+        assert!(!in_the_way(refused).is_empty(), "{taken}");
+    }
+    for free in ["gpu-02", "gpu-01.cpu:24", "gpu-01.gpu1"] {
+        book(free).await.expect(free);
+    }
+    let next = lab.book(&lab.bob, &["gpu-01.gpu0"], 2, 3).await;
+    let earlier = ReservationChange {
+        start: Some(a_moment_ago),
+        ..Default::default()
+    };
+    let refused = lab
+        .app
+        .change_reservation(&lab.bob, &site(), next.id, None, &earlier)
+        .await;
+    assert_eq!(in_the_way(refused.expect_err("it was taken")).len(), 1);
+
+    // Nor does it take more of what was shared than there was.
+    let sharing = lab.book(&lab.bob, &["gpu-01.cpu:10"], 2, 3).await;
+    let more = ReservationChange {
+        items: Some(lab.wish(&["gpu-01.cpu:40"], 2, 3).items),
+        ..Default::default()
+    };
+    lab.app
+        .change_reservation(&lab.bob, &site(), sharing.id, None, &more)
+        .await
+        .expect("it begins when the others were gone");
 }
 
 async fn resources_can_be_exchanged_in_one_step(lab: Lab) {

@@ -81,6 +81,11 @@ impl Span {
         Span::new(self.start, self.end.min(at)).ok()
     }
 
+    /// What is left of this span from `at` on; nothing if it ends then or earlier.
+    pub fn after(self, at: Timestamp) -> Option<Span> {
+        Span::new(self.start.max(at), self.end).ok()
+    }
+
     /// The parts of this span that `holes` leave over, in order.
     pub fn minus(self, holes: &[Span]) -> Vec<Span> {
         let mut holes: Vec<Span> = holes

@@ -319,6 +319,34 @@ pub async fn overlapping(
     .await
 }
 
+/// The claims that are over and had part of `span`, on the resource, above it or below it as the tree is now. What
+/// stood inside a container is told by the container.
+pub async fn over_during(
+    conn: &mut Conn,
+    resource: ResourceId,
+    span: Span,
+    limit: u64,
+) -> Result<Vec<Claim>> {
+    query(
+        "WITH RECURSIVE up (id, parent) AS (
+             SELECT id, parent FROM resource WHERE id = $1
+             UNION ALL SELECT r.id, r.parent FROM up JOIN resource r ON r.id = up.parent),
+         down (id) AS (
+             SELECT id FROM resource WHERE parent = $1
+             UNION ALL SELECT r.id FROM down JOIN resource r ON r.parent = down.id)
+         SELECT c.* FROM (SELECT id FROM up UNION ALL SELECT id FROM down) line
+         JOIN claim c ON c.resource = line.id AND c.ends > $2
+         WHERE c.starts < $3 AND c.standing = 'past' AND c.container IS NULL
+         ORDER BY c.starts, c.id LIMIT $4",
+    )
+    .bind(resource.0)
+    .bind(span.start())
+    .bind(span.end())
+    .bind(limit)
+    .map(conn, claim)
+    .await
+}
+
 /// Every holding claim on a resource or below it, whatever its scope: what a move would take along.
 pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<Claim>> {
     query(

@@ -306,7 +306,7 @@ impl App {
         if !plan.added.is_empty() {
             claims::insert(conn, &plan.added).await?;
         }
-        Ok(())
+        self.spare_the_past(conn, &plan.grown(before)).await
     }
 }
 

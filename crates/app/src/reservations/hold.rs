@@ -1,10 +1,11 @@
 //! Taking hold: claims go in under the rule, softer ones give way, and a refusal says what stands in the way.
 
-use berth_engine::rule::Refusal;
+use berth_engine::rule::{Refusal, peak_amount};
 use berth_engine::yielding::{Cut, yield_plan};
 use berth_model::event::{Audience, EventKind};
-use berth_model::{Claim, ClaimId, Firmness, ResourceId, SiteId, Take};
+use berth_model::{Claim, ClaimId, Firmness, ResourceId, SiteId, Standing, Take};
 use berth_store::{Conn, Refused, claims, inventory};
+use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::App;
@@ -24,6 +25,10 @@ pub(crate) enum Softer {
 
 /// The most claims a refusal lists for one resource.
 const SHOWN_MAX: u64 = 20;
+const ALL: u64 = u64::MAX >> 1;
+
+/// How far the clocks of two servers on one database may differ.
+const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(1);
 
 impl App {
     /// Makes the claims. With [`Softer::GiveWay`], yielding claims in the way are first shortened to end before them.
@@ -37,7 +42,43 @@ impl App {
         if softer == Softer::GiveWay {
             self.make_way(conn, by, wanted).await?;
         }
-        Ok(claims::insert(conn, wanted).await?)
+        claims::insert(conn, wanted).await?;
+        self.spare_the_past(conn, wanted).await
+    }
+
+    /// Refuses claims, made a moment ago in this transaction, that reach back into a time that others had. The
+    /// database's rule is about what holds; what is over keeps its time because of this look. It comes after the
+    /// claims went in, since by then whoever stood in their way has let go, and when is known.
+    pub(super) async fn spare_the_past(&self, conn: &mut Conn, made: &[Claim]) -> Result<()> {
+        let soon = self.now() + CLOCKS_APART;
+        for new in made.iter().filter(|new| new.span.start() < soon) {
+            let over = claims::over_during(conn, new.resource, new.span, ALL).await?;
+            let (shared, whole): (Vec<Claim>, Vec<Claim>) = over.into_iter().partition(|past| {
+                matches!((past.take, new.take), (Take::Amount(_), Take::Amount(_)))
+            });
+            if !whole.is_empty() {
+                return Err(berth_store::Error::Refused(Refused::Claim).into());
+            }
+            if !shared.is_empty() && self.was_too_much(conn, new, shared).await? {
+                return Err(berth_store::Error::Refused(Refused::Amount).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether more would have been taken at once than there is.
+    async fn was_too_much(&self, conn: &mut Conn, new: &Claim, past: Vec<Claim>) -> Result<bool> {
+        let holding = claims::overlapping(conn, new.resource, new.span, None, ALL).await?;
+        let then_held = past.into_iter().map(|claim| Claim {
+            standing: Standing::Holding,
+            ..claim
+        });
+        let all: Vec<Claim> = holding.into_iter().chain(then_held).collect();
+        let known = inventory::by_id(conn, new.site, new.resource).await?;
+        let room = known
+            .and_then(|known| known.capacity)
+            .map_or(0, |capacity| capacity.amount.get());
+        Ok(peak_amount(&all, new.resource, None, new.span) > room)
     }
 
     /// Shortens or withdraws the yielding claims that stand in the way of firm ones.
@@ -50,8 +91,7 @@ impl App {
         let tree = tree_of(&resources)?;
         for new in wanted {
             let standing =
-                claims::overlapping(conn, new.resource, new.span, new.container, u64::MAX >> 1)
-                    .await?;
+                claims::overlapping(conn, new.resource, new.span, new.container, ALL).await?;
             if !standing
                 .iter()
                 .any(|claim| matches!(claim.firmness, Firmness::Yielding { .. }))
@@ -134,6 +174,7 @@ impl App {
                 SHOWN_MAX,
             )
             .await?;
+            let over = claims::over_during(&mut reader, new.resource, new.span, SHOWN_MAX).await?;
             let meets = |claim: &Claim| {
                 // Amounts beside each other are no conflict in themselves, but together they may be too much.
                 let parts_of_another = matches!(claim.take, Take::Amount(_))
@@ -144,6 +185,7 @@ impl App {
             pairs.extend(
                 standing
                     .into_iter()
+                    .chain(over)
                     .filter(|claim| meets(claim))
                     .map(|claim| (new.resource, claim)),
             );

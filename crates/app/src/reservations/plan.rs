@@ -69,6 +69,23 @@ impl Plan {
         kept.chain(added).collect()
     }
 
+    /// What the reservation takes that it did not have before: all of a claim that is new or takes another amount,
+    /// and of the others the time they gain.
+    pub fn grown(&self, before: &Reservation) -> Vec<Claim> {
+        let grown = self.wanted(before).into_iter().flat_map(|claim| {
+            let had = before.items.iter().find(|item| item.claim == claim.id);
+            let pieces = match had {
+                Some(had) if had.take == claim.take => claim.span.minus(&[before.span]),
+                _ => vec![claim.span],
+            };
+            pieces.into_iter().map(move |span| Claim {
+                span,
+                ..claim.clone()
+            })
+        });
+        grown.collect()
+    }
+
     /// All that the reservation would hold, for explaining what stands in its way.
     pub fn wanted(&self, before: &Reservation) -> Vec<Claim> {
         let kept = self.items(before).into_iter().map(|item| {
