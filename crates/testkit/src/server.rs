@@ -103,6 +103,11 @@ impl BerthServer {
         format!("http://{}:{}{path}", Ipv4Addr::LOCALHOST, self.port)
     }
 
+    /// Whether there is a process, be it ready or still starting.
+    pub fn is_running(&self) -> bool {
+        self.process.is_some()
+    }
+
     /// `kill -9`. Returns once the process is gone and its port is free.
     pub fn kill9(&mut self) -> Result<()> {
         self.running()?.kill9()?;

@@ -104,6 +104,10 @@ impl Call<'_> {
         })
     }
 
+    pub(super) fn header(self, name: &'static str, value: u64) -> Self {
+        self.change(|request| Ok(request.header(name, value)))
+    }
+
     /// Says which kind of answer is wanted.
     pub(super) fn accept(self, media_type: &'static str) -> Self {
         self.change(|request| Ok(request.header(ACCEPT, media_type)))

@@ -4,7 +4,8 @@ use reqwest::Method;
 
 use super::{Client, Error, EventStream, sse};
 use crate::audit::{AuditEntry, AuditVerification};
-use crate::events::{EventPage, EventQuery, EventStreamQuery};
+use crate::events::{EventPage, EventQuery, EventStreamQuery, Position};
+use crate::headers;
 use crate::page::{Page, PageQuery};
 use crate::paths;
 use crate::reference::SiteReference;
@@ -37,6 +38,13 @@ impl Client {
     /// Opens the live stream of events.
     pub async fn events_stream(&self, query: &EventStreamQuery) -> Result<EventStream, Error> {
         let call = self.call(Method::GET, paths::EVENT_STREAM).query(query);
+        sse::open(call, self.base_url().to_owned()).await
+    }
+
+    /// Opens the live stream of events again where it was cut, the way browsers do.
+    pub async fn resume_events_stream(&self, last_seen: Position) -> Result<EventStream, Error> {
+        let call = self.call(Method::GET, paths::EVENT_STREAM);
+        let call = call.header(headers::LAST_EVENT_ID, last_seen.get());
         sse::open(call, self.base_url().to_owned()).await
     }
 

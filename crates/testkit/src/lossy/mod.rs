@@ -33,15 +33,21 @@ mod serve;
 mod tree;
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 
 pub use serve::{Until, serve};
+
+use crate::repository;
+
+/// The program that serves a disk.
+const NAME: &str = "lossy-fs";
 
 /// A mounted lossy disk, served by a process of its own that cannot outlive this one.
 ///
@@ -119,18 +125,42 @@ impl Drop for Mount {
     }
 }
 
-/// Cargo puts programs one directory above the tests of the same profile.
+/// Cargo puts programs one directory above the tests of the same profile. It builds them with the tests of this crate,
+/// but not with those of another; then they are built here.
 fn program() -> Result<PathBuf> {
     let me = env::current_exe().context("where is this program?")?;
-    me.ancestors()
-        .skip(1)
-        .take(2)
-        .map(|directory| directory.join("lossy-fs"))
-        .find(|program| program.is_file())
-        .with_context(|| {
-            format!(
-                "no lossy-fs beside {}: run `cargo build -p berth-testkit --bin lossy-fs`",
-                me.display()
-            )
-        })
+    let directories: Vec<&Path> = me.ancestors().skip(1).take(2).collect();
+    let found = || {
+        let programs = directories.iter().map(|directory| directory.join(NAME));
+        programs.into_iter().find(|program| program.is_file())
+    };
+    if let Some(program) = found() {
+        return Ok(program);
+    }
+    build(&me)?;
+    found().with_context(|| format!("no {NAME} beside {}", me.display()))
+}
+
+/// Builds the program beside the test `me`: `TARGET/PROFILE/deps/me`.
+fn build(me: &Path) -> Result<()> {
+    let profile = me.ancestors().nth(2);
+    let (Some(profile), Some(target)) = (
+        profile.and_then(Path::file_name).and_then(OsStr::to_str),
+        profile.and_then(Path::parent).and_then(Path::to_str),
+    ) else {
+        bail!("{} does not lie where cargo puts tests", me.display());
+    };
+    // The one profile that is not named as its directory is.
+    let profile = if profile == "debug" { "dev" } else { profile };
+    let package = concat!("--package=", env!("CARGO_PKG_NAME"));
+    repository::cargo([
+        "build",
+        "--locked",
+        "--quiet",
+        package,
+        &format!("--bin={NAME}"),
+        &format!("--profile={profile}"),
+        &format!("--target-dir={target}"),
+    ])?;
+    Ok(())
 }

@@ -39,7 +39,7 @@ const JANITOR: &str = r#"
 trap '' HUP INT QUIT TERM
 cat >/dev/null
 looks=0
-while [ -e "$1/data/postmaster.pid" ] && [ "$looks" -lt 100 ]; do
+while [ -e "$2/postmaster.pid" ] && [ "$looks" -lt 100 ]; do
     sleep 0.1
     looks=$((looks + 1))
 done
@@ -49,7 +49,9 @@ rm -rf "$1"
 /// A PostgreSQL cluster of its own. Dropping it stops the server and removes its data.
 #[derive(Debug)]
 pub struct Server {
+    /// Where its socket and its log are, and mostly its data.
     directory: PathBuf,
+    data: PathBuf,
     postmaster: Option<Tethered>,
     janitor: Child,
 }
@@ -57,22 +59,35 @@ pub struct Server {
 impl Server {
     /// Makes a new cluster and starts it.
     pub fn start() -> Result<Self> {
+        // The cluster is new: if the machine dies during initdb there is nothing in it to lose.
+        Self::start_in(None, &["--no-sync"])
+    }
+
+    /// Makes a new cluster with its data on a disk of its own, a lossy one perhaps, and starts it. Whatever else it
+    /// needs, its socket above all, lies elsewhere.
+    pub fn start_on(disk: &Path) -> Result<Self> {
+        Self::start_in(Some(disk), &[])
+    }
+
+    fn start_in(disk: Option<&Path>, initdb_options: &[&str]) -> Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("berth-postgres-")
             .tempdir()?
             .keep();
+        let data = disk.unwrap_or(&directory).join("data");
         let janitor = Command::new("sh")
             .args(["-c", JANITOR, "janitor"])
-            .arg(&directory)
+            .args([&directory, &data])
             .stdin(Stdio::piped())
             .spawn()
             .context("could not start a shell")?;
         let mut server = Self {
             directory,
+            data,
             postmaster: None,
             janitor,
         };
-        server.initialise()?;
+        server.initialise(disk, initdb_options)?;
         server.resume()?;
         Ok(server)
     }
@@ -93,7 +108,7 @@ impl Server {
             .append(true)
             .open(self.log_path())?;
         let mut command = process::command(tool::find("postgres")?, user(), Signal::Quit);
-        command.arg("-D").arg(self.data_path());
+        command.arg("-D").arg(&self.data);
         command.arg("-c").arg(format!(
             "unix_socket_directories={}",
             self.directory.display()
@@ -151,21 +166,18 @@ impl Server {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 
-    fn initialise(&self) -> Result<()> {
+    fn initialise(&self, disk: Option<&Path>, options: &[&str]) -> Result<()> {
         if let User::Named(name) = user() {
             let (user_id, group_id) = ids_of(name)?;
-            chown(&self.directory, Some(user_id), Some(group_id))?;
+            for directory in disk.into_iter().chain([self.directory.as_path()]) {
+                chown(directory, Some(user_id), Some(group_id))?;
+            }
         }
         let mut command = process::command(tool::find("initdb")?, user(), Signal::Kill);
-        command.arg("-D").arg(self.data_path());
-        // The cluster is new: if the machine dies during initdb there is nothing in it to lose.
-        command.args([
-            "--username=postgres",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--no-sync",
-        ]);
-        command.args(["--locale=C"]).current_dir(&self.directory);
+        command.arg("-D").arg(&self.data);
+        command.args(["--username=postgres", "--auth=trust", "--encoding=UTF8"]);
+        command.arg("--locale=C").args(options);
+        command.current_dir(&self.directory);
         let output = command.output().context("could not run initdb")?;
         ensure!(
             output.status.success(),
@@ -173,10 +185,6 @@ impl Server {
             String::from_utf8_lossy(&output.stderr).trim()
         );
         Ok(())
-    }
-
-    fn data_path(&self) -> PathBuf {
-        self.directory.join("data")
     }
 
     fn log_path(&self) -> PathBuf {
