@@ -30,7 +30,7 @@ pub enum Deed {
 pub fn draw(world: &World, random: &mut Random) -> Option<Deed> {
     let resource = |random: &mut Random| draw_resource(world, random);
     let claim = |random: &mut Random| random.pick(&locked(&world.claims)).cloned();
-    Some(match random.below(20) {
+    Some(match random.below(22) {
         0..6 => Deed::Claim(draw_claims(world, random)),
         6..8 => Deed::ClaimInTurn(draw_claims(world, random)),
         8..11 => Deed::ClaimInside(draw_inside(world, random)?),
@@ -44,12 +44,17 @@ pub fn draw(world: &World, random: &mut Random) -> Option<Deed> {
             Deed::Rebind(claim, to, draw_take(world, to, random))
         }
         15..17 => Deed::Release(claim(random)?.id),
-        17 => Deed::Add(ResourceId(fresh_id()), Some(resource(random))),
-        18 => {
+        17..19 => Deed::Add(ResourceId(fresh_id()), Some(resource(random))),
+        19 => {
             let under = (!random.one_in(4)).then(|| resource(random));
             Deed::Move(resource(random), under)
         }
-        _ => Deed::Remove(resource(random)),
+        _ => {
+            // Mostly what was added, since a rack is hardly ever empty.
+            let added = random.pick(&locked(&world.added)).copied();
+            let added = added.filter(|_| !random.one_in(4));
+            Deed::Remove(added.unwrap_or_else(|| resource(random)))
+        }
     })
 }
 
