@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use berth_model::person::PersonName;
 use berth_model::reservation::{Privacy, State};
 use berth_model::{
-    Amount, Claim, ClaimId, Firmness, Holder, PersonId, ReservationId, ResourceId,
-    SiteId, Span, Standing, Take, Text, WindowId, WorkloadId,
+    Amount, Claim, ClaimId, Firmness, Holder, PersonId, ReservationId, ResourceId, SiteId, Span,
+    Standing, Take, Text, WindowId, WorkloadId,
 };
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -148,11 +148,13 @@ async fn insert_postgres(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     .bind(claims.iter().map(|c| c.resource.0).collect::<Vec<_>>())
     .one(conn)
     .await?;
-    Err(Error::Refused(if row.count("there")? < claims.len() as u64 {
-        Refused::Resource
-    } else {
-        Refused::Claim
-    }))
+    Err(Error::Refused(
+        if row.count("there")? < claims.len() as u64 {
+            Refused::Resource
+        } else {
+            Refused::Claim
+        },
+    ))
 }
 
 pub async fn get(conn: &mut Conn, id: ClaimId) -> Result<Option<Claim>> {

@@ -90,7 +90,10 @@ const RULES: [(&str, Refused); 10] = [
 const RETRY: [&str; 4] = ["40001", "40P01", "5", "517"];
 
 /// On PostgreSQL a resource's code may have moved, between reading and writing it, under a claim or under a child.
-const CODES: [&str; 2] = ["claim_resource_holds_fkey", "resource_parent_parent_subtree_fkey"];
+const CODES: [&str; 2] = [
+    "claim_resource_holds_fkey",
+    "resource_parent_parent_subtree_fkey",
+];
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
