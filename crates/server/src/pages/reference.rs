@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use berth_api::{Code, paths};
+use berth_api::paths;
 use serde_json::Value;
 
+use super::PROBLEMS;
 use super::html::escape;
 use super::markdown::{inline, to_html};
 use super::schema;
@@ -25,7 +26,7 @@ pub fn page(shell: &Shell, document: &Value) -> String {
             ),
         );
         for operation in &group.operations {
-            content += &operation.to_html(shell, document);
+            content += &operation.to_html(shell);
         }
         content += "</section>\n";
     }
@@ -114,7 +115,7 @@ fn contents(groups: &[Group<'_>]) -> String {
 }
 
 impl Operation<'_> {
-    fn to_html(&self, shell: &Shell, document: &Value) -> String {
+    fn to_html(&self, shell: &Shell) -> String {
         let method = &self.method;
         let mut html = format!(
             "<details class=\"route\"><summary><span class=\"method {method}\">{method}</span>\
@@ -140,61 +141,43 @@ impl Operation<'_> {
         }
         put(
             &mut html,
-            format_args!("<h3>Answers</h3>\n{}", self.answers(shell, document)),
+            format_args!("<h3>Answers</h3>\n{}", self.answers(shell)),
         );
         html + "</div></details>\n"
     }
 
-    fn answers(&self, shell: &Shell, document: &Value) -> String {
+    /// What the route itself says of its answers, and then the statuses of the problems that all routes share.
+    fn answers(&self, shell: &Shell) -> String {
         let mut html = "<div class=\"wide\"><table><tbody>\n".to_owned();
         let mut problems = Vec::new();
         for (status, answer) in self.told["responses"].as_object().into_iter().flatten() {
-            let answer = resolve(document, answer);
-            let content = answer["content"]
-                .as_object()
-                .and_then(|kinds| kinds.iter().next());
-            match content {
-                Some((kind, _)) if kind == berth_api::headers::PROBLEM_JSON => {
-                    problems.extend(codes(text(&answer["description"])));
-                }
-                content => {
-                    let body = content.map(|(kind, content)| match &content["schema"] {
-                        _ if kind != "application/json" => format!("<code>{}</code>", escape(kind)),
-                        schema => schema::phrase(schema),
-                    });
-                    put(
-                        &mut html,
-                        format_args!(
-                            "<tr><td class=\"number\">{}</td><td>{}</td><td>{}</td></tr>\n",
-                            escape(status),
-                            body.unwrap_or_default(),
-                            schema::about(answer),
-                        ),
-                    );
-                }
+            let status = escape(status);
+            if answer.get("$ref").is_some() {
+                let index = escape(format!("{}{PROBLEMS}", shell.base));
+                problems.push(format!("<a href=\"{index}#http-{status}\">{status}</a>"));
+                continue;
             }
+            let content = answer["content"].as_object().and_then(|c| c.iter().next());
+            let body = content.map(|(kind, content)| match &content["schema"] {
+                schema if kind.ends_with("json") => schema::phrase(schema),
+                _ => format!("<code>{}</code>", escape(kind)),
+            });
+            put(
+                &mut html,
+                format_args!(
+                    "<tr><td class=\"number\">{status}</td><td>{}</td><td>{}</td></tr>\n",
+                    body.unwrap_or_default(),
+                    schema::about(answer),
+                ),
+            );
         }
         html += "</tbody></table></div>\n";
-        let links: Vec<String> = problems
-            .iter()
-            .map(|code| {
-                let page = escape(format!("{}{}", shell.base, paths::error_page(code)));
-                format!("<a href=\"{page}\">{code}</a>")
-            })
-            .collect();
         put(
             &mut html,
-            format_args!("<p class=\"problems\">Problems: {}</p>\n", links.join(", ")),
+            format_args!("<p>Problems: {}</p>\n", problems.join(" ")),
         );
         html
     }
-}
-
-/// The problem codes that a description names at the beginning of its lines.
-fn codes(description: &str) -> impl Iterator<Item = Code> {
-    description
-        .lines()
-        .filter_map(|line| line.strip_prefix('`')?.split('`').next()?.parse().ok())
 }
 
 fn parameters_table(parameters: &[Value]) -> String {
@@ -244,16 +227,6 @@ fn schemas(document: &Value) -> String {
         html += "</div></details>\n";
     }
     html + "</section>\n"
-}
-
-/// Follows a reference into the document's components.
-fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
-    let place = value["$ref"]
-        .as_str()
-        .and_then(|place| place.strip_prefix('#'));
-    place
-        .and_then(|place| document.pointer(place))
-        .unwrap_or(value)
 }
 
 fn text(value: &Value) -> &str {
