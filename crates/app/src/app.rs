@@ -18,6 +18,8 @@ pub struct Settings {
     pub session_idle: SignedDuration,
     pub session_absolute: SignedDuration,
     pub password_min_length: usize,
+    /// How far back a listener that was away can resume.
+    pub event_retention: SignedDuration,
 }
 
 impl Settings {
@@ -31,6 +33,7 @@ impl Default for Settings {
             session_idle: SignedDuration::from_hours(12),
             session_absolute: SignedDuration::from_hours(30 * 24),
             password_min_length: 12,
+            event_retention: SignedDuration::from_hours(400 * 24),
         }
     }
 }

@@ -131,6 +131,7 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
         session_idle: SignedDuration::from_hours(config.session_idle_h.into()),
         session_absolute: SignedDuration::from_hours(24 * i64::from(config.session_absolute_d)),
         password_min_length: config.password_min_length,
+        event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
     };
     Ok(App::new(store, Arc::new(SystemClock), vault, settings))
 }

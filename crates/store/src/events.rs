@@ -2,6 +2,7 @@
 
 use berth_model::event::{Audience, Event, NumberedEvent};
 use berth_model::{EventId, PersonId, SiteId};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
@@ -73,4 +74,13 @@ pub async fn last_number(conn: &mut Conn) -> Result<u64> {
         .one(conn)
         .await?
         .count("number")
+}
+
+/// Forgets numbered events from before a moment. Numbers are never given out again, so who resumes later than that
+/// simply begins at the oldest one left.
+pub async fn forget_before(conn: &mut Conn, at: Timestamp) -> Result<u64> {
+    query("DELETE FROM event WHERE number <= (SELECT max(number) FROM event WHERE at < $1)")
+        .bind(at)
+        .execute(conn)
+        .await
 }

@@ -1,8 +1,8 @@
-//! Removes what has run out: sessions, one-time links, old failures, old idempotency keys.
+//! Removes what has run out: sessions, one-time links, old failures, old idempotency keys, old events.
 
 use std::time::Duration;
 
-use berth_store::{leases, sessions};
+use berth_store::{events, leases, sessions};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,7 @@ async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
     let mut tx = app.store.begin().await?;
     leases::check(&mut tx, &lease).await?;
     sessions::sweep(&mut tx, now, now - app.settings.session_idle, now - KEPT).await?;
+    events::forget_before(&mut tx, now - app.settings.event_retention).await?;
     tx.commit().await?;
     Ok(())
 }
