@@ -17,7 +17,7 @@ use crate::cli::Options;
 use crate::exit::Exit;
 use crate::failure::{Failure, usage};
 use crate::output::Output;
-use crate::profile::Profile;
+use crate::remembered::Remembered;
 use crate::times::Times;
 
 #[derive(Debug)]
@@ -26,19 +26,19 @@ pub struct Context {
     pub times: Times,
     pub out: Output,
     site: Option<SiteReference>,
-    /// Whether the site at hand is the remembered one, so that a command shown to a person need not name it.
+    /// The site that a command shown to a person need not name.
     remembered_site: Option<SiteReference>,
 }
 
 impl Context {
     pub fn new(options: &Options) -> anyhow::Result<Self> {
-        let profile = Profile::load()?;
-        let server = options.server.clone().or_else(|| profile.server.clone());
+        let remembered = Remembered::load()?;
+        let server = options.server.clone().or_else(|| remembered.server.clone());
         let server = server.ok_or_else(|| {
             usage("which server? Sign in with `berth login`, or name it with --server or BERTH_SERVER")
         })?;
         let anonymous = Client::new(&server, Credential::None)?;
-        let account = profile.account(anonymous.base_url());
+        let account = remembered.account(anonymous.base_url());
         let token = match token_from_environment()? {
             Some(token) => Some(token),
             None => account.and_then(|account| account.token.clone()),

@@ -8,15 +8,15 @@ use berth_model::{Amount, Status};
 use jiff::Timestamp;
 
 use crate::handle::ending;
-use crate::table::{Column, Screen, Table};
+use crate::table::{Column, Screen, Table, printable};
 use crate::times::Times;
 
 /// `Ada Lovelace (ada)`.
 pub fn person(person: &PersonRef) -> String {
     if person.display_name == person.login {
-        person.login.clone()
+        printable(&person.login)
     } else {
-        format!("{} ({})", person.display_name, person.login)
+        printable(&format!("{} ({})", person.display_name, person.login))
     }
 }
 
@@ -28,8 +28,8 @@ pub fn by(person: Option<&PersonRef>) -> String {
 /// `gpu-01`, or `3 of licences`.
 pub fn taken(resource: &ResourceRef, amount: Option<Amount>) -> String {
     match amount {
-        Some(amount) => format!("{} of {}", amount.get(), resource.name),
-        None => resource.name.clone(),
+        Some(amount) => format!("{} of {}", amount.get(), printable(&resource.name)),
+        None => printable(&resource.name),
     }
 }
 

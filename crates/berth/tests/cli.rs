@@ -4,13 +4,16 @@
 
 mod cli {
     pub mod desk;
+    pub mod walk;
 }
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use berth_testkit::postgres::Database;
 use cli::desk::{Desk, PASSWORD, RESERVATION};
+use cli::walk::{ELSEWHERE, WALK};
 use serde_json::json;
 
 const FORM: &str = r#"
@@ -319,6 +322,8 @@ async fn every_failure_has_its_number() {
         ("help exit-codes", 0),
         ("exit-codes", 0),
         ("completion bash", 0),
+        ("config show-docs", 0),
+        ("openapi", 0),
         ("version", 0),
     ] {
         desk.run(line).ends_with(code);
@@ -424,4 +429,137 @@ async fn everything_moves_to_postgresql() {
         .run("book licences:9 --from |2101-03-08 10:30| --for 1h")
         .ends_with(5);
     grown.run("audit verify").succeeds();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_runs() {
+    let desk = Desk::with_admin().await;
+    let mut kept: BTreeMap<&str, String> = BTreeMap::new();
+    for line in WALK {
+        let typed = kept
+            .iter()
+            .fold(line.typed.to_owned(), |typed, (name, id)| {
+                typed.replace(&format!("{{{name}}}"), id)
+            });
+        let ended = desk.run_with(&typed, line.input).succeeds();
+        if let Some(name) = line.keep {
+            let id = ended.json()["id"].as_str().expect("an id").to_owned();
+            kept.insert(name, id);
+        }
+    }
+}
+
+/// The commands, as the documentation prints them from the code.
+fn documented() -> BTreeSet<String> {
+    let page = include_str!("../../../docs/cli.md");
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `berth "));
+    rows.map(|row| {
+        let words = row.split(['`', '<', '[']).next().unwrap_or_default();
+        words.trim().to_owned()
+    })
+    .collect()
+}
+
+#[test]
+fn no_command_is_left_out() {
+    let starts = |typed: &str, command: &str| {
+        typed
+            .strip_prefix(command)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let commands = documented();
+    assert!(commands.len() > 60, "{commands:?}");
+    let untried: Vec<_> = commands
+        .iter()
+        .filter(|command| !WALK.iter().any(|line| starts(line.typed, command)))
+        .filter(|command| !ELSEWHERE.iter().any(|(known, _)| known == command))
+        .collect();
+    assert!(
+        untried.is_empty(),
+        "add a line to tests/cli/walk.rs: {untried:?}"
+    );
+    let gone: Vec<_> = ELSEWHERE
+        .iter()
+        .filter(|(known, _)| !commands.contains(*known))
+        .collect();
+    assert!(
+        gone.is_empty(),
+        "there is no such command any more: {gone:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_for_approval_is_decided() {
+    let desk = lab().await;
+    desk.run("type edit pool --needs-approval true").succeeds();
+    desk.run("site edit --outsiders-see name").succeeds();
+    let create = "person create cy --name Cy --password-stdin";
+    desk.run_with(create, &format!("{PASSWORD}\n")).succeeds();
+    let cy = desk.another();
+    cy.login("cy");
+
+    cy.run("site join torino").succeeds();
+    let requests = desk.run("site requests -o json").succeeds().json();
+    let request = requests["items"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    desk.run(&format!("site decline {request} --reason |not yet|"))
+        .succeeds();
+    desk.run("member add cy").succeeds();
+    cy.run("site use torino").succeeds();
+
+    let asked = |from: &str| {
+        let line = format!("book licences:1 --from |2101-03-08 {from}| --for 1h");
+        let asked = cy.run(&line).succeeds();
+        assert!(
+            asked.stdout.starts_with("Asked for 1 of licences"),
+            "{asked:?}"
+        );
+        asked.find(RESERVATION)
+    };
+    let (first, second) = (asked("09:00"), asked("11:00"));
+    let waiting = desk
+        .run("reservation list --everyone --state pending-approval")
+        .succeeds();
+    assert!(waiting.stdout.contains(&first[24..]), "{waiting:?}");
+    cy.run(&format!("reservation approve {first}")).ends_with(7);
+    let approved = desk.run(&format!("reservation approve {first}")).succeeds();
+    assert!(
+        approved.stdout.ends_with("It is confirmed.\n"),
+        "{approved:?}"
+    );
+    desk.run(&format!("reservation reject {second} --reason |too busy|"))
+        .succeeds();
+    let shown = cy.run(&format!("reservation show {second}")).succeeds();
+    assert!(shown.stdout.contains("too busy"), "{shown:?}");
+
+    // The admin takes away the token that Cy's machine signs in with.
+    let tokens = desk.run("token list --person cy -o json").succeeds().json();
+    let token = tokens["items"][0]["id"].as_str().expect("an id").to_owned();
+    desk.run(&format!("token revoke {} --person cy", &token[24..]))
+        .succeeds();
+    cy.run("whoami").ends_with(3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_told_as_they_happen() {
+    let desk = lab().await;
+    let mut watch = desk.start("event watch -o json --after 0");
+    let mut kinds = Vec::new();
+    while kinds.last().map(String::as_str) != Some("reservation.created") {
+        let event = watch.next_line();
+        let event: serde_json::Value = serde_json::from_str(&event).expect("an event in a line");
+        kinds.push(event["kind"].as_str().expect("a kind").to_owned());
+        if kinds.len() == 1 {
+            desk.run("book licences:1 --from |2101-03-08 09:00| --for 1h")
+                .succeeds();
+        }
+    }
+    assert_eq!(
+        kinds[0], "site.created",
+        "those before come first: {kinds:?}"
+    );
 }

@@ -11,6 +11,7 @@ use berth_server::config::Config;
 use clap::Args;
 use serde::Serialize;
 
+use super::serve;
 use crate::cli::Options;
 use crate::exit::Exit;
 use crate::failure::ended;
@@ -100,7 +101,13 @@ pub async fn run(doctor: &Doctor, options: &Options) -> anyhow::Result<()> {
 }
 
 async fn examine(config: &Config) -> Vec<Finding> {
-    let mut findings = vec![Finding::ok("configuration", "every setting is understood")];
+    let mut findings = vec![match serve::log_filter(config) {
+        Ok(_) => Finding::ok("configuration", "every setting is understood"),
+        Err(error) => {
+            let advice = "write a level, or levels by module such as info,berth_server=debug";
+            Finding::fail("configuration", format!("{error:#}"), advice)
+        }
+    }];
     findings.extend(files::data_directory(config));
     findings.extend(files::disk_space(config));
     findings.extend(files::secret_key(config));

@@ -7,13 +7,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use berth_api::Credential;
 use berth_api::client::Client;
+use berth_api::reference::SiteReference;
 use berth_api::secret::{Password, Secret};
 use berth_api::sessions::{Me, SignIn};
 use berth_api::tokens::NewToken;
-use berth_api::{Credential, reference::Reference};
 use berth_model::person::{Scope, TimeZone as ZoneName};
-use berth_model::{LoginName, Text};
+use berth_model::{LoginName, Text, TokenId};
 use clap::Args;
 use jiff::tz::TimeZone;
 use secrecy::{ExposeSecret, SecretString};
@@ -21,8 +22,8 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::cli::Options;
 use crate::failure::usage;
 use crate::output::{Output, complain};
-use crate::profile::{Account, Profile};
 use crate::prompt;
+use crate::remembered::{Account, Remembered};
 use crate::times::Times;
 
 #[derive(Debug, Args)]
@@ -51,7 +52,7 @@ const USUAL_SERVER: &str = "http://localhost:8080";
 
 pub async fn run(login: Login, options: &Options) -> anyhow::Result<()> {
     let out = Output::new(options.output);
-    let client = client(&login, options)?;
+    let (client, certificates) = client(&login, options)?;
     warn_of_open_road(client.base_url());
     let account = if login.token_stdin {
         Account {
@@ -62,32 +63,48 @@ pub async fn run(login: Login, options: &Options) -> anyhow::Result<()> {
         sign_in(&client, &login).await?
     };
     let token = account.token.clone().context("the server gave no token")?;
-    let me = client.with(Credential::Token(token)).me().await?;
+    let signed_in = client.with(Credential::Token(token));
+    let me = signed_in.me().await?;
     let account = Account {
-        certificates: absolute(login.certificates)?,
+        certificates,
         ..account
     };
-    let account = remember(&client, account, &me)?;
-    out.show(&me, |_| welcome(&me, &account, client.base_url()))
+    let (site, spent) = remember(&client, account, &me)?;
+    if let Some(spent) = spent {
+        // The sign-in that this one replaces. Should this fail, it expires by itself.
+        signed_in.revoke_my_token(spent).await.ok();
+    }
+    out.show(&me, |_| welcome(&me, site.as_ref(), client.base_url()))
 }
 
-fn client(login: &Login, options: &Options) -> anyhow::Result<Client> {
-    let known = Profile::load()?.server;
+/// The client of the server that is meant, and the certificates it trusts if those are special.
+fn client(login: &Login, options: &Options) -> anyhow::Result<(Client, Option<PathBuf>)> {
+    let remembered = Remembered::load()?;
+    let known = remembered.server.as_deref();
     let named = login.address.clone().or_else(|| options.server.clone());
     let address = match named {
         Some(address) => address,
-        None if prompt::can_ask() => {
-            prompt::line("Server", Some(known.as_deref().unwrap_or(USUAL_SERVER)))?
-        }
+        None if prompt::can_ask() => prompt::line("Server", known.or(Some(USUAL_SERVER)))?,
         None => known
+            .map(ToOwned::to_owned)
             .ok_or_else(|| usage("which server? Name it: berth login https://berth.example.org"))?,
     };
-    match &login.certificates {
+    let plain = Client::new(&address, Credential::None)?;
+    let certificates = match &login.certificates {
+        Some(file) => Some(
+            fs::canonicalize(file).with_context(|| format!("cannot read {}", file.display()))?,
+        ),
+        None => remembered
+            .account(plain.base_url())
+            .and_then(|account| account.certificates.clone()),
+    };
+    match &certificates {
         Some(file) => {
             let pem = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-            Ok(Client::trusting(&address, Credential::None, &pem)?)
+            let client = Client::trusting(&address, Credential::None, &pem)?;
+            Ok((client, certificates))
         }
-        None => Ok(Client::new(&address, Credential::None)?),
+        None => Ok((plain, None)),
     }
 }
 
@@ -130,7 +147,7 @@ async fn sign_in(client: &Client, login: &Login) -> anyhow::Result<Account> {
     let session = client.with(session);
     let expires_at = Times::new(TimeZone::UTC).read_moment(&format!("+{}", login.lasts))?;
     let new = NewToken {
-        label: label(),
+        label: label()?,
         scopes: Scope::ALL.to_vec().try_into()?,
         expires_at,
     };
@@ -151,53 +168,48 @@ fn typed(password: &SecretString) -> anyhow::Result<Password> {
 }
 
 /// The token's name: the machine's, so that its owner knows later which one to revoke.
-fn label() -> Text {
-    let name = rustix::system::uname();
-    let machine = name.nodename().to_string_lossy().into_owned();
-    let label = format!("berth on {machine}").parse::<Text>();
-    label.unwrap_or_else(|_| plain_label())
+fn label() -> anyhow::Result<Text> {
+    let system = rustix::system::uname();
+    let machine = system.nodename().to_string_lossy();
+    let label = format!("berth on {machine}").parse();
+    Ok(label.or_else(|_| "berth login".parse())?)
 }
 
-fn plain_label() -> Text {
-    match "berth login".parse() {
-        Ok(label) => label,
-        Err(_) => unreachable!("these words are a text"),
-    }
-}
-
-fn absolute(file: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
-    file.map(|file| Ok(fs::canonicalize(file)?)).transpose()
-}
-
-/// Keeps the account, and what was chosen before for the same server.
-fn remember(client: &Client, account: Account, me: &Me) -> anyhow::Result<Account> {
-    let path = Profile::path()?;
-    let mut profile = Profile::read(&path)?;
-    let before = profile.servers.remove(client.base_url());
-    let same_person = before.filter(|before| before.login.as_ref() == Some(&me.person.login));
-    let chosen = same_person.and_then(|before| before.site);
+/// Keeps the account, with the site that was chosen before on the same server; the first time, with the only site
+/// one belongs to. Gives that site, and the token that the new one replaces.
+fn remember(
+    client: &Client,
+    account: Account,
+    me: &Me,
+) -> anyhow::Result<(Option<SiteReference>, Option<TokenId>)> {
+    let path = Remembered::path()?;
+    let mut all = Remembered::read(&path)?;
+    let server = client.base_url().to_owned();
+    let before = all
+        .servers
+        .remove(&server)
+        .filter(|before| before.login.as_ref() == Some(&me.person.login))
+        .unwrap_or_default();
     let only = match me.memberships.as_slice() {
-        [only] => only.site.name.parse().ok().map(Reference::Name),
+        [only] => only.site.name.parse().ok(),
         _ => None,
     };
+    let site = before.site.or(only);
     let account = Account {
         login: Some(me.person.login.clone()),
         time_zone: Some(me.person.time_zone.clone()),
-        site: chosen.or(only),
+        site: site.clone(),
         ..account
     };
-    profile.server = Some(client.base_url().to_owned());
-    profile
-        .servers
-        .insert(client.base_url().to_owned(), account);
-    profile.write(&path)?;
-    let kept = profile.servers.remove(client.base_url());
-    Ok(kept.unwrap_or_default())
+    all.server = Some(server.clone());
+    all.servers.insert(server, account);
+    all.write(&path)?;
+    Ok((site, before.token_id))
 }
 
-fn welcome(me: &Me, account: &Account, base_url: &str) -> String {
+fn welcome(me: &Me, site: Option<&SiteReference>, base_url: &str) -> String {
     let mut text = format!("Signed in to {base_url} as {}.\n", me.person.login);
-    match &account.site {
+    match site {
         Some(site) => {
             text += &format!("Your site is {site}. Change it with: berth site use NAME\n")
         }

@@ -7,15 +7,15 @@ use crate::cli::Options;
 use crate::exit::Exit;
 use crate::failure::{Failure, usage};
 use crate::output::{Output, complain};
-use crate::profile::Profile;
+use crate::remembered::Remembered;
 
 pub async fn run(options: &Options) -> anyhow::Result<()> {
-    let path = Profile::path()?;
-    let mut profile = Profile::read(&path)?;
-    let server = options.server.clone().or_else(|| profile.server.clone());
+    let path = Remembered::path()?;
+    let mut all = Remembered::read(&path)?;
+    let server = options.server.clone().or_else(|| all.server.clone());
     let server = server.ok_or_else(|| usage("you are not signed in anywhere"))?;
     let client = Client::new(&server, Credential::None)?;
-    let account = profile.servers.remove(client.base_url());
+    let account = all.servers.remove(client.base_url());
     let account = account
         .filter(|account| account.token.is_some())
         .ok_or_else(|| {
@@ -40,9 +40,9 @@ pub async fn run(options: &Options) -> anyhow::Result<()> {
             }
         }
     }
-    if profile.server.as_deref() == Some(client.base_url()) {
-        profile.server = profile.servers.keys().next().cloned();
+    if all.server.as_deref() == Some(client.base_url()) {
+        all.server = all.servers.keys().next().cloned();
     }
-    profile.write(&path)?;
+    all.write(&path)?;
     Output::new(options.output).say(&format!("Signed out of {}.\n", client.base_url()))
 }

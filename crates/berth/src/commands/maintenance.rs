@@ -18,7 +18,7 @@ use crate::details::Details;
 use crate::handle::{Handle, ending};
 use crate::pages::whole;
 use crate::show;
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, printable};
 use crate::times::Times;
 
 #[derive(Debug, Subcommand)]
@@ -76,7 +76,7 @@ pub async fn run(command: Maintenance, context: &Context) -> anyhow::Result<()> 
             out.show(&window, |_| {
                 format!(
                     "Cancelled the maintenance “{}”, {}.\n",
-                    window.title,
+                    printable(window.title.as_str()),
                     when(&window, times)
                 )
             })

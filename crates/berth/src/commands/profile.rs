@@ -16,8 +16,8 @@ use crate::cli::Options;
 use crate::context::Context;
 use crate::failure::usage;
 use crate::output::Output;
-use crate::profile::Profile as Remembered;
 use crate::prompt;
+use crate::remembered::Remembered;
 
 #[derive(Debug, Subcommand)]
 pub enum Profile {
@@ -89,7 +89,7 @@ async fn edit(patch: &ProfilePatch, version: &Version, context: &Context) -> any
     let person = client.change_profile(version.if_match(), patch).await?;
     if patch.time_zone.is_some() {
         let zone = person.time_zone.clone();
-        Remembered::remember(client.base_url(), |account| account.time_zone = Some(zone))?;
+        Remembered::change(client.base_url(), |account| account.time_zone = Some(zone))?;
     }
     context
         .out

@@ -1,6 +1,6 @@
 //! `berth project`: groups of members inside a site.
 
-use berth_api::projects::{NewProject, ProjectPatch};
+use berth_api::projects::{NewProject, Project as ProjectObject, ProjectPatch};
 use berth_api::reference::{PersonReference, ProjectReference};
 use berth_model::{Name, Text};
 use clap::Subcommand;
@@ -17,7 +17,7 @@ use crate::table::{Column, Table};
 pub enum Project {
     /// List the projects of the site
     List,
-    /// Show one project and its members
+    /// Show one project
     Show {
         /// The project, by name or id
         project: Placed<ProjectReference>,
@@ -47,6 +47,11 @@ pub enum Project {
     },
     /// Remove a project
     Remove {
+        /// The project, by name or id
+        project: Placed<ProjectReference>,
+    },
+    /// List who is in a project
+    Members {
         /// The project, by name or id
         project: Placed<ProjectReference>,
     },
@@ -81,7 +86,12 @@ pub async fn run(command: Project, context: &Context) -> anyhow::Result<()> {
                 table.render(screen)
             })
         }
-        Project::Show { project } => show_one(&project, context).await,
+        Project::Show { project } => {
+            let site = context.site_of(&project)?;
+            let project = client.project(&site, &project.it).await?;
+            out.show(&project, |screen| details(&project, context).render(screen))
+        }
+        Project::Members { project } => members(&project, context).await,
         Project::Create { name, title, once } => {
             let site = context.site_of(&name)?;
             let new = NewProject {
@@ -140,30 +150,35 @@ pub async fn run(command: Project, context: &Context) -> anyhow::Result<()> {
     }
 }
 
-async fn show_one(named: &Placed<ProjectReference>, context: &Context) -> anyhow::Result<()> {
+async fn members(named: &Placed<ProjectReference>, context: &Context) -> anyhow::Result<()> {
     let client = &context.client;
     let site = context.site_of(named)?;
-    let project = client.project(&site, &named.it).await?;
     let members =
         whole(async |query| client.project_members(&site, &named.it, &query).await).await?;
-    context.out.show(
-        &serde_json::json!({ "project": project, "members": members.items }),
-        |screen| {
-            Details::default()
-                .line("Name", &project.name)
-                .line("Title", &project.title)
-                .line("Site", &project.site.name)
-                .lines(
-                    "Members",
-                    members
-                        .items
-                        .iter()
-                        .map(|member| show::person(&member.person)),
-                )
-                .line("Made", context.times.moment(project.created_at))
-                .line("Id", project.id)
-                .line("Version", project.version)
-                .render(screen)
-        },
-    )
+    context.out.show(&members, |screen| {
+        let columns = [
+            Column::left("LOGIN"),
+            Column::left("NAME").shrinks(1),
+            Column::left("SINCE"),
+        ];
+        let mut table = Table::new(columns, "Nobody is in this project.");
+        for member in &members.items {
+            table.row([
+                member.person.login.clone(),
+                member.person.display_name.clone(),
+                context.times.moment(member.since),
+            ]);
+        }
+        context.times.render(&table, screen)
+    })
+}
+
+fn details(project: &ProjectObject, context: &Context) -> Details {
+    Details::default()
+        .line("Name", &project.name)
+        .line("Title", &project.title)
+        .line("Site", &project.site.name)
+        .line("Made", context.times.moment(project.created_at))
+        .line("Id", project.id)
+        .line("Version", project.version)
 }

@@ -1,15 +1,16 @@
 //! `berth serve`: the server.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use berth_server::config::{Config, LogFormat};
-use berth_store::Store;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::Exit;
-use crate::installation::{self, Lock};
+use crate::installation;
 use crate::server_options::ServerOptions;
 
 #[derive(Debug, Args)]
@@ -23,7 +24,11 @@ pub async fn run(serve: &Serve) -> anyhow::Result<()> {
     start_log(&config)?;
     installation::prepare(&config)?;
     let lock = installation::lock(&config)?;
-    let store = open(&config, &lock).await?;
+    let store = installation::open_store(&config, &lock).await?;
+    installation::check_durability(&store).await?;
+    if !installation::has_admin(&store).await? {
+        warn_of_no_admin(serve.options.file.as_deref());
+    }
     let app = installation::app(&config, store)?;
     let stop = stop_on_signals()?;
     berth_server::serve(config, app.clone(), stop, announce).await?;
@@ -32,25 +37,27 @@ pub async fn run(serve: &Serve) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open(config: &Config, lock: &Lock) -> anyhow::Result<Store> {
-    let store = installation::open_store(config, lock).await?;
-    installation::check_durability(&store).await?;
-    if !installation::has_admin(&store).await? {
-        tracing::warn!(
-            "nobody can administer this server yet; make the first admin with: berth admin create LOGIN"
-        );
-    }
-    Ok(store)
+fn warn_of_no_admin(config: Option<&Path>) {
+    let with = config.map(|file| format!(" --config {}", file.display()));
+    tracing::warn!(
+        "nobody can administer this server yet; make the first admin with: berth admin create LOGIN{}",
+        with.unwrap_or_default()
+    );
 }
 
 fn announce(address: std::net::SocketAddr) {
     tracing::info!(%address, "Berth {} is ready on {address}", env!("CARGO_PKG_VERSION"));
 }
 
+/// What is logged, as the configuration says.
+pub fn log_filter(config: &Config) -> anyhow::Result<EnvFilter> {
+    let filter = &config.log_filter;
+    EnvFilter::try_new(filter).with_context(|| format!("log_filter = `{filter}` is not understood"))
+}
+
 /// Logs go to stderr: stdout is for data, and a server has none.
 pub fn start_log(config: &Config) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&config.log_filter)
-        .with_context(|| format!("log_filter = `{}` is not understood", config.log_filter))?;
+    let filter = log_filter(config)?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

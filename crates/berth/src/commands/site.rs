@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::details::Details;
 use crate::handle::{Handle, ending};
 use crate::pages::whole;
-use crate::profile::Profile;
+use crate::remembered::Remembered;
 use crate::show;
 use crate::table::{Column, Table};
 
@@ -133,7 +133,7 @@ pub async fn run(command: Site, context: &Context) -> anyhow::Result<()> {
         Site::Use { site } => {
             let site = client.site(&site).await?;
             let chosen: SiteReference = site.name.as_str().parse()?;
-            Profile::remember(client.base_url(), |account| account.site = Some(chosen))?;
+            Remembered::change(client.base_url(), |account| account.site = Some(chosen))?;
             out.show(&site, |_| {
                 format!(
                     "From now on, names without a site are those of {}.\n",

@@ -5,7 +5,7 @@ use berth_api::sessions::Me;
 use super::person;
 use crate::context::Context;
 use crate::details::Details;
-use crate::profile::Profile;
+use crate::remembered::Remembered;
 use crate::show;
 
 pub async fn run(context: &Context) -> anyhow::Result<()> {
@@ -24,10 +24,10 @@ fn details(me: &Me, context: &Context) -> Details {
         .map(show::word)
         .collect::<Vec<_>>();
     // A token from the environment is not the remembered one, so nothing is known of its end.
-    let remembered = Profile::load().ok();
+    let remembered = Remembered::load().ok();
     let expires = remembered
         .as_ref()
-        .and_then(|profile| profile.account(context.client.base_url()))
+        .and_then(|all| all.account(context.client.base_url()))
         .filter(|_| std::env::var_os("BERTH_TOKEN").is_none_or(|token| token.is_empty()))
         .and_then(|account| account.expires_at);
     person::details(&me.person, context)

@@ -1,12 +1,18 @@
 //! The folder the demo's world is kept in, and whether what lies there can be used.
 
-use std::fs::{File, TryLockError};
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
+use berth_app::vault::Vault;
+use berth_server::config::Config;
+use berth_store::Store;
 use jiff::{SignedDuration, Timestamp};
 
 use super::world::Origin;
+use crate::installation::{self, Lock, LockError};
 
 /// Goes up whenever the world is told differently; an older one is then made anew.
 const EDITION: u32 = 1;
@@ -28,68 +34,67 @@ struct Note {
 /// The folder, for this process alone.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
-    /// Held for as long as the folder is used; the system lets go of it whatever happens to us.
-    _lock: File,
+    pub config: Config,
+    lock: Lock,
 }
 
 impl Folder {
-    pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
-        std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {shown}"))?;
-        let lock = File::create(path.join("demo.lock"))
-            .with_context(|| format!("cannot write in {shown}"))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(
-                "another demo runs on {shown}: use that one, stop it, or give this one a --data-dir of its own"
+    pub fn open(path: &Path, listen: SocketAddr) -> anyhow::Result<Self> {
+        let config = config(path, listen)?;
+        installation::prepare(&config)?;
+        let lock = installation::lock(&config).map_err(|error| match error {
+            LockError::Held(_) => anyhow!(
+                "another demo runs on {}: use that one, stop it, or give this one a --data-dir of its own",
+                path.display()
             ),
-            Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock {shown}"));
-            }
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            _lock: lock,
-        })
+            error => error.into(),
+        })?;
+        Ok(Self { config, lock })
     }
 
-    pub fn database(&self) -> PathBuf {
-        self.path.join(DATABASE)
+    pub fn path(&self) -> &Path {
+        &self.config.data_dir
     }
 
-    pub fn secret_key(&self) -> PathBuf {
-        self.path.join(SECRET_KEY)
+    pub async fn store(&self) -> anyhow::Result<Store> {
+        installation::open_store(&self.config, &self.lock).await
+    }
+
+    pub fn vault(&self) -> anyhow::Result<Vault> {
+        Ok(Vault::open_or_create(&self.config.secret_key_file)?)
     }
 
     /// The world that lies here, if it is whole and of this edition.
     pub fn world(&self) -> Option<Origin> {
-        let text = std::fs::read_to_string(self.path.join(NOTE)).ok()?;
+        let text = fs::read_to_string(self.path().join(NOTE)).ok()?;
         let note: Note = serde_json::from_str(&text).ok()?;
-        (note.edition == EDITION && self.database().exists()).then_some(note.origin)
+        let is_whole = self.path().join(DATABASE).exists() && self.config.secret_key_file.exists();
+        (note.edition == EDITION && is_whole).then_some(note.origin)
     }
 
+    /// Notes that a world is whole.
     pub fn note(&self, origin: Origin) -> anyhow::Result<()> {
         let note = Note {
             edition: EDITION,
             origin,
         };
-        let text = serde_json::to_string_pretty(&note)?;
-        std::fs::write(self.path.join(NOTE), text).context("cannot note that the world is whole")
+        let file = self.path().join(NOTE);
+        fs::write(&file, serde_json::to_string_pretty(&note)?)
+            .with_context(|| format!("cannot write {}", file.display()))
     }
 
     /// Removes the files of the demo, and no others: the folder may be somebody's own.
     pub fn clear(&self) -> anyhow::Result<()> {
-        let journal = |end: &str| format!("{DATABASE}{end}");
+        let database = |end: &str| format!("{DATABASE}{end}");
         let files = [
             NOTE.to_owned(),
-            journal(""),
-            journal("-wal"),
-            journal("-shm"),
+            database(""),
+            database("-wal"),
+            database("-shm"),
             SECRET_KEY.to_owned(),
         ];
-        for file in files.map(|file| self.path.join(file)) {
-            match std::fs::remove_file(&file) {
+        for file in files.map(|file| self.path().join(file)) {
+            match fs::remove_file(&file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(error).with_context(|| format!("cannot remove {}", file.display()));
                 }
@@ -100,9 +105,29 @@ impl Folder {
     }
 }
 
-/// Whether a world last seen then is worth carrying on.
+/// A server for this folder. The environment has no say: a setting of a real installation, such as its database,
+/// must not reach the demo.
+fn config(folder: &Path, listen: SocketAddr) -> anyhow::Result<Config> {
+    let file = |name: &str| folder.join(name).display().to_string();
+    let flags = BTreeMap::from([
+        ("listen", listen.to_string()),
+        ("data_dir", folder.display().to_string()),
+        ("database", format!("sqlite:{}", file(DATABASE))),
+        ("secret_key_file", file(SECRET_KEY)),
+        ("log_filter", "warn".to_owned()),
+    ]);
+    match Config::layer(None, std::iter::empty(), flags) {
+        Ok(loaded) => Ok(loaded.config),
+        Err(errors) => Err(errors
+            .into_iter()
+            .next()
+            .map_or_else(|| anyhow!("no configuration"), Into::into)),
+    }
+}
+
+/// Whether a world last seen then can be carried on: not after too long, and not into its own past.
 pub fn is_recent(last_seen: Timestamp, now: Timestamp) -> bool {
-    now.duration_since(last_seen) <= LEFT_ALONE_MAX
+    (SignedDuration::ZERO..=LEFT_ALONE_MAX).contains(&now.duration_since(last_seen))
 }
 
 /// Where programs of this user keep what can be made again.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::almanac::{Almanac, is_working_day};
 use super::chance::Chance;
 use super::people::{self, Character};
-use super::script::{Act, Script, Season, Want, Wish};
+use super::script::{Act, Key, Script, Season, Want, Wish};
 
 /// Something that is booked again and again in one site.
 #[derive(Debug)]
@@ -57,7 +57,6 @@ pub fn write(script: &mut Script, chance: &Chance, almanac: &Almanac, season: Se
             let key = script.book(asked_at, who.login, wish);
             let asked = Asked {
                 habit,
-                who: who.login,
                 at: asked_at,
                 span,
             };
@@ -144,18 +143,13 @@ fn moment_of_work(chance: &mut Chance, almanac: &Almanac, season: Season) -> Tim
 #[derive(Debug)]
 struct Asked {
     habit: &'static Habit,
-    who: &'static str,
     at: Timestamp,
     span: Span,
 }
 
 impl Asked {
     /// What an admin says to it, if they must and get round to it.
-    fn decision(
-        &self,
-        chance: &mut Chance,
-        key: super::script::Key,
-    ) -> Option<(Timestamp, &'static str, Act)> {
+    fn decision(&self, chance: &mut Chance, key: Key) -> Option<(Timestamp, &'static str, Act)> {
         if !self.habit.needs_approval || chance.percent(8) {
             return None;
         }
@@ -170,11 +164,7 @@ impl Asked {
     }
 
     /// What its owner does with it later; nothing, mostly.
-    fn second_thought(
-        &self,
-        chance: &mut Chance,
-        key: super::script::Key,
-    ) -> Option<(Timestamp, Act)> {
+    fn second_thought(&self, chance: &mut Chance, key: Key) -> Option<(Timestamp, Act)> {
         let (start, length) = (self.span.start(), self.span.duration());
         let before = |chance: &mut Chance| {
             let ahead = start.duration_since(self.at).as_secs();

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use berth_app::App;
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +20,7 @@ use super::world::Origin;
 
 /// More bookings than this at a time, and people give back before they book again.
 const STANDING_MAX: usize = 30;
+const ATTEMPTS_MAX: usize = 5;
 
 #[derive(Debug)]
 struct Life {
@@ -43,8 +43,8 @@ struct Standing {
 
 /// Lets people act now and then, until `stop`.
 pub async fn run(app: App, origin: Origin, stop: CancellationToken) {
-    let player = match Player::new(&app).await {
-        Ok(player) => player,
+    let mut life = match Life::new(app, origin).await {
+        Ok(life) => life,
         Err(error) => {
             tracing::warn!(
                 error = format!("{error:#}"),
@@ -52,14 +52,6 @@ pub async fn run(app: App, origin: Origin, stop: CancellationToken) {
             );
             return;
         }
-    };
-    let mut life = Life {
-        chance: origin.chance().fork(&app.now().to_string()),
-        almanac: origin.almanac(),
-        app,
-        player,
-        standing: Vec::new(),
-        made: 0,
     };
     loop {
         let pause = Duration::from_secs(life.chance.between(20..=40).unsigned_abs());
@@ -75,6 +67,17 @@ pub async fn run(app: App, origin: Origin, stop: CancellationToken) {
 }
 
 impl Life {
+    async fn new(app: App, origin: Origin) -> anyhow::Result<Self> {
+        Ok(Self {
+            chance: origin.chance().fork(&app.now().to_string()),
+            almanac: origin.almanac(),
+            player: Player::new(&app).await?,
+            app,
+            standing: Vec::new(),
+            made: 0,
+        })
+    }
+
     async fn moment(&mut self) -> anyhow::Result<()> {
         let waiting = self
             .standing
@@ -88,25 +91,30 @@ impl Life {
         }
     }
 
+    /// Someone books something. Whoever finds everything taken lets another go first.
     async fn book(&mut self) -> anyhow::Result<()> {
         let habits: Vec<&'static Habit> = habits::all().collect();
-        let habit = self.chance.pick(&habits);
-        let now = self.app.now();
-        let day = self.almanac.day_of(now);
-        let who = habits::someone(&mut self.chance, habit.site, day).context("nobody is there")?;
-        let ahead = SignedDuration::from_mins(self.chance.between(5..=3 * 24 * 60));
-        let wish = habits::wish(habit, &mut self.chance, &self.almanac, who, now + ahead);
-        self.made += 1;
-        let key = Key(self.made);
-        let booked = self.player.tally.booked;
-        self.act(who.login, Act::Book(key, wish)).await?;
-        if self.player.tally.booked > booked {
-            self.standing.push(Standing {
-                key,
-                who: who.login,
-                habit,
-                decided: false,
-            });
+        for _ in 0..ATTEMPTS_MAX {
+            let habit = self.chance.pick(&habits);
+            let now = self.app.now();
+            let day = self.almanac.day_of(now);
+            let Some(who) = habits::someone(&mut self.chance, habit.site, day) else {
+                continue;
+            };
+            let ahead = SignedDuration::from_mins(self.chance.between(5..=3 * 24 * 60));
+            let wish = habits::wish(habit, &mut self.chance, &self.almanac, who, now + ahead);
+            self.made += 1;
+            let (key, booked) = (Key(self.made), self.player.tally.booked);
+            self.act(who.login, Act::Book(key, wish)).await?;
+            if self.player.tally.booked > booked {
+                self.standing.push(Standing {
+                    key,
+                    who: who.login,
+                    habit,
+                    decided: false,
+                });
+                break;
+            }
         }
         Ok(())
     }
@@ -140,5 +148,31 @@ impl Life {
             tracing::debug!(refusal, "someone in the demo was refused");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check_promises, made};
+    use super::*;
+    use berth_app::clock::{Clock, SystemClock};
+
+    #[tokio::test]
+    async fn people_go_on_and_the_promises_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = Origin {
+            seed: 7,
+            made_at: SystemClock.now(),
+        };
+        let (app, _) = made(&folder, origin).await;
+        let mut life = Life::new(app.clone(), origin).await.unwrap();
+        let mut most = 0;
+        for _ in 0..150 {
+            life.moment().await.unwrap();
+            most = most.max(life.standing.len());
+        }
+        assert!(life.player.tally.booked > 40, "{:?}", life.player.tally);
+        assert!((10..=STANDING_MAX).contains(&most), "{most}");
+        check_promises(&app).await;
     }
 }

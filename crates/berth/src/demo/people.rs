@@ -129,9 +129,7 @@ pub static CAST: &[Character] = &[
     member("mehmet", "Mehmet Yildiz", &[seat("torino", "language")]),
     member("elena", "Elena Popescu", &[seat("torino", "robotics")]),
     member("diego", "Diego Fuentes", &[seat("torino", "vision")]),
-    member("victor", "Victor Dumas", &[seat("torino", "robotics")])
-        .stays(Stay::Until(-20))
-        .try_as("suspended: cannot sign in"),
+    member("victor", "Victor Dumas", &[seat("torino", "robotics")]).stays(Stay::Until(-20)),
     member("hanna", "Hanna Kowalska", &[seat("bologna", "climate")]),
     member("tomas", "Tomáš Novák", &[seat("bologna", "genomics")]),
     member(

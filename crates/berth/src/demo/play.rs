@@ -63,10 +63,14 @@ impl Player {
         })
     }
 
+    pub fn caller(&self, login: &str) -> Option<&Caller> {
+        self.callers.get(login)
+    }
+
     /// Plays one scene. A refusal is part of the play; only trouble with the store ends it.
     pub async fn play(&mut self, scene: Scene) -> anyhow::Result<()> {
         let told = format!("{} {}: {:?}", scene.at, scene.who, scene.act);
-        let Some(caller) = self.callers.get(scene.who).cloned() else {
+        let Some(caller) = self.caller(scene.who).cloned() else {
             return Ok(());
         };
         match self.act(&caller, scene.act).await {

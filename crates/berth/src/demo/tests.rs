@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_app::controllers::ByHand;
 use berth_app::vault::Vault;
 use berth_app::{App, Caller};
 use berth_engine::sweep;
@@ -36,14 +37,14 @@ fn vault() -> Vault {
     Vault::from_key(&[7; 32])
 }
 
-async fn made(folder: &tempfile::TempDir) -> (App, Tally) {
+pub(super) async fn made(folder: &tempfile::TempDir, origin: Origin) -> (App, Tally) {
     let store = store(folder).await;
-    world::create(store, vault(), origin(), &mut |_| {})
+    world::create(store, vault(), origin, &mut |_| {})
         .await
         .unwrap()
 }
 
-pub(super) async fn all_sites(app: &App) -> Vec<Site> {
+async fn all_sites(app: &App) -> Vec<Site> {
     let mut reader = app.store.read().await.unwrap();
     let admin = people::by_login(&mut reader, &GLOBAL_ADMIN.parse().unwrap())
         .await
@@ -55,7 +56,7 @@ pub(super) async fn all_sites(app: &App) -> Vec<Site> {
     found.into_iter().map(|(site, _)| site).collect()
 }
 
-pub(super) async fn reservations_of(app: &App, site: &Site) -> Vec<Reservation> {
+async fn reservations_of(app: &App, site: &Site) -> Vec<Reservation> {
     let mut reader = app.store.read().await.unwrap();
     let filter = reservations::Filter {
         site: Some(site.id),
@@ -79,7 +80,7 @@ async fn admin(app: &App) -> Caller {
 }
 
 /// Every promise of the world, looked over by someone who had no part in keeping it.
-async fn check_promises(app: &App) {
+pub(super) async fn check_promises(app: &App) {
     let mut reader = app.store.read().await.unwrap();
     let mut all: Vec<Claim> = Vec::new();
     let mut after = ClaimId(uuid::Uuid::nil());
@@ -112,6 +113,8 @@ async fn check_promises(app: &App) {
         assert!(of_site.iter().any(|claim| claim.standing == Standing::Past));
         assert_eq!(sweep::broken(&tree, capacity, of_site), [], "{}", site.name);
     }
+    let mut hand = ByHand::new(app);
+    hand.number().await.unwrap();
     let verified = app.verify_audit(&admin(app).await).await.unwrap();
     assert_eq!((verified.unchained, verified.broken), (0, None));
     assert!(verified.checked > 1000, "{}", verified.checked);
@@ -122,8 +125,15 @@ async fn check_promises(app: &App) {
 #[tokio::test]
 async fn the_world_is_whole_and_keeps_every_promise() {
     let folder = tempfile::tempdir().unwrap();
-    let (app, tally) = made(&folder).await;
+    let (app, tally) = made(&folder, origin()).await;
     assert_eq!(tally.unforeseen, Vec::<String>::new());
+    assert_eq!(
+        world::last_seen(&app.store)
+            .await
+            .unwrap()
+            .map(|last| last <= origin().made_at),
+        Some(true)
+    );
     assert!((400..=650).contains(&tally.booked), "{}", tally.booked);
     assert!(tally.refused > 20, "{}", tally.refused);
     check_promises(&app).await;
@@ -193,7 +203,7 @@ async fn the_world_is_whole_and_keeps_every_promise() {
 #[tokio::test]
 async fn everyone_signs_in_with_the_password_shown_but_the_suspended() {
     let folder = tempfile::tempdir().unwrap();
-    let (app, _) = made(&folder).await;
+    let (app, _) = made(&folder, origin()).await;
     let mut reader = app.store.read().await.unwrap();
     for character in CAST {
         let person = people::by_login(&mut reader, &character.login.parse().unwrap())
@@ -262,8 +272,8 @@ async fn told(app: &App) -> Vec<String> {
 #[tokio::test]
 async fn the_same_origin_gives_the_same_world() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let one = told(&made(&one).await.0).await;
-    let other = told(&made(&other).await.0).await;
+    let one = told(&made(&one, origin()).await.0).await;
+    let other = told(&made(&other, origin()).await.0).await;
     assert!(one.len() > 400);
     for (one, other) in one.iter().zip(&other) {
         assert_eq!(one, other);
@@ -274,7 +284,7 @@ async fn the_same_origin_gives_the_same_world() {
 #[tokio::test]
 async fn a_world_left_alone_for_five_days_is_carried_on() {
     let folder = tempfile::tempdir().unwrap();
-    let (app, before) = made(&folder).await;
+    let (app, before) = made(&folder, origin()).await;
     app.store.close().await;
     drop(app);
     let later = origin().made_at + SignedDuration::from_hours(5 * 24);

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use berth_app::calendar::FreeRequest;
 use berth_app::controllers::ByHand;
+use berth_app::inventory::ResourceFilter;
 use berth_app::vault::Vault;
-use berth_app::{App, Caller, NewPerson, Settings};
+use berth_app::{App, Caller, NewPerson, PersonChange, Settings};
 use berth_model::site::Role;
+use berth_model::{Reference, Status};
 use berth_store::{Store, audit, people};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
@@ -14,6 +17,7 @@ use secrecy::SecretString;
 use super::almanac::{Almanac, ZONE};
 use super::chance::Chance;
 use super::clock::DemoClock;
+use super::habits::lasting;
 use super::people::{CAST, Character, GLOBAL_ADMIN, PASSWORD, Stay};
 use super::places::{self, reference};
 use super::play::{self, Player, Tally, caller, join_project};
@@ -65,7 +69,7 @@ pub async fn resume(
     now: Timestamp,
     progress: Progress<'_>,
 ) -> anyhow::Result<(App, Tally)> {
-    let last_seen = last_seen(&store).await?.unwrap_or(origin.made_at).min(now);
+    let last_seen = last_seen(&store).await?.unwrap_or(origin.made_at);
     let clock = Arc::new(DemoClock::at(last_seen));
     let app = App::new(store, clock.clone(), vault, Settings::default());
     let season = Season {
@@ -147,7 +151,11 @@ async fn join_berth(
         anyhow::ensure!(character.login == GLOBAL_ADMIN, "the admin must come first");
         let password = SecretString::from(PASSWORD);
         let (admin, _) = app.create_admin(login, name, Some(&password)).await?;
-        return Ok(caller(admin));
+        let at_home = PersonChange {
+            time_zone: Some(ZONE.parse()?),
+            ..PersonChange::default()
+        };
+        return Ok(caller(app.update_me(&caller(admin), None, at_home).await?));
     };
     let new = NewPerson {
         login,
@@ -184,4 +192,34 @@ async fn take_seat(
         }
     }
     Ok(())
+}
+
+/// A GPU that can be booked tomorrow at nine, for the suggestion to the visitor.
+pub async fn free_gpu(app: &App, almanac: &Almanac) -> String {
+    let found = async {
+        let tomorrow = almanac.day_of(app.now()) + 1;
+        let window = lasting(almanac.at(tomorrow, 9, 0), SignedDuration::from_hours(2));
+        let filter = ResourceFilter {
+            kind: Some(Reference::Name("gpu".parse()?)),
+            status: Some(Status::Active),
+            ..ResourceFilter::default()
+        };
+        let player = Player::new(app).await?;
+        let admin = player.caller(GLOBAL_ADMIN).context("no admin")?;
+        let request = FreeRequest {
+            filter,
+            window,
+            at_least: window.duration(),
+        };
+        let (_, free, _) = app
+            .free(admin, &reference("torino")?, &request, "", usize::MAX)
+            .await?;
+        let first = free.into_iter().find(|gpu| !gpu.spans.is_empty());
+        Ok(first.map(|gpu| gpu.view.resource.name.to_string()))
+    };
+    let found: anyhow::Result<Option<String>> = found.await;
+    found
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| "gpu-01.gpu0".to_owned())
 }

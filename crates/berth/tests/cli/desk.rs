@@ -1,9 +1,11 @@
 //! Someone at a terminal: a home directory of their own, and a server to talk to.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use berth_testkit::server::{BerthServer, Launch};
 use serde_json::Value;
@@ -13,6 +15,8 @@ pub const PASSWORD: &str = "correct horse battery";
 /// How the id of a reservation begins.
 pub const RESERVATION: &str = "rsv_";
 const ID_CHARS: usize = 30;
+/// For what should happen at once, on a machine that may have much else to do.
+const SOON: Duration = Duration::from_secs(30);
 
 const CONFIG: &str = "listen = \"127.0.0.1:{port}\"\ndata_dir = \"{directory}\"\n";
 
@@ -109,19 +113,38 @@ impl Desk {
         self.execute(line, "", environment)
     }
 
-    #[track_caller]
-    fn execute(&self, line: &str, input: &str, environment: &[(&str, &str)]) -> Ended {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+    /// Starts a command that goes on by itself.
+    pub fn start(&self, line: &str) -> Running {
+        let mut child = self.command(line).spawn().expect("start berth");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                // Nobody listens any more once the command is dropped.
+                sender.send(line).ok();
+            }
+        });
+        Running { child, lines }
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+        command
             .args(words(line))
             .current_dir(self.home())
             .env_clear()
             .env("HOME", self.home())
-            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("start berth");
+            .stderr(Stdio::piped());
+        command
+    }
+
+    #[track_caller]
+    fn execute(&self, line: &str, input: &str, environment: &[(&str, &str)]) -> Ended {
+        let mut command = self.command(line);
+        command.envs(environment.iter().copied());
+        let mut child = command.spawn().expect("start berth");
         let mut stdin = child.stdin.take().expect("its input");
         // A command that reads nothing may be gone already.
         stdin.write_all(input.as_bytes()).ok();
@@ -134,6 +157,28 @@ impl Desk {
             stdout: text(output.stdout),
             stderr: text(output.stderr),
         }
+    }
+}
+
+/// A command that runs until it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Running {
+    /// The next line of its output, which must come soon.
+    #[track_caller]
+    pub fn next_line(&mut self) -> String {
+        self.lines.recv_timeout(SOON).expect("another line")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
 

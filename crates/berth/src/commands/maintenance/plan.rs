@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::ended;
 use crate::handle::{Handle, ending};
 use crate::show;
-use crate::table::{Column, Screen, Table};
+use crate::table::{Column, Screen, Table, printable};
 use crate::times::Times;
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub async fn run(plan: Plan, context: &Context) -> anyhow::Result<()> {
     context.out.show(&window, |_| {
         format!(
             "Planned the maintenance “{}”, {}.\n",
-            window.title,
+            printable(window.title.as_str()),
             super::when(&window, times)
         )
     })?;

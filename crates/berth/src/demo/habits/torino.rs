@@ -9,7 +9,7 @@ use super::{Habit, When, in_any_order};
 pub const HABITS: &[Habit] = &[
     Habit {
         site: "torino",
-        per_week: 11,
+        per_week: 13,
         titles: &[
             "Fine-tune the segmentation model",
             "Ablation: loss weights",
@@ -27,7 +27,7 @@ pub const HABITS: &[Habit] = &[
     },
     Habit {
         site: "torino",
-        per_week: 4,
+        per_week: 5,
         titles: &[
             "Pre-training, eight GPUs",
             "Scaling study",
@@ -57,7 +57,7 @@ pub const HABITS: &[Habit] = &[
     },
     Habit {
         site: "torino",
-        per_week: 4,
+        per_week: 3,
         titles: &[
             "Data preparation",
             "Point cloud conversion",
@@ -86,7 +86,7 @@ pub const HABITS: &[Habit] = &[
     },
     Habit {
         site: "torino",
-        per_week: 3,
+        per_week: 2,
         titles: &[
             "Controller design",
             "Signal processing exercise",

@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The whole file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profile {
+pub struct Remembered {
     /// The server that commands talk to unless told otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
@@ -64,7 +64,7 @@ fn hidden<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SecretString>, D::Er
     String::deserialize(d).map(|token| Some(token.into()))
 }
 
-impl Profile {
+impl Remembered {
     /// Where the file is, by the rules of the XDG base directories: a relative path does not count.
     pub fn path() -> anyhow::Result<PathBuf> {
         let absolute = |name| {
@@ -91,11 +91,11 @@ impl Profile {
     }
 
     /// Changes what is remembered of one server.
-    pub fn remember(server: &str, change: impl FnOnce(&mut Account)) -> anyhow::Result<()> {
+    pub fn change(server: &str, change: impl FnOnce(&mut Account)) -> anyhow::Result<()> {
         let path = Self::path()?;
-        let mut profile = Self::read(&path)?;
-        change(profile.servers.entry(server.to_owned()).or_default());
-        profile.write(&path)
+        let mut all = Self::read(&path)?;
+        change(all.servers.entry(server.to_owned()).or_default());
+        all.write(&path)
     }
 
     /// Reads the file; where there is none yet, nothing is remembered.
@@ -165,14 +165,14 @@ fn check_private(path: &Path) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    fn remembered() -> Profile {
+    fn kept() -> Remembered {
         let account = Account {
             login: Some("ada".parse().unwrap()),
             site: Some("torino".parse().unwrap()),
             token: Some("canary".to_owned().into()),
             ..Account::default()
         };
-        Profile {
+        Remembered {
             server: Some("http://localhost:8080".into()),
             servers: BTreeMap::from([("http://localhost:8080".into(), account)]),
         }
@@ -182,9 +182,9 @@ mod tests {
     fn what_is_remembered_reads_back_and_is_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/berth/config.toml");
-        assert!(Profile::read(&path).unwrap().servers.is_empty());
-        remembered().write(&path).unwrap();
-        let read = Profile::read(&path).unwrap();
+        assert!(Remembered::read(&path).unwrap().servers.is_empty());
+        kept().write(&path).unwrap();
+        let read = Remembered::read(&path).unwrap();
         let account = read.account("http://localhost:8080").unwrap();
         assert_eq!(account.token.as_ref().unwrap().expose_secret(), "canary");
         assert!(read.account("http://localhost:8081").is_none());
@@ -194,18 +194,18 @@ mod tests {
         );
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let said = Profile::read(&path).unwrap_err().to_string();
+        let said = Remembered::read(&path).unwrap_err().to_string();
         assert!(said.contains("chmod 600"), "{said}");
     }
 
     #[test]
     fn a_token_is_printed_neither_by_debug_nor_by_an_error() {
-        assert!(!format!("{:?}", remembered()).contains("canary"));
+        assert!(!format!("{:?}", kept()).contains("canary"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         fs::write(&path, "[servers.x]\ntoken = \"canary").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let said = format!("{:?}", Profile::read(&path).unwrap_err());
+        let said = format!("{:?}", Remembered::read(&path).unwrap_err());
         assert!(!said.contains("canary"), "{said}");
     }
 }

@@ -1,0 +1,151 @@
+//! Every command of the client, run once in an order that makes sense.
+//!
+//! A line is what someone types; `{name}` in it stands for what an earlier line left under that name, and a line
+//! may leave the id of what it made. A command without a line fails the test.
+
+/// What to type, what becomes of it, and under which name its id is kept.
+pub struct Line {
+    pub typed: &'static str,
+    pub input: &'static str,
+    pub keep: Option<&'static str>,
+}
+
+const fn line(typed: &'static str) -> Line {
+    Line {
+        typed,
+        input: "",
+        keep: None,
+    }
+}
+
+const fn with(typed: &'static str, input: &'static str) -> Line {
+    Line {
+        typed,
+        input,
+        keep: None,
+    }
+}
+
+/// Its answer has an id, which later lines need.
+const fn keep(name: &'static str, typed: &'static str) -> Line {
+    Line {
+        typed,
+        input: "",
+        keep: Some(name),
+    }
+}
+
+pub const WALK: &[Line] = &[
+    line("whoami"),
+    line("site create pisa --title Pisa --time-zone Europe/Rome --outsiders-see catalogue"),
+    line("site use pisa"),
+    line("site edit --title |Scuola di Pisa|"),
+    line("site show"),
+    line("site list"),
+    line("profile edit --name |Ada Lovelace| --email ada@lab.example --time-zone Europe/London"),
+    with(
+        "profile password --stdin",
+        "correct horse battery\nanother long password\n",
+    ),
+    with(
+        "profile password --stdin",
+        "another long password\ncorrect horse battery\n",
+    ),
+    line("person create bo --name Bo --email bo@lab.example"),
+    with(
+        "person create cy --name Cy --password-stdin",
+        "correct horse battery\n",
+    ),
+    line("person list"),
+    line("person show bo"),
+    line("person edit bo --name |Bo Ek| --no-email --suspended false"),
+    line("person reset-link bo"),
+    line("person remove bo --yes"),
+    line("member add cy --role site-admin"),
+    line("member role cy member"),
+    line("member list"),
+    line("project create vision --title Vision"),
+    line("project edit vision --title |Computer vision|"),
+    line("project add-member vision cy"),
+    line("project members vision"),
+    line("project show vision"),
+    line("project list"),
+    line("type create rack --title Rack"),
+    line("type create node --title Node --needs-approval"),
+    line("type create spare --title Spare"),
+    line("type edit spare --colour #aabbcc"),
+    line("type show spare"),
+    line("type list"),
+    line("type remove spare"),
+    line("resource add rack-1 --type rack"),
+    line("resource add rack-2 --type rack"),
+    line("resource add node-1 --type node --in rack-1 --attribute gpus=2 --location |row 1|"),
+    line("resource edit node-1 --attribute gpus=4 --title |Node one|"),
+    line("resource move node-1 --in rack-2 --dry-run"),
+    line("resource move node-1 --in rack-2"),
+    line("resource status node-1 maintenance --reason dusting"),
+    line("resource status node-1 active"),
+    line("resource history node-1"),
+    line("resource show node-1"),
+    line("resource list --where gpus>=4"),
+    line("resource tree --under rack-2"),
+    line("resource remove rack-1"),
+    line("free --for 1h --type node"),
+    keep(
+        "mine",
+        "book pisa/node-1 --from |2101-03-08 09:00| --for 2h -o json",
+    ),
+    line("reservation list"),
+    line("reservation show {mine}"),
+    line("reservation extend {mine} --until |2101-03-08 12:00|"),
+    line("reservation set {mine} --title |shorter| --end |2101-03-08 10:00|"),
+    line("reservation history {mine}"),
+    line("calendar node-1 --from 2101-03-08 --days 2"),
+    keep(
+        "window",
+        "maintenance plan rack-2 --from |2101-03-09 09:00| --for 2h --title dusting -o json",
+    ),
+    line("maintenance list"),
+    line("maintenance show {window}"),
+    line("maintenance cancel {window} --reason |clean enough|"),
+    line("reservation cancel {mine}"),
+    line("project remove-member vision cy"),
+    line("project remove vision"),
+    line("token create ci --scope read --scope book"),
+    line("token list"),
+    line("audit list --everywhere --limit 10"),
+    line("audit verify"),
+    line("event list --limit 10"),
+    line("member remove cy --yes"),
+];
+
+/// What Cy, whose bookings need approval and who is no member at first, does in between.
+pub const ELSEWHERE: &[(&str, &str)] = &[
+    ("reservation approve", "a_request_for_approval_is_decided"),
+    ("reservation reject", "a_request_for_approval_is_decided"),
+    ("site join", "people_come_ask_to_join_and_go"),
+    ("site requests", "people_come_ask_to_join_and_go"),
+    ("site accept", "people_come_ask_to_join_and_go"),
+    ("site decline", "a_request_for_approval_is_decided"),
+    ("profile reset", "people_come_ask_to_join_and_go"),
+    ("token revoke", "a_request_for_approval_is_decided"),
+    ("event watch", "events_are_told_as_they_happen"),
+    ("login", "a_sign_in_is_kept_private_and_ends"),
+    ("logout", "a_sign_in_is_kept_private_and_ends"),
+    ("serve", "every test here"),
+    ("demo", "src/demo/tests.rs"),
+    (
+        "config check",
+        "the_doctor_and_the_configuration_say_what_is_wrong",
+    ),
+    ("config show-docs", "every_failure_has_its_number"),
+    (
+        "doctor",
+        "the_doctor_and_the_configuration_say_what_is_wrong",
+    ),
+    ("admin create", "every test here"),
+    ("db move", "everything_moves_to_postgresql"),
+    ("openapi", "every_failure_has_its_number"),
+    ("completion", "every_failure_has_its_number"),
+    ("version", "every_failure_has_its_number"),
+];
