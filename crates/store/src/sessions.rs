@@ -273,8 +273,15 @@ pub async fn sweep(
 
 /// Ends every session of a person but this one.
 pub async fn end_others(conn: &mut Conn, person: PersonId, but: SessionId) -> Result<()> {
-    query("DELETE FROM session WHERE person = $1 AND id <> $2").bind(person.0).bind(but.0).execute(conn).await?;
-    query("DELETE FROM one_time_link WHERE person = $1").bind(person.0).execute(conn).await?;
+    query("DELETE FROM session WHERE person = $1 AND id <> $2")
+        .bind(person.0)
+        .bind(but.0)
+        .execute(conn)
+        .await?;
+    query("DELETE FROM one_time_link WHERE person = $1")
+        .bind(person.0)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 

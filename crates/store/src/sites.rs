@@ -146,10 +146,7 @@ pub async fn membership_of(
 }
 
 /// Everything a person belongs to, with the sites' names.
-pub async fn memberships_of(
-    conn: &mut Conn,
-    person: PersonId,
-) -> Result<Vec<(Site, Membership)>> {
+pub async fn memberships_of(conn: &mut Conn, person: PersonId) -> Result<Vec<(Site, Membership)>> {
     query(
         "SELECT s.*, m.site, m.person AS member, m.role, m.since FROM membership m JOIN site s ON s.id = m.site
          WHERE m.person = $1 ORDER BY s.name",
