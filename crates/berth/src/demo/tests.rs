@@ -1,6 +1,7 @@
 //! The world is whole, and everything in it came about by the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
 
 use berth_app::controllers::ByHand;
 use berth_app::vault::Vault;
@@ -15,6 +16,8 @@ use berth_model::{Claim, ClaimId, Resource, ResourceId, Status};
 use berth_store::{Store, claims, events, inventory, people, reservations, sites};
 use jiff::{SignedDuration, Timestamp};
 
+use super::check_address;
+use super::folder::{Folder, is_recent};
 use super::people::{CAST, GLOBAL_ADMIN, PASSWORD};
 use super::play::Tally;
 use super::world::{self, Origin};
@@ -137,6 +140,7 @@ async fn the_world_is_whole_and_keeps_every_promise() {
     assert!((400..=650).contains(&tally.booked), "{}", tally.booked);
     assert!(tally.refused > 20, "{}", tally.refused);
     check_promises(&app).await;
+    check_sign_ins(&app).await;
 
     let now = origin().made_at;
     for site in all_sites(&app).await {
@@ -200,22 +204,14 @@ async fn the_world_is_whole_and_keeps_every_promise() {
     }
 }
 
-#[tokio::test]
-async fn everyone_signs_in_with_the_password_shown_but_the_suspended() {
-    let folder = tempfile::tempdir().unwrap();
-    let (app, _) = made(&folder, origin()).await;
+/// Everyone signs in with the password shown, but the suspended.
+async fn check_sign_ins(app: &App) {
     let mut reader = app.store.read().await.unwrap();
     for character in CAST {
-        let person = people::by_login(&mut reader, &character.login.parse().unwrap())
-            .await
-            .unwrap()
-            .unwrap();
-        let expected = if character.login == "victor" {
-            PersonState::Suspended
-        } else {
-            PersonState::Active
-        };
-        assert_eq!(person.state, expected, "{}", character.login);
+        let login = character.login.parse().unwrap();
+        let person = people::by_login(&mut reader, &login).await.unwrap();
+        let suspended = person.unwrap().state == PersonState::Suspended;
+        assert_eq!(suspended, character.login == "victor", "{login}");
     }
     drop(reader);
     for (login, works) in [("ines", true), ("priya", true), ("victor", false)] {
@@ -313,4 +309,44 @@ async fn a_world_left_alone_for_five_days_is_carried_on() {
             site.name
         );
     }
+}
+
+#[test]
+fn the_demo_listens_on_this_machine_only_and_says_what_else_to_do() {
+    let said = |listen: std::net::SocketAddr| check_address(listen).unwrap_err().to_string();
+    for outside in ["0.0.0.0:8080", "192.0.2.1:8080", "[::]:8080"] {
+        let said = said(outside.parse().unwrap());
+        assert!(said.contains("this machine only"), "{said}");
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let said = said(taken.local_addr().unwrap());
+    assert!(
+        said.contains("already") && said.contains("--listen"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_folder_is_used_by_one_demo_and_only_a_whole_world_is_carried_on() {
+    let path = tempfile::tempdir().unwrap();
+    let open = || Folder::open(path.path(), "127.0.0.1:8080".parse().unwrap());
+    let folder = open().unwrap();
+    let said = open().unwrap_err().to_string();
+    assert!(said.contains("another demo runs"), "{said}");
+
+    let theirs = path.path().join("thesis.tex");
+    let ours = ["demo.sqlite", "demo.sqlite-wal", "demo.key"].map(|name| path.path().join(name));
+    for file in ours.iter().chain([&theirs]) {
+        std::fs::write(file, "x").unwrap();
+    }
+    assert_eq!(folder.world(), None, "cut off before it was whole");
+    folder.note(origin()).unwrap();
+    assert_eq!(folder.world(), Some(origin()));
+    folder.clear().unwrap();
+    assert_eq!(folder.world(), None);
+    assert!(theirs.exists() && !ours.iter().any(|file| file.exists()));
+
+    let made_at = origin().made_at;
+    let after = |days: i64| is_recent(made_at, made_at + SignedDuration::from_hours(24 * days));
+    assert!(after(0) && after(30) && !after(60) && !after(-1));
 }
