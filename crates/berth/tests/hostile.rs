@@ -19,7 +19,7 @@ use support::http::{Http, Who};
 use support::world::{PASSWORD, World};
 
 /// Little patience and little room, so that a test need not wait long to use them up.
-const STRICT: &str = "rate_limit_per_s = 0\nheader_timeout_s = 1\nrequest_timeout_s = 4\nconnections_max = 40\n\
+const STRICT: &str = "rate_limit_per_s = 0\nheader_timeout_s = 2\nrequest_timeout_s = 4\nconnections_max = 40\n\
                       request_body_limit_bytes = 65536";
 
 struct Target {

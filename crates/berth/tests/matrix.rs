@@ -6,6 +6,7 @@
 mod matrix {
     pub mod arrange;
     pub mod callers;
+    pub mod contents;
     pub mod elsewhere;
     pub mod table;
 
@@ -19,6 +20,7 @@ use berth_store::Engine;
 use jiff::Timestamp;
 use matrix::arrange::{Operation, Stage, Targets, nonexistent, operations};
 use matrix::callers::{CALLERS, Caller, View};
+use matrix::contents::Exhibit;
 use matrix::elsewhere;
 use matrix::table::{Expected, Row, rows};
 use serde_json::{Value, json};
@@ -72,14 +74,17 @@ async fn walk(engine: Engine) {
         reason = "the server runs on the machine's clock"
     )]
     let stage = Stage::new(http, world, Timestamp::now());
+    let exhibit = Exhibit::put_up(&stage).await;
     let mut wrong = Vec::new();
     // What the site shows is changed once for each view, not once for each cell.
     for view in View::ALL {
         stage.show(view.as_str()).await;
+        exhibit.check_outsider(&stage, view, &mut wrong).await;
         let outsider = Caller::Outsider(view);
         check(&stage, &browser, &mut wrong, |caller| caller == outsider).await;
     }
     stage.show("nothing").await;
+    exhibit.check_others(&stage, &mut wrong).await;
     elsewhere::check(&stage, &mut wrong).await;
     let is_outsider = |caller| matches!(caller, Caller::Outsider(_));
     check(&stage, &browser, &mut wrong, |caller| !is_outsider(caller)).await;

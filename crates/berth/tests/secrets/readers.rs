@@ -9,6 +9,7 @@ use berth_testkit::tool;
 use serde_json::Value;
 
 use super::canaries::Readable;
+use super::planting::after;
 use crate::support::ground::Ground;
 use crate::support::http::Http;
 use crate::support::world::World;
@@ -58,7 +59,7 @@ fn fill(path: &str, operation: &Value, reservation: &str) -> Option<String> {
         filled = filled.replace(&format!("{{{parameter}}}"), value);
     }
     let query = match operation["operationId"].as_str()? {
-        "get_calendar" => "?from=2026-01-01T00:00:00Z&to=2026-12-31T00:00:00Z",
+        "get_calendar" => &format!("?from={}&to={}", after(0), after(240)),
         "list_events" | "list_audit" | "list_site_audit" => "?limit=500",
         _ => "",
     };
