@@ -325,6 +325,23 @@ pub async fn move_subtree(
     }
 }
 
+/// Keeps every subtree of a site where it is until the transaction ends, for those who change claims that stand: a move
+/// waits for them, or they for it. Without this they meet half-way, for a move goes from resources to claims and a
+/// changed amount from its claim to the resource, and PostgreSQL takes a second to see that both wait for each other.
+/// The claim rule does not depend on it.
+pub async fn keep_still(conn: &mut Conn, site: SiteId) -> Result<()> {
+    if conn.is_postgres() {
+        either(
+            "SELECT NULL",
+            "SELECT pg_advisory_xact_lock_shared(hashtextextended($1::uuid::text, 0))",
+        )
+        .bind(site.0)
+        .execute(conn)
+        .await?;
+    }
+    Ok(())
+}
+
 /// PostgreSQL's move: new codes for the whole subtree, which the claims on it follow by foreign key.
 async fn rewrite_codes(
     conn: &mut Conn,
@@ -333,13 +350,20 @@ async fn rewrite_codes(
     parent: Option<ResourceId>,
     removed_at: Option<Timestamp>,
 ) -> Result<()> {
-    // One change of a site's shape at a time; bookings go on meanwhile.
+    // One change of a site's shape at a time; new bookings go on meanwhile.
     either(
         "SELECT NULL",
         "SELECT id FROM site WHERE id = $1 FOR NO KEY UPDATE",
     )
     .bind(site.0)
     .one(conn)
+    .await?;
+    either(
+        "SELECT NULL",
+        "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 0))",
+    )
+    .bind(site.0)
+    .execute(conn)
     .await?;
     let rows = either(
         "SELECT NULL",

@@ -7,7 +7,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
 use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
 use berth_model::{Claim, ClaimId, FieldErrors, Name, ReservationId, Span, Take, Text};
-use berth_store::inventory::{Wanted, wanted};
+use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
 
@@ -288,6 +288,7 @@ impl App {
         before: &Reservation,
         now: Timestamp,
     ) -> Result<()> {
+        inventory::keep_still(conn, before.site).await?;
         claims::release(conn, &plan.dropped, now).await?;
         for (claim, take) in &plan.kept {
             let item = before.items.iter().find(|item| item.claim == *claim);
