@@ -10,7 +10,7 @@ use berth_store::{Error, Store};
 use berth_testkit::wait;
 use futures::future::join_all;
 
-use support::{Home, on_both, transact};
+use support::{Home, on_both, someone_waits, transact};
 
 /// Longer than any test.
 const LONG_S: u32 = 3600;
@@ -137,24 +137,11 @@ async fn nobody_takes_the_lease_between_check_and_commit() {
         .expect("still ours");
     let act = async {
         wait::until("another that waits for us", PATIENCE, async || {
-            is_someone_waiting(&home).await
+            someone_waits(&home).await
         })
         .await;
         acting.commit().await.expect("a commit");
     };
     let (next, ()) = tokio::join!(acquire(&home.store, "queue", "b", LONG_S), act);
     assert_eq!(next.expect("given back").fence, lease.fence + 1);
-}
-
-async fn is_someone_waiting(home: &Home) -> bool {
-    use sqlx::Connection;
-    let mut conn = sqlx::PgConnection::connect(&home.url)
-        .await
-        .expect("an onlooker");
-    sqlx::query_scalar(
-        "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    )
-    .fetch_one(&mut conn)
-    .await
-    .expect("an answer")
 }

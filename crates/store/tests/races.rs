@@ -10,6 +10,8 @@ mod support;
 
 #[path = "races/deeds.rs"]
 mod deeds;
+#[path = "races/turns.rs"]
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -86,6 +86,17 @@ impl Home {
     }
 }
 
+/// Whether, on this PostgreSQL, someone waits for a lock that someone else holds.
+pub async fn someone_waits(home: &Home) -> bool {
+    let mut conn = PgConnection::connect(&home.url).await.expect("an onlooker");
+    sqlx::query_scalar(
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    .fetch_one(&mut conn)
+    .await
+    .expect("an answer")
+}
+
 /// Makes of each named `async fn test(home: &Home)` one test on SQLite and one on PostgreSQL.
 macro_rules! on_both {
     ($($test:ident),* $(,)?) => {
