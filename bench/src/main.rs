@@ -25,7 +25,8 @@ const GROUPS: [&str; 4] = ["booking", "direct", "loaded", "start"];
 #[tokio::main]
 async fn main() -> Result<()> {
     let only: Vec<String> = std::env::args().skip(1).collect();
-    for name in only.iter().filter(|name| !GROUPS.contains(&name.as_str())) {
+    let unknown = only.iter().find(|name| !GROUPS.contains(&name.as_str()));
+    if let Some(name) = unknown {
         bail!(
             "there is no group `{name}`; there are: {}",
             GROUPS.join(", ")
