@@ -13,7 +13,7 @@ use berth_store::audit::Verification;
 use berth_store::{Conn, Engine, Error, Refused, Result, Store, audit, events, sequencer};
 use berth_testkit::wait;
 
-use support::{Home, fresh_id, hour, on_both, refusal, transact};
+use support::{Home, fresh_id, hour, on_both, refusal, someone_waits, transact};
 
 const WRITERS: u64 = 16;
 const CHANGES: u64 = 20;
@@ -145,6 +145,32 @@ async fn numbers_have_no_gaps_while_many_write(home: &Home) {
         (found.checked, found.unchained, found.broken),
         (WRITERS * CHANGES, 0, None)
     );
+}
+
+/// Two sequencers on the same rows, step by step: the second waits for the first, and finds that its rows have a number.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_sequencers_the_second_looks_again() {
+    let home = Home::postgres().await;
+    for is_audit in [true, false] {
+        transact(&home.store, async |tx| match is_audit {
+            true => audit::insert(tx, &entry("one")).await,
+            false => events::insert(tx, &event("one")).await,
+        })
+        .await
+        .expect("a row without a number");
+        let mut first = home.store.begin().await.expect("a transaction");
+        assert_eq!(sequencer::step(&mut first).await.expect("a step"), 1);
+        let end_the_first = async {
+            wait::until("the second to wait", PATIENCE, async || {
+                someone_waits(&home).await
+            })
+            .await;
+            first.commit().await.expect("a commit");
+        };
+        let (second, ()) = tokio::join!(step(&home.store), end_the_first);
+        assert_eq!(second, None, "it was told to try again");
+        assert_eq!(step(&home.store).await, Some(0), "all have their number");
+    }
 }
 
 /// Verifying takes a while, and the world does not stand still meanwhile.
