@@ -1,7 +1,7 @@
 //! `berth doctor`: what is wrong with this installation, and what to do about it.
 //!
-//! It only looks: it makes no file, changes no schema and takes no lock that a server could miss. Each check gives
-//! findings of its own, so that one broken thing does not hide the next.
+//! It only looks: it makes no file and changes no schema, and the lock it tries, to learn whether a server has it, is
+//! let go at once. Each check gives findings of its own, so that one broken thing does not hide the next.
 
 mod database;
 mod files;

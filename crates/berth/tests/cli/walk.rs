@@ -119,7 +119,7 @@ pub const WALK: &[Line] = &[
     line("member remove cy --yes"),
 ];
 
-/// What Cy, whose bookings need approval and who is no member at first, does in between.
+/// Commands that other tests run, and which.
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("reservation approve", "a_request_for_approval_is_decided"),
     ("reservation reject", "a_request_for_approval_is_decided"),
