@@ -157,7 +157,7 @@ fn no_test_is_switched_off() {
 #[test]
 fn every_problem_code_has_its_page() {
     let root = repository::root();
-    let table = root.join("crates/api/src/problem.rs");
+    let table = root.join("crates/api/src/problem/codes.rs");
     let text = fs::read_to_string(&table).expect("the table of problem codes");
     let codes: Vec<&str> = text
         .split('"')
