@@ -6,7 +6,8 @@ use crate::error::Result;
 ///
 /// The block is the body of a function that returns `Result<_, Error>`: `?` and `return` end the block, not its
 /// caller. It may run more than once, so nothing outside the transaction may be left half done by it. On success the
-/// sequencer's bell is rung: new rows wait for numbers.
+/// sequencer's bell is rung: new rows wait for numbers. A refusal is told only once what it rests on is there for all
+/// to see.
 macro_rules! transact {
     ($app:expr, $tx:ident => $body:block) => {{
         let app: &$crate::App = &$app;
@@ -14,9 +15,16 @@ macro_rules! transact {
         loop {
             let result = $crate::transact::typed(async {
                 let mut $tx = app.store.begin().await?;
-                let value = $crate::transact::typed(async $body).await?;
-                $tx.commit().await?;
-                Ok(value)
+                match $crate::transact::typed(async $body).await {
+                    Ok(value) => {
+                        $tx.commit().await?;
+                        Ok(value)
+                    }
+                    Err(error) => {
+                        $tx.withdraw().await?;
+                        Err(error)
+                    }
+                }
             })
             .await;
             match result {

@@ -217,7 +217,7 @@ impl Turn {
     fn writer(&mut self) -> &mut Writer {
         match &mut self.writer {
             Some(writer) => writer,
-            // Only `commit` takes the writer away, and it consumes the turn.
+            // Only the end of a turn takes the writer away, and it consumes the turn.
             None => unreachable!("a turn has its writer until it ends"),
         }
     }
@@ -227,29 +227,45 @@ impl Turn {
     }
 
     pub async fn commit(mut self) -> Result<()> {
-        let (tell, durable) = oneshot::channel();
         let writer = self.writer();
         writer.say("RELEASE turn").await?;
         writer.abandoned = false;
-        writer.finished.push(tell);
+        if self.share_the_commit().await {
+            Ok(())
+        } else {
+            Err(Error::Open(
+                "the disk did not take the change; see the server's log".into(),
+            ))
+        }
+    }
+
+    /// Undoes the turn, and returns once all that it saw is durable. A turn sees what others finished and have not
+    /// committed yet; a refusal that rests on it must not be heard before it is true for everyone.
+    pub async fn withdraw(mut self) -> Result<()> {
+        let writer = self.writer();
+        writer.clean().await?;
+        if writer.finished.is_empty() || self.share_the_commit().await {
+            Ok(())
+        } else {
+            Err(Error::Retry)
+        }
+    }
+
+    /// Waits for the commit of all who finished, or sees to it if nobody else will; says whether it worked. A server
+    /// that stops in between promised nothing.
+    async fn share_the_commit(mut self) -> bool {
+        let (tell, durable) = oneshot::channel();
         let Some(mut writer) = self.writer.take() else {
-            return Ok(());
+            return false;
         };
+        writer.finished.push(tell);
         if self.sqlite.waiting.load(Ordering::SeqCst) == 0 || writer.finished.len() >= BATCH_MAX {
             // In a task of its own: a caller who goes away must not cut a commit in two.
             tokio::spawn(async move { writer.commit().await });
         } else {
             drop(writer);
         }
-        match durable.await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(Error::Open(
-                "the disk did not take the change; see the server's log".into(),
-            )),
-            Err(_) => Err(Error::Open(
-                "the server is stopping; nothing was promised".into(),
-            )),
-        }
+        durable.await.unwrap_or(false)
     }
 }
 

@@ -131,6 +131,16 @@ impl Tx {
             Inner::SqliteRead(_) | Inner::PostgresRead(_) => Ok(()),
         }
     }
+
+    /// Ends it as if it had never happened, and returns once everything it saw is there for everyone and durable: for
+    /// whoever has a refusal to tell. Simply dropping it undoes it too, but does not wait.
+    pub async fn withdraw(self) -> Result<()> {
+        match self.0.0 {
+            Inner::SqliteWrite(turn) => turn.withdraw().await,
+            // It only ever saw what was committed.
+            Inner::PostgresWrite(_) | Inner::SqliteRead(_) | Inner::PostgresRead(_) => Ok(()),
+        }
+    }
 }
 
 impl Deref for Tx {

@@ -155,6 +155,31 @@ async fn a_refused_transaction_leaves_its_neighbours_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_told_when_what_it_rests_on_is_durable() {
+    let place = place().await;
+    let store = &place.home.store;
+    let (first, clashing) = (place.claim(0), place.claim(0));
+
+    let mut tx = store.begin().await.expect("a transaction");
+    insert(&mut tx, &first).await;
+    let mut waiting = pin!(store.begin());
+    assert!(nudge(&mut waiting).await.is_none(), "one at a time");
+    let mut committing = pin!(tx.commit());
+    let mut tx = take_over(&mut committing, &mut waiting).await;
+    let refused = refusal(claims::insert(&mut tx, &[clashing]).await);
+    assert_eq!(refused, Some(Refused::Claim));
+    assert_eq!(place.seen().await, BTreeSet::new(), "only this one saw it");
+
+    tx.withdraw().await.expect("nothing to keep");
+    assert_eq!(place.seen().await, BTreeSet::from([first.id]));
+    committing.await.expect("they shared the commit");
+
+    // With nothing to wait for, there is no waiting.
+    let tx = store.begin().await.expect("a transaction");
+    tx.withdraw().await.expect("nothing to keep");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn readers_see_only_what_is_durable() {
     let place = place().await;
     let store = &place.home.store;

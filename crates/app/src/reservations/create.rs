@@ -89,7 +89,7 @@ impl App {
         Err(self.refusal(&place, caller, &claims, &[]).await)
     }
 
-    /// Goes through with a booking up to the claims, and then drops the transaction: the answer is the real one.
+    /// Goes through with a booking up to the claims, and then withdraws it: the answer is the real one.
     pub async fn preview_booking(
         &self,
         caller: &Caller,
@@ -109,12 +109,15 @@ impl App {
             .await
         {
             Ok(draft) => draft,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => {
+                tx.withdraw().await?;
+                return Ok(Err(error));
+            }
         };
         let held = self
             .hold(&mut tx, &By::from(caller), &draft.claims, Softer::GiveWay)
             .await;
-        drop(tx);
+        tx.withdraw().await?;
         Ok(match held {
             Ok(()) => Ok(draft.reservation.state),
             Err(error) if is_taken(&error) => {
