@@ -19,6 +19,7 @@ on_both!(
     shortening_and_cancelling_give_the_time_back,
     what_is_over_keeps_the_time_it_had,
     resources_can_be_exchanged_in_one_step,
+    time_and_amount_change_together,
     what_is_out_of_service_takes_nothing_new,
     the_same_key_books_once,
     a_private_booking_shows_as_busy,
@@ -273,6 +274,31 @@ async fn what_is_over_keeps_the_time_it_had(lab: Lab) {
         .change_reservation(&lab.bob, &site(), sharing.id, None, &more)
         .await
         .expect("it begins when the others were gone");
+}
+
+async fn time_and_amount_change_together(lab: Lab) {
+    let mine = lab.book(&lab.ada, &["gpu-01.cpu:4"], 1, 3).await;
+    lab.book(&lab.bob, &["gpu-01.cpu:60"], 1, 3).await;
+    // Neither the amount at the old time nor the old amount at the new one is asked about.
+    lab.book(&lab.bob, &["gpu-01.cpu:30"], 5, 7).await;
+    let wanted = |amount: &str, from: i64, to: i64| ReservationChange {
+        items: Some(lab.wish(&[amount], from, to).items),
+        start: Some(lab.at(from)),
+        end: Some(lab.at(to)),
+        ..Default::default()
+    };
+    let more = wanted("gpu-01.cpu:34", 5, 7);
+    let moved = lab
+        .app
+        .change_reservation(&lab.ada, &site(), mine.id, None, &more)
+        .await
+        .expect("there is room then");
+    assert_eq!(moved.reservation.span, lab.span(5, 7));
+    let less = wanted("gpu-01.cpu:4", 1, 3);
+    lab.app
+        .change_reservation(&lab.ada, &site(), mine.id, None, &less)
+        .await
+        .expect("there is room for as little");
 }
 
 async fn resources_can_be_exchanged_in_one_step(lab: Lab) {

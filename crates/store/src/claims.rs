@@ -165,6 +165,21 @@ pub async fn get(conn: &mut Conn, id: ClaimId) -> Result<Option<Claim>> {
     row.as_ref().map(claim).transpose()
 }
 
+/// The claims in the order in which [`insert`] takes hold of several, for those who change several one by one: two who
+/// want the same then never wait for each other. On SQLite any order will do.
+pub async fn in_order(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<ClaimId>> {
+    if ids.len() < 2 || !conn.is_postgres() {
+        return Ok(ids);
+    }
+    either(
+        "SELECT NULL",
+        "SELECT id FROM claim WHERE id = ANY($1) ORDER BY holds, starts, id",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, |row| Ok(ClaimId(row.get("id")?)))
+    .await
+}
+
 /// Moves a holding claim in time, under the rule.
 pub async fn set_span(conn: &mut Conn, id: ClaimId, span: Span) -> Result<()> {
     let changed =
@@ -174,6 +189,24 @@ pub async fn set_span(conn: &mut Conn, id: ClaimId, span: Span) -> Result<()> {
             .bind(id.0)
             .execute(conn)
             .await?;
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(Error::Refused(Refused::NotHolding))
+    }
+}
+
+/// Gives a holding claim another time and another share at once, so that the rule judges only what it becomes.
+pub async fn reshape(conn: &mut Conn, id: ClaimId, span: Span, take: Take) -> Result<()> {
+    let changed = query(
+        "UPDATE claim SET starts = $1, ends = $2, amount = $3 WHERE id = $4 AND standing = 'holding'",
+    )
+    .bind(span.start())
+    .bind(span.end())
+    .bind(amount_column(take))
+    .bind(id.0)
+    .execute(conn)
+    .await?;
     if changed == 1 {
         Ok(())
     } else {

@@ -290,18 +290,19 @@ impl App {
     ) -> Result<()> {
         inventory::keep_still(conn, before.site).await?;
         claims::release(conn, &plan.dropped, now).await?;
-        for (claim, take) in &plan.kept {
-            let item = before.items.iter().find(|item| item.claim == *claim);
-            if let Some(item) = item.filter(|item| item.take != *take) {
-                claims::rebind(conn, *claim, item.resource, *take).await?;
+        let kept = plan.kept.iter().map(|(claim, _)| *claim).collect();
+        for claim in claims::in_order(conn, kept).await? {
+            let shorter = plan.span != before.span && before.span.contains(plan.span);
+            if shorter {
+                claims::shrink(conn, claim, plan.span, now).await?;
             }
-            if plan.span == before.span {
-                continue;
-            }
-            if before.span.contains(plan.span) {
-                claims::shrink(conn, *claim, plan.span, now).await?;
-            } else {
-                claims::set_span(conn, *claim, plan.span).await?;
+            let had = before.items.iter().find(|item| item.claim == claim);
+            let had = had.map(|item| item.take);
+            let wanted = plan.kept.iter().find(|(kept, _)| *kept == claim);
+            if let Some((_, take)) = wanted
+                && (had != Some(*take) || (plan.span != before.span && !shorter))
+            {
+                claims::reshape(conn, claim, plan.span, *take).await?;
             }
         }
         if !plan.added.is_empty() {
