@@ -7,6 +7,9 @@ mod proof;
 #[path = "crash/doctored.rs"]
 mod doctored;
 
+#[path = "crash/truth.rs"]
+mod truth;
+
 use proof::ground::Ground;
 use proof::run;
 use proof::size::{self, Size};

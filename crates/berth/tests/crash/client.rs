@@ -10,27 +10,22 @@ use std::sync::Arc;
 use anyhow::{Result, bail, ensure};
 use berth_api::client::{Client, Error};
 use berth_api::headers::{IdempotencyKey, IfMatch};
-use berth_api::list::List;
 use berth_api::members::Reason;
 use berth_api::moment::Period;
-use berth_api::reservations::{
-    Extension, NewReservation, Reservation, ReservationPatch, WantedResource,
-};
-use berth_api::resources::{MoveResource, StatusPatch};
+use berth_api::reservations::{Extension, Reservation};
 use berth_api::{Code, Problem};
 use berth_app::clock::{Clock, SystemClock};
-use berth_model::reservation::{Privacy, State};
-use berth_model::{ReservationId, ResourceId, Status, Take};
+use berth_model::reservation::State;
+use berth_model::{ReservationId, Span};
 use jiff::SignedDuration;
 
+use super::ask::{Answer, Line};
 use super::known::{Content, Known};
 use super::ledger::{Account, Ledger, Told};
-use super::power::{Power, Progress};
+use super::power::Progress;
+use super::requests;
 use super::wish::{Chance, Wish};
 use super::world::World;
-
-/// How often one question may stay without an answer before something is wrong.
-const LOST_MAX: u64 = 100;
 
 /// Refusals that are part of the game; any other is a fault of the server or of this proof.
 const FAIR: [Code; 11] = [
@@ -49,9 +44,8 @@ const FAIR: [Code; 11] = [
 
 #[derive(Debug)]
 pub struct Asker {
-    pub client: Client,
+    pub line: Line,
     pub world: Arc<World>,
-    pub power: Arc<Power>,
     pub progress: Arc<Progress>,
     pub chance: Chance,
     pub is_admin: bool,
@@ -59,12 +53,6 @@ pub struct Asker {
     pub name: String,
     pub own: Vec<Known>,
     pub ledger: Ledger,
-}
-
-/// A definite answer, and how many came not.
-struct Answer<T> {
-    said: Result<T, Box<Problem>>,
-    lost: u64,
 }
 
 /// What a look found of a booking whose change may have been lost.
@@ -89,7 +77,7 @@ impl Asker {
                 Wish::ExtendBy(which, longer) => self.extend_by(which, longer).await?,
                 Wish::ExtendUntil(which, end) => {
                     let mut wanted = self.own[which].content.clone();
-                    wanted.span = berth_model::Span::new(wanted.span.start(), end)?;
+                    wanted.span = Span::new(wanted.span.start(), end)?;
                     self.extend_until(which, wanted).await?;
                 }
                 Wish::Cancel(which) => self.cancel(which).await?,
@@ -110,16 +98,7 @@ impl Asker {
         // A client's titles are all different.
         let key = format!("{}-{}", self.name, wanted.title.as_str().replace(' ', "-"));
         let header: IdempotencyKey = key.parse()?;
-        let new = NewReservation {
-            title: wanted.title.clone(),
-            start: wanted.span.start().try_into()?,
-            end: wanted.span.end().try_into()?,
-            resources: resources(&wanted)?,
-            project: None,
-            privacy: Privacy::Site,
-            parameters: Default::default(),
-            on_behalf_of: None,
-        };
+        let new = requests::booking(&wanted)?;
         let site = self.world.site.clone();
         let answer = self
             .ask(async |client| client.book(&site, &new, Some(&header)).await)
@@ -161,7 +140,7 @@ impl Asker {
     async fn change(&mut self, which: usize, wanted: Content) -> Result<()> {
         let had = self.own[which].clone();
         let (site, id, version) = (self.world.site.clone(), had.id, had.version);
-        let patch = patch(&had.content, &wanted)?;
+        let patch = requests::patch(&had.content, &wanted)?;
         let answer = self
             .ask(async |client| {
                 let version = IfMatch::Version(version);
@@ -185,11 +164,13 @@ impl Asker {
         let (site, had) = (self.world.site.clone(), self.own[which].clone());
         let mut wanted = had.content.clone();
         let end = had.content.span.end() + longer;
-        wanted.span = berth_model::Span::new(had.content.span.start(), end)?;
+        wanted.span = Span::new(had.content.span.start(), end)?;
         let by = Extension::By(Period::new(longer)?);
-        let life = self.power.life().await?;
-        let said = self.client.extend_reservation(&site, had.id, by).await;
-        match self.definite(said, life)? {
+        let said = self
+            .line
+            .ask_once(async |client| client.extend_reservation(&site, had.id, by).await)
+            .await?;
+        match said {
             Some(said) => {
                 let answer = Answer { said, lost: 0 };
                 self.changed("extend", which, &wanted, answer).await
@@ -205,7 +186,7 @@ impl Asker {
             let had = self.own[which].clone();
             let mut sealed = had.content.clone();
             sealed.title = self.chance.title()?;
-            let patch = patch(&had.content, &sealed)?;
+            let patch = requests::patch(&had.content, &sealed)?;
             let (site, id, version) = (self.world.site.clone(), had.id, had.version);
             let answer = self
                 .ask(async |client| {
@@ -305,88 +286,14 @@ impl Asker {
         Ok(())
     }
 
-    async fn move_subtree(&mut self, what: ResourceId, under: ResourceId) -> Result<()> {
-        let site = self.world.site.clone();
-        let to = MoveResource {
-            parent: Some(under.into()),
-        };
-        let answer = self
-            .ask(async |client| client.move_resource(&site, &what.into(), &to).await)
-            .await?;
-        self.ledger.moves.unsure += answer.lost;
-        match answer.said {
-            Ok(outcome) => {
-                ensure!(outcome.moved, "{what} was to move and did not");
-                self.ledger.moves.acknowledged.push((what, Some(under)));
-                self.ledger.accept("move");
-                Ok(())
-            }
-            Err(problem) => self.refused("move", &problem, 0),
-        }
-    }
-
-    async fn flip(&mut self, what: ResourceId, to: Status) -> Result<()> {
-        let site = self.world.site.clone();
-        let resource = what.into();
-        let answer = self
-            .ask(async |client| client.resource(&site, &resource).await)
-            .await?;
-        let version = match answer.said {
-            Ok(resource) => IfMatch::Version(resource.version),
-            Err(problem) => bail!("{what} could not be read: {problem}"),
-        };
-        let status = StatusPatch {
-            status: to,
-            reason: Some("it is that time again".parse()?),
-        };
-        let answer = self
-            .ask(async |client| client.set_status(&site, &resource, version, &status).await)
-            .await?;
-        self.ledger.statuses.unsure += answer.lost;
-        match answer.said {
-            Ok(resource) => {
-                ensure!(resource.status == to, "{what} is not {to} but said so");
-                self.ledger.statuses.acknowledged.push((what, to));
-                self.ledger.accept("status");
-                Ok(())
-            }
-            Err(problem) => self.refused("status", &problem, 0),
-        }
-    }
-
-    /// Asks until there is a definite answer.
-    async fn ask<T>(
+    /// Asks until there is a definite answer, and counts those that were lost on the way.
+    pub async fn ask<T>(
         &mut self,
         request: impl AsyncFn(&Client) -> Result<T, Error>,
     ) -> Result<Answer<T>> {
-        let mut lost = 0;
-        loop {
-            let life = self.power.life().await?;
-            let said = request(&self.client).await;
-            if let Some(said) = self.definite(said, life)? {
-                return Ok(Answer { said, lost });
-            }
-            lost += 1;
-            self.ledger.counts.lost += 1;
-            ensure!(lost < LOST_MAX, "no answer came {lost} times");
-        }
-    }
-
-    /// An answer, unless none came or the server could give none. A server may fail over a disk that is gone, but
-    /// not while it lives.
-    fn definite<T>(
-        &self,
-        said: Result<T, Error>,
-        life: u64,
-    ) -> Result<Option<Result<T, Box<Problem>>>> {
-        match said {
-            Ok(said) => Ok(Some(Ok(said))),
-            Err(Error::Problem(problem)) if problem.status < 500 => Ok(Some(Err(problem))),
-            Err(Error::Problem(problem)) if problem.is(Code::ServerUnavailable) => Ok(None),
-            Err(Error::Transport { .. }) => Ok(None),
-            Err(_) if !self.power.is_still(life) => Ok(None),
-            Err(error) => bail!("the server failed: {error:?}"),
-        }
+        let answer = self.line.ask(request).await?;
+        self.ledger.counts.lost += answer.lost;
+        Ok(answer)
     }
 
     /// Takes in the answer to a change that was to make `wanted` of a booking.
@@ -489,7 +396,7 @@ impl Asker {
         }
     }
 
-    fn refused(&mut self, verb: &'static str, problem: &Problem, lost: u64) -> Result<()> {
+    pub fn refused(&mut self, verb: &'static str, problem: &Problem, lost: u64) -> Result<()> {
         let fair = FAIR.iter().any(|code| problem.is(*code));
         ensure!(
             fair,
@@ -507,33 +414,4 @@ fn is_about_state(problem: &Problem) -> bool {
     [Code::RequestVersionMismatch, Code::ReservationIllegalState]
         .into_iter()
         .any(|code| problem.is(code))
-}
-
-fn resources(content: &Content) -> Result<List<WantedResource, 1, 100>> {
-    let wanted = content.items.iter().map(|(resource, take)| WantedResource {
-        resource: (*resource).into(),
-        amount: match take {
-            Take::Exclusive => None,
-            Take::Amount(amount) => Some(*amount),
-        },
-    });
-    Ok(wanted.collect::<Vec<_>>().try_into()?)
-}
-
-/// What to say for `had` to become `wanted`: only what differs.
-fn patch(had: &Content, wanted: &Content) -> Result<ReservationPatch> {
-    let mut patch = ReservationPatch::default();
-    if had.title != wanted.title {
-        patch.title = Some(wanted.title.clone());
-    }
-    if had.span.start() != wanted.span.start() {
-        patch.start = Some(wanted.span.start().try_into()?);
-    }
-    if had.span.end() != wanted.span.end() {
-        patch.end = Some(wanted.span.end().try_into()?);
-    }
-    if had.items != wanted.items {
-        patch.resources = Some(resources(wanted)?);
-    }
-    Ok(patch)
 }

@@ -17,6 +17,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::ask::Line;
 use super::client::Asker;
 use super::ground::Ground;
 use super::ledger::{Counts, Ledger};
@@ -156,9 +157,11 @@ fn hammer(
         let people = &world.people;
         let person = &people[usize::try_from(number)? % people.len()];
         let asker = Asker {
-            client: client(server, &person.token)?,
+            line: Line {
+                client: client(server, &person.token)?,
+                power: power.clone(),
+            },
             world: world.clone(),
-            power: power.clone(),
             progress: progress.clone(),
             chance: Chance::new(
                 seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
