@@ -120,7 +120,8 @@ async fn insert_postgres(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
          FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::uuid[],
              $9::text[], $10::uuid[])
              WITH ORDINALITY AS v (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder, nth)
-         JOIN resource r ON r.id = v.resource AND r.site = v.site AND r.removed_at IS NULL
+         CROSS JOIN LATERAL (SELECT * FROM resource WHERE id = v.resource OFFSET 0) r
+         WHERE r.site = v.site AND r.removed_at IS NULL
          ORDER BY r.subtree, v.starts, v.nth
          ON CONFLICT DO NOTHING",
     )

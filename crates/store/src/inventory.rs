@@ -525,6 +525,9 @@ pub struct Wanted {
 }
 
 /// The resources named by id or by name, each with type and ancestors, in one question. Unknown ones are left out.
+///
+/// Every booking asks this, so both texts leave the planner no choice but to look each row up by its key: left to itself
+/// it reads the whole site (`CROSS JOIN` fixes the order on SQLite, `OFFSET 0` keeps PostgreSQL from joining by hash).
 pub async fn wanted(
     conn: &mut Conn,
     site: SiteId,
@@ -533,24 +536,33 @@ pub async fn wanted(
 ) -> Result<Vec<Wanted>> {
     let rows = either(
         "WITH RECURSIVE up (leaf, id, parent, depth) AS (
-             SELECT id, id, parent, 0 FROM resource
-             WHERE site = $1 AND removed_at IS NULL AND id IN (SELECT unhex(value) FROM json_each($2))
+             SELECT r.id, r.id, r.parent, 0 FROM json_each($2) v CROSS JOIN resource r ON r.id = unhex(v.value)
+             WHERE r.site = $1 AND r.removed_at IS NULL
              UNION ALL
-             SELECT id, id, parent, 0 FROM resource
-             WHERE site = $1 AND removed_at IS NULL AND name IN (SELECT value FROM json_each($3))
+             SELECT r.id, r.id, r.parent, 0 FROM json_each($3) v CROSS JOIN resource r ON r.site = $1 AND r.name = v.value
+             WHERE r.removed_at IS NULL
              UNION ALL
-             SELECT up.leaf, r.id, r.parent, up.depth + 1 FROM up JOIN resource r ON r.id = up.parent)
+             SELECT up.leaf, r.id, r.parent, up.depth + 1 FROM up CROSS JOIN resource r ON r.id = up.parent)
          SELECT up.leaf, up.depth, r.*, t.name AS type_name, t.title AS type_title, t.colour, t.form, t.needs_approval,
              t.version AS type_version
-         FROM up JOIN resource r ON r.id = up.id JOIN resource_type t ON t.id = r.type_id ORDER BY up.leaf, up.depth",
+         FROM up CROSS JOIN resource r ON r.id = up.id CROSS JOIN resource_type t ON t.id = r.type_id
+         ORDER BY up.leaf, up.depth",
         "WITH RECURSIVE up (leaf, id, parent, depth) AS (
-             SELECT id, id, parent, 0::bigint FROM resource
-             WHERE site = $1 AND removed_at IS NULL AND (id = ANY($2) OR name = ANY($3))
+             SELECT leaf.id, leaf.id, leaf.parent, 0::bigint FROM (
+                 SELECT r.* FROM unnest($2::uuid[]) v (id)
+                 CROSS JOIN LATERAL (SELECT * FROM resource WHERE id = v.id OFFSET 0) r
+                 WHERE r.site = $1 AND r.removed_at IS NULL
+                 UNION ALL
+                 SELECT r.* FROM unnest($3::text[]) v (name)
+                 CROSS JOIN LATERAL (SELECT * FROM resource WHERE site = $1 AND name = v.name AND removed_at IS NULL OFFSET 0) r
+             ) leaf
              UNION ALL
-             SELECT up.leaf, r.id, r.parent, up.depth + 1 FROM up JOIN resource r ON r.id = up.parent)
+             SELECT up.leaf, r.id, r.parent, up.depth + 1
+             FROM up CROSS JOIN LATERAL (SELECT id, parent FROM resource WHERE id = up.parent OFFSET 0) r)
          SELECT up.leaf, up.depth, r.*, t.name AS type_name, t.title AS type_title, t.colour, t.form, t.needs_approval,
              t.version AS type_version
-         FROM up JOIN resource r ON r.id = up.id JOIN resource_type t ON t.id = r.type_id ORDER BY up.leaf, up.depth",
+         FROM up CROSS JOIN LATERAL (SELECT * FROM resource WHERE id = up.id OFFSET 0) r
+         JOIN resource_type t ON t.id = r.type_id ORDER BY up.leaf, up.depth",
     )
     .bind(site.0)
     .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())

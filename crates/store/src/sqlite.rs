@@ -75,6 +75,7 @@ impl Sqlite {
             .max_connections(READERS)
             .min_connections(1)
             .acquire_timeout(Duration::from_secs(10))
+            .test_before_acquire(false)
             .connect_lazy_with(options.read_only(true));
         let writer = Writer {
             connection,

@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::error::{Error, Result};
 use crate::migrate;
@@ -13,6 +13,14 @@ use crate::sqlite::Sqlite;
 
 /// How often a transaction that met another is tried again before the caller hears of it.
 const ATTEMPTS_MAX: u32 = 8;
+
+/// What every PostgreSQL session is told, whatever the server's own defaults: the isolation that the claim rule's
+/// triggers are written for, and one plan per statement, made once. Ours look rows up by key or by range of an index,
+/// so a plan for these very values would be the same, and making it costs more than following it.
+const SESSION: &str = "SET default_transaction_isolation = 'read committed'; SET plan_cache_mode = force_generic_plan";
+
+/// After how long unused a connection is asked whether it still lives.
+const RESTED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -114,6 +122,22 @@ async fn open_postgres(url: &str, connections_max: u32) -> Result<PgPool> {
     PgPoolOptions::new()
         .max_connections(connections_max)
         .acquire_timeout(Duration::from_secs(10))
+        .after_connect(|conn, _| {
+            Box::pin(async move {
+                conn.execute(SESSION).await?;
+                Ok(())
+            })
+        })
+        // A connection in constant use proves itself; only one that has rested is asked whether it still lives.
+        .test_before_acquire(false)
+        .before_acquire(|conn, known| {
+            Box::pin(async move {
+                if known.idle_for >= RESTED {
+                    conn.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_with(options)
         .await
         .map_err(|error| {
