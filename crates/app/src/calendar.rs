@@ -83,8 +83,10 @@ impl App {
         let entries = entries(&mut reader, &wanted, request.span).await?;
         let mut shown: Vec<SeenClaim> = entries
             .into_iter()
-            .filter_map(|entry| seen(&place, caller, entry, &mut directory))
+            .filter_map(|entry| seen(&place, caller, entry))
             .collect();
+        let owners = shown.iter().filter_map(SeenClaim::owner);
+        directory.learn_people(&mut reader, owners).await?;
         shown.sort_by_key(|entry| (entry.claim.span, entry.claim.id));
         Ok((place, shown, directory))
     }
@@ -223,9 +225,13 @@ impl App {
                 .iter()
                 .find(|entry| entry.claim.id == claim.id)
                 .cloned();
-            let visible = entry.and_then(|entry| seen(place, caller, entry, directory));
+            let visible = entry.and_then(|entry| seen(place, caller, entry));
             conflicts.extend(visible.map(|claim| Conflict { wanted, claim }));
         }
+        let owners = conflicts
+            .iter()
+            .filter_map(|conflict| conflict.claim.owner());
+        directory.learn_people(conn, owners).await?;
         Ok(conflicts)
     }
 }

@@ -6,7 +6,6 @@ use berth_model::{Claim, PersonId, ResourceId, Text};
 use berth_store::claims::Entry;
 
 use crate::caller::Caller;
-use crate::directory::Directory;
 use crate::place::Place;
 
 /// A claim, with what it is for if the viewer may know.
@@ -33,35 +32,27 @@ pub struct Conflict {
 }
 
 /// What `caller` may see of a calendar entry; none if not even that it is there.
-pub(crate) fn seen(
-    place: &Place,
-    caller: &Caller,
-    entry: Entry,
-    directory: &mut Directory,
-) -> Option<SeenClaim> {
-    let owner = entry.owner.as_ref().map(|owner| owner.id);
+pub(crate) fn seen(place: &Place, caller: &Caller, entry: Entry) -> Option<SeenClaim> {
     let privacy = entry.privacy.unwrap_or(Privacy::Site);
-    match see(place.standing, caller.id(), owner, privacy) {
-        Sight::Nothing => None,
-        Sight::Busy => Some(SeenClaim {
-            claim: entry.claim,
-            details: None,
+    let details = match see(place.standing, caller.id(), entry.owner, privacy) {
+        Sight::Nothing => return None,
+        Sight::Busy => None,
+        Sight::Full => Some(SeenDetails {
+            title: entry.title,
+            owner: entry.owner,
+            state: entry.state,
+            mine: entry.owner == Some(caller.id()),
         }),
-        Sight::Full => {
-            if let Some(person) = entry.owner {
-                directory.people.insert(person.id, person);
-            }
-            let mine = owner == Some(caller.id());
-            let details = SeenDetails {
-                title: entry.title,
-                owner,
-                state: entry.state,
-                mine,
-            };
-            Some(SeenClaim {
-                claim: entry.claim,
-                details: Some(details),
-            })
-        }
+    };
+    Some(SeenClaim {
+        claim: entry.claim,
+        details,
+    })
+}
+
+impl SeenClaim {
+    /// Whose it is, if the viewer may know.
+    pub(crate) fn owner(&self) -> Option<PersonId> {
+        self.details.as_ref().and_then(|details| details.owner)
     }
 }

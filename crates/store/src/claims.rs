@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use berth_model::person::PersonName;
 use berth_model::reservation::{Privacy, State};
 use berth_model::{
     Amount, Claim, ClaimId, Firmness, Holder, PersonId, ReservationId, ResourceId, SiteId, Span,
@@ -412,7 +411,7 @@ pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<V
 pub struct Entry {
     pub claim: Claim,
     pub title: Option<Text>,
-    pub owner: Option<PersonName>,
+    pub owner: Option<PersonId>,
     pub privacy: Option<Privacy>,
     pub state: Option<State>,
 }
@@ -425,19 +424,17 @@ pub async fn calendar(
     limit: u64,
 ) -> Result<Vec<Entry>> {
     either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         LEFT JOIN person p ON p.id = r.owner
          WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
            AND c.standing <> 'void' AND c.container IS NULL
          LIMIT $4",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         LEFT JOIN person p ON p.id = r.owner
          WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
          LIMIT $4",
     )
@@ -455,17 +452,15 @@ pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
         return Ok(Vec::new());
     }
     either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         LEFT JOIN person p ON p.id = r.owner
          WHERE c.id IN (SELECT unhex(value) FROM json_each($1))",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state, p.login, p.display_name
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         LEFT JOIN person p ON p.id = r.owner
          WHERE c.id = ANY($1)",
     )
     .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
@@ -474,18 +469,10 @@ pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
 }
 
 fn entry(row: &Row) -> Result<Entry> {
-    let owner: Option<Uuid> = row.get("owner")?;
     Ok(Entry {
         claim: claim(row)?,
         title: row.optional_parsed("title")?,
-        owner: match owner {
-            None => None,
-            Some(id) => Some(PersonName {
-                id: PersonId(id),
-                login: row.parsed("login")?,
-                display_name: row.parsed("display_name")?,
-            }),
-        },
+        owner: row.get::<Option<Uuid>>("owner")?.map(PersonId),
         privacy: row.optional_word("privacy")?,
         state: row.optional_word("state")?,
     })

@@ -65,8 +65,10 @@ impl Sqlite {
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(10))
             .statement_cache_capacity(500)
+            // Rows cross from SQLite's own thread in batches of this many; a calendar has thousands.
+            .row_buffer_size(2000)
             .pragma("cache_size", "-65536")
-            .pragma("mmap_size", "268435456")
+            .pragma("mmap_size", "8589934592")
             .disable_statement_logging();
         let connection = options.connect().await.map_err(|error| {
             Error::Open(format!("cannot open the database `{path}`: {error}. Does its folder exist, and may Berth write there?"))
