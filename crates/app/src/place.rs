@@ -26,6 +26,17 @@ impl Place {
         Self { site, standing }
     }
 
+    fn for_action(
+        caller: &Caller,
+        found: Option<(Site, Option<Role>)>,
+        action: Action,
+    ) -> Result<Self> {
+        let (site, role) = found.ok_or(Error::NotFound("site"))?;
+        let place = Self::of(caller, site, role);
+        place.may(caller, action, true, "site")?;
+        Ok(place)
+    }
+
     /// Asks the table whether the caller may do this here; `is_own` says whether it is their own thing.
     pub(crate) fn may(
         &self,
@@ -56,9 +67,17 @@ impl App {
             Reference::Id(id) => sites::by_id_for(conn, *id, caller.id()).await?,
             Reference::Name(name) => sites::by_name_for(conn, name, caller.id()).await?,
         };
-        let (site, role) = found.ok_or(Error::NotFound("site"))?;
-        let place = Place::of(caller, site, role);
-        place.may(caller, action, true, "site")?;
-        Ok(place)
+        Place::for_action(caller, found, action)
+    }
+
+    /// The same for a booking, inside its transaction: the caller stays a member until it ends.
+    pub(crate) async fn booking_place(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        site: &SiteReference,
+    ) -> Result<Place> {
+        let found = sites::held_for(conn, site, caller.id()).await?;
+        Place::for_action(caller, found, Action::Book)
     }
 }

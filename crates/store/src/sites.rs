@@ -1,6 +1,7 @@
 //! Sites, who belongs to them, and who asks to.
 
 use berth_model::person::Person;
+use berth_model::reference::SiteReference;
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
 use berth_model::{JoinRequestId, Name, PersonId, SiteId};
 use jiff::Timestamp;
@@ -88,6 +89,32 @@ pub async fn by_id_for(
         .transpose()
 }
 
+/// The same for whoever books there, with the membership held still until the transaction ends: a booking and a removal
+/// of its owner take turns.
+pub async fn held_for(
+    conn: &mut Conn,
+    reference: &SiteReference,
+    person: PersonId,
+) -> Result<Option<(Site, Option<Role>)>> {
+    let asked = match reference {
+        SiteReference::Id(id) => either(
+            "SELECT s.*, m.role FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.id = $1",
+            "SELECT s.*, (SELECT role FROM membership WHERE site = s.id AND person = $2 FOR KEY SHARE) AS role
+             FROM site s WHERE s.id = $1",
+        )
+        .bind(id.0),
+        SiteReference::Name(name) => either(
+            "SELECT s.*, m.role FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.name = $1",
+            "SELECT s.*, (SELECT role FROM membership WHERE site = s.id AND person = $2 FOR KEY SHARE) AS role
+             FROM site s WHERE s.name = $1",
+        )
+        .bind(name.as_str()),
+    };
+    let row = asked.bind(person.0).optional(conn).await?;
+    row.map(|row| Ok((site(&row)?, row.optional_word("role")?)))
+        .transpose()
+}
+
 /// Sites by name after `after`, each with the person's role; those that show themselves to nobody else only if
 /// `person` belongs to them or `all` is asked for.
 pub async fn list_for(
@@ -123,7 +150,7 @@ fn membership(row: &Row) -> Result<Membership> {
 pub async fn role_locked(conn: &mut Conn, site: SiteId, person: PersonId) -> Result<Option<Role>> {
     let row = either(
         "SELECT role FROM membership WHERE site = $1 AND person = $2",
-        "SELECT role FROM membership WHERE site = $1 AND person = $2 FOR SHARE",
+        "SELECT role FROM membership WHERE site = $1 AND person = $2 FOR KEY SHARE",
     )
     .bind(site.0)
     .bind(person.0)

@@ -64,16 +64,16 @@ impl App {
         site: &SiteReference,
         new: &NewReservation,
     ) -> Result<Made<Booked>> {
-        let place = self.booking_place(caller, site).await?;
         let id = ReservationId(fresh(self.now()));
-        let mut claims = Vec::new();
+        let mut wanted = None;
         for softer in [Softer::LeftAlone, Softer::GiveWay] {
             let made = transact!(self, tx => {
+                let place = self.booking_place(&mut tx, caller, site).await?;
                 if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
                     return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
                 }
                 let draft = self.draft(&mut tx, caller, &place, new, id).await?;
-                claims.clone_from(&draft.claims);
+                wanted = Some((place, draft.claims.clone()));
                 self.hold(&mut tx, &By::from(caller), &draft.claims, softer).await?;
                 self.write(&mut tx, caller, &draft).await?;
                 Ok(Made::now(draft.booked()))
@@ -86,7 +86,12 @@ impl App {
                 }
             }
         }
-        Err(self.refusal(&place, caller, &claims, &[]).await)
+        match wanted {
+            Some((place, claims)) => Err(self.refusal(&place, caller, &claims, &[]).await),
+            None => Err(Error::Internal(
+                "a claim was refused that nobody made".into(),
+            )),
+        }
     }
 
     /// Goes through with a booking up to the claims, and then withdraws it: the answer is the real one.
@@ -96,7 +101,9 @@ impl App {
         site: &SiteReference,
         new: &NewReservation,
     ) -> Result<Preview> {
-        let place = self.booking_place(caller, site).await?;
+        let mut reader = self.store.read().await?;
+        let place = self.place(&mut reader, caller, site, Action::Book).await?;
+        drop(reader);
         let mut tx = self.store.begin().await?;
         let draft = match self
             .draft(
@@ -125,11 +132,6 @@ impl App {
             }
             Err(error) => Err(error),
         })
-    }
-
-    async fn booking_place(&self, caller: &Caller, site: &SiteReference) -> Result<Place> {
-        let mut reader = self.store.read().await?;
-        self.place(&mut reader, caller, site, Action::Book).await
     }
 
     /// Everything that can be decided before the claim rule is asked.
@@ -233,20 +235,19 @@ impl App {
         directory: &mut Directory,
     ) -> Result<PersonId> {
         let owner = match owner {
+            // Held with the place already, or a global admin, who books without being a member.
             None => caller.person.clone(),
             Some(owner) => {
                 let owner = self.person(conn, owner).await?;
                 if owner.id != caller.id() {
                     place.may(caller, Action::BookForOthers, false, "person")?;
+                    // Until the end, so that a removal of this member and their booking cannot pass each other by.
+                    let role = sites::role_locked(conn, place.id(), owner.id).await?;
+                    role.ok_or(Error::NotFound("member of this site"))?;
                 }
                 owner
             }
         };
-        // Held until the end, so that a removal of this member and their booking cannot pass each other by.
-        let role = sites::role_locked(conn, place.id(), owner.id).await?;
-        if role.is_none() && !(owner.global_admin && owner.id == caller.id()) {
-            return Err(Error::NotFound("member of this site"));
-        }
         directory.add_person(&owner);
         Ok(owner.id)
     }
