@@ -68,6 +68,7 @@ paths! {
     READYZ readyz() = "/readyz";
     METRICS metrics() = "/metrics";
     DOCS docs() = "/docs";
+    RESET_PAGE reset_page() = "/reset-password";
     ERROR_PAGE error_page(code) = "/docs/errors/{code}";
 
     // Relative to `API`, from here on.

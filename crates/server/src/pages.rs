@@ -7,6 +7,7 @@ mod html;
 mod markdown;
 mod problems;
 mod reference;
+mod reset;
 mod schema;
 mod shell;
 mod welcome;
@@ -49,6 +50,7 @@ pub(crate) struct Documents {
     welcome: Bytes,
     reference: Bytes,
     problems: Bytes,
+    reset: Bytes,
     shell: Shell,
 }
 
@@ -64,6 +66,7 @@ impl Documents {
             welcome: welcome::page(&shell, demo).into(),
             reference: reference::page(&shell, &value).into(),
             problems: problems::index(&shell).into(),
+            reset: reset::page(&shell).into(),
             shell,
         }
     }
@@ -77,6 +80,7 @@ pub fn router() -> Router<Server> {
         .route(paths::WELCOME, get(welcome))
         .route(paths::DOCS, get(reference))
         .route(PROBLEMS, get(problems))
+        .route(paths::RESET_PAGE, get(reset))
         .route(paths::ERROR_PAGE, get(problem))
 }
 
@@ -90,6 +94,10 @@ async fn reference(State(server): State<Server>) -> Response {
 
 async fn problems(State(server): State<Server>) -> Response {
     html(server.documents.problems.clone())
+}
+
+async fn reset(State(server): State<Server>) -> Response {
+    html(server.documents.reset.clone())
 }
 
 async fn problem(
@@ -135,6 +143,7 @@ mod tests {
             &documents.welcome,
             &documents.reference,
             &documents.problems,
+            &documents.reset,
         ] {
             let page = text(page);
             for foreign in [
@@ -162,6 +171,7 @@ mod tests {
             &documents.welcome,
             &documents.reference,
             &documents.problems,
+            &documents.reset,
         ] {
             for link in text(page).split("href=\"").skip(1) {
                 let link = link.split('"').next().unwrap();

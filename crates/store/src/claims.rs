@@ -342,7 +342,7 @@ pub async fn overlapping(
          WHERE c.starts < $3 AND c.scope = coalesce($4, x'') AND c.standing = 'holding'
          ORDER BY c.starts, c.id LIMIT $5",
         "SELECT c.* FROM resource r JOIN claim c ON c.holds && r.subtree AND c.during && int8range($2, $3)
-         WHERE r.id = $1 AND c.scope = coalesce((SELECT nr FROM claim WHERE id = $4), 0)
+         WHERE r.id = $1 AND c.scope = CASE WHEN $4::uuid IS NULL THEN 0 ELSE (SELECT nr FROM claim WHERE id = $4) END
          ORDER BY c.starts, c.id LIMIT $5",
     )
     .bind(resource.0)

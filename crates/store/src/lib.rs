@@ -32,5 +32,6 @@ pub mod transfer;
 mod words;
 
 pub use error::{Error, Refused, Result};
+pub use migrate::SchemaGap;
 pub use sql::Conn;
 pub use store::{Engine, Reader, Store, Tx};

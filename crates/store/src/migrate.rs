@@ -1,8 +1,11 @@
 //! Migrations: embedded, forward only, the same numbers on both databases.
 
+use std::collections::BTreeSet;
+
 use sqlx::migrate::Migrator;
 
 use crate::error::Result;
+use crate::sql::query;
 use crate::store::{Backend, Store};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -15,6 +18,40 @@ pub(crate) async fn run(store: &Store) -> Result<()> {
         Backend::Postgres(pool) => POSTGRES.run(pool).await?,
     }
     Ok(())
+}
+
+/// How a database's schema differs from the one this version is written for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SchemaGap {
+    /// Steps that `berth serve` will take when it starts.
+    pub pending: Vec<String>,
+    /// Steps that only a newer Berth knows.
+    pub unknown: Vec<i64>,
+}
+
+impl Store {
+    /// Compares the steps the database has taken with those this version knows; changes nothing.
+    pub async fn schema_gap(&self) -> Result<SchemaGap> {
+        let known = match &self.backend {
+            Backend::Sqlite(_) => &SQLITE,
+            Backend::Postgres(_) => &POSTGRES,
+        };
+        let mut reader = self.read().await?;
+        let taken = query("SELECT version FROM _sqlx_migrations WHERE success")
+            .map(&mut reader, |row| row.get::<i64>("version"))
+            .await?;
+        let taken: BTreeSet<i64> = taken.into_iter().collect();
+        let pending = known.iter().filter(|step| !taken.contains(&step.version));
+        let pending = pending.map(|step| format!("{:04} {}", step.version, step.description));
+        let is_known = |version: &i64| known.iter().any(|step| step.version == *version);
+        Ok(SchemaGap {
+            pending: pending.collect(),
+            unknown: taken
+                .into_iter()
+                .filter(|version| !is_known(version))
+                .collect(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -30,5 +67,25 @@ mod tests {
                 .collect()
         };
         assert_eq!(steps(&SQLITE), steps(&POSTGRES));
+    }
+
+    #[tokio::test]
+    async fn what_a_database_lacks_or_has_too_much_is_told() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let url = format!("sqlite:{}", directory.path().join("b.sqlite").display());
+        let store = Store::open(&url, 1).await.unwrap();
+        assert_eq!(store.schema_gap().await.unwrap(), SchemaGap::default());
+        let Backend::Sqlite(sqlite) = &store.backend else {
+            panic!("opened as SQLite")
+        };
+        let mut writer = sqlite.writer_connection().await.unwrap();
+        sqlx::query("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 5")
+            .execute(&mut *writer)
+            .await
+            .unwrap();
+        drop(writer);
+        let gap = store.schema_gap().await.unwrap();
+        assert_eq!(gap.pending, ["0005 records"]);
+        assert_eq!(gap.unknown, [9999]);
     }
 }

@@ -196,6 +196,17 @@ pub async fn insert_link(
     Ok(())
 }
 
+/// Whether a one-time link still works.
+pub async fn is_link(conn: &mut Conn, token_hash: &[u8], now: Timestamp) -> Result<bool> {
+    let row =
+        query("SELECT 1 AS there FROM one_time_link WHERE token_hash = $1 AND expires_at > $2")
+            .bind(token_hash)
+            .bind(now)
+            .optional(conn)
+            .await?;
+    Ok(row.is_some())
+}
+
 /// Takes a one-time link out of the world and says whose it was. Of two who use it at once, one finds it gone.
 pub async fn take_link(
     conn: &mut Conn,

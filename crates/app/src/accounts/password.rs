@@ -176,13 +176,20 @@ impl App {
         new: &SecretString,
         origin: &str,
     ) -> Result<()> {
+        // Hashing is work; a link that is none gets none of it.
+        let token = stored_hash(token.expose_secret());
+        let mut reader = self.store.read().await?;
+        if !sessions::is_link(&mut reader, &token, self.now()).await? {
+            return Err(Error::LinkSpent);
+        }
+        drop(reader);
         let hash = self.hash_password("new_password", new).await?;
         let by = By {
             actor: Actor::Anonymous,
             origin: Some(origin.to_owned()),
         };
         transact!(self, tx => {
-            let taken = sessions::take_link(&mut tx, &stored_hash(token.expose_secret()), self.now()).await?;
+            let taken = sessions::take_link(&mut tx, &token, self.now()).await?;
             let person = taken.ok_or(Error::LinkSpent)?;
             self.put_password(&mut tx, person, &hash).await?;
             sessions::end_all(&mut tx, person).await?;

@@ -2,6 +2,7 @@
 //!
 //! It writes to the database itself and works beside a running server, which notices the new rows by itself.
 
+use berth_api::paths;
 use berth_app::App;
 use berth_model::{LoginName, Text};
 use clap::Subcommand;
@@ -100,7 +101,8 @@ fn link_text(config: &Config, token: &str) -> String {
         None => format!("http://{}", config.listen),
     };
     format!(
-        "{origin}{}/reset-password#{token}",
-        config.base_path.as_str()
+        "{origin}{}{}#{token}",
+        config.base_path.as_str(),
+        paths::RESET_PAGE
     )
 }

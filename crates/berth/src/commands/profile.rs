@@ -1,10 +1,10 @@
 //! `berth profile`: one's own name, mail address, time zone and password.
 
-use berth_api::Credential;
 use berth_api::client::Client;
 use berth_api::people::Email;
 use berth_api::secret::{NewPassword, Password};
 use berth_api::sessions::{PasswordChange, PasswordReset, ProfilePatch};
+use berth_api::{Credential, paths};
 use berth_model::Text;
 use berth_model::person::TimeZone;
 use clap::Subcommand;
@@ -131,7 +131,7 @@ fn token_of(link: &str) -> &str {
 /// What stands before the page of the link, if it is a full address.
 fn server_of(link: &str) -> Option<String> {
     let (page, _) = link.trim().rsplit_once('#')?;
-    let server = page.strip_suffix("/reset-password")?;
+    let server = page.strip_suffix(paths::RESET_PAGE)?;
     server.starts_with("http").then(|| server.to_owned())
 }
 

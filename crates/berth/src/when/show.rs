@@ -39,8 +39,10 @@ pub fn span(start: Timestamp, end: Timestamp, zone: &TimeZone, now: Timestamp) -
 pub fn duration(length: SignedDuration) -> String {
     let seconds = length.as_secs();
     let days = seconds / (24 * 60 * 60);
-    let [hours, minutes, seconds] = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60];
-    in_units([days, hours, minutes, seconds])
+    let [hours, minutes, rest] = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60];
+    // From an hour up nobody counts seconds; `now` is never a full minute, so they would stand everywhere.
+    let rest = if seconds.abs() < 3600 { rest } else { 0 };
+    in_units([days, hours, minutes, rest])
 }
 
 /// `in 2 h`, `3 d ago`, `now`: to the minute, and coarser the further away.
@@ -207,6 +209,7 @@ mod tests {
             (52 * 3600, "2 d 4 h"),
             (45 * 60, "45 min"),
             (90, "1 min 30 s"),
+            (4 * 86400 + 3 * 3600 + 12, "4 d 3 h"),
             (0, "0 min"),
             (-5400, "-1 h 30 min"),
         ] {

@@ -190,8 +190,9 @@ fn shown(person: berth_model::person::Person) -> Versioned<Person> {
 /// of a server or proxy.
 fn written_out(server: &Server, link: &accounts::ResetLink) -> Result<ResetLink> {
     let address = format!(
-        "{}/reset-password#{}",
+        "{}{}#{}",
         server.address(),
+        paths::RESET_PAGE,
         link.token.expose_secret()
     );
     Ok(ResetLink {

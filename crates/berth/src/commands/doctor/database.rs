@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use berth_app::clock::{Clock, SystemClock};
 use berth_server::config::{Config, Database};
-use berth_store::{Store, audit, settings};
+use berth_store::{SchemaGap, Store, audit, settings};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Finding;
@@ -95,11 +95,8 @@ async fn durability(store: &Store) -> Vec<Finding> {
 async fn shape(store: &Store) -> (Vec<Finding>, Option<Timestamp>) {
     const SUBJECT: &str = "schema";
     match read(store).await {
-        Ok((has_admin, last_entry)) => {
-            let mut findings = vec![Finding::ok(
-                SUBJECT,
-                "it has the tables that this version reads",
-            )];
+        Ok((gap, has_admin, last_entry)) => {
+            let mut findings = vec![schema(SUBJECT, &gap)];
             findings.push(if has_admin {
                 Finding::ok("admins", "someone can administer this server")
             } else {
@@ -120,11 +117,37 @@ async fn shape(store: &Store) -> (Vec<Finding>, Option<Timestamp>) {
     }
 }
 
-async fn read(store: &Store) -> berth_store::Result<(bool, Option<Timestamp>)> {
+fn schema(subject: &'static str, gap: &SchemaGap) -> Finding {
+    if !gap.unknown.is_empty() {
+        return Finding::fail(
+            subject,
+            format!(
+                "a newer Berth has changed this database ({} steps)",
+                gap.unknown.len()
+            ),
+            "run that version or a later one; an older one must not write here",
+        );
+    }
+    if !gap.pending.is_empty() {
+        return Finding::warn(
+            subject,
+            format!(
+                "{} steps are to be taken: {}",
+                gap.pending.len(),
+                gap.pending.join(", ")
+            ),
+            "`berth serve` takes them when it starts; make a backup first",
+        );
+    }
+    Finding::ok(subject, "it is the one this version is written for")
+}
+
+async fn read(store: &Store) -> berth_store::Result<(SchemaGap, bool, Option<Timestamp>)> {
+    let gap = store.schema_gap().await?;
     let has_admin = installation::has_admin(store).await?;
     let mut reader = store.read().await?;
     let last = audit::of_all(&mut reader, LAST, 1).await?;
-    Ok((has_admin, last.first().map(|chained| chained.entry.at)))
+    Ok((gap, has_admin, last.first().map(|chained| chained.entry.at)))
 }
 
 /// A clock that went back would order the record wrongly and start reservations late.

@@ -91,6 +91,13 @@ fn things() -> Vec<Thing> {
             .titled("MATLAB campus seats")
             .holding(12, "seats"),
     );
+    // In nobody's habits, so that the tour of the README works on any day.
+    things.push(
+        thing("bench-gpu", "gpu")
+            .titled("Test bench, kept free for first tries")
+            .with("gpu_model", "L40S")
+            .with("gpu_memory_gb", 48),
+    );
     things.push(
         thing("lab", "room")
             .titled("Robotics lab, second floor")
