@@ -48,6 +48,9 @@ impl From<Error> for Failure {
                 None => say(Code::ReservationStatus),
             },
             Error::State(_) => say(Code::ReservationIllegalState),
+            Error::TooManyHolds => say(Code::ReservationTooManyHolds),
+            Error::HoldOver => say(Code::ReservationHoldOver),
+            Error::CheckInEarly(_) => say(Code::ReservationCheckInEarly),
             Error::InThePast(_) => say(Code::ReservationInThePast),
             Error::Version { current } => Problem::new(Code::RequestVersionMismatch)
                 .detail(detail)
