@@ -119,7 +119,7 @@ impl Recurrence {
             Frequency::Weekly => days_between(self.week_of(start), self.week_of(day)) / 7,
             Frequency::Monthly => months(day) - months(start),
         };
-        steps >= 0 && steps % i64::from(self.interval) == 0 && self.admits(start, day)
+        start <= day && steps % i64::from(self.interval) == 0 && self.admits(start, day)
     }
 
     /// Whether the days of the week and of the month allow `day`. Where the rule names none, the first
