@@ -32,16 +32,16 @@ fn in_its_words(pattern: &Pattern) -> String {
     format!("DTSTART{}\nRRULE:{rule}{except}", civil(pattern.start))
 }
 
-/// The first starts of a series, one more than a series may have.
-fn asked(text: &str) -> Vec<Timestamp> {
+/// The starts of a series up to the end of a day, at most one more than a series may have.
+fn asked(text: &str, last: Date) -> Vec<Timestamp> {
     let set: RRuleSet = text
         .parse()
         .unwrap_or_else(|error| panic!("{text}: {error}"));
-    let found = set.all(INSTANCES_MAX + 1).dates;
-    let seconds = found.into_iter().map(|found| found.timestamp());
-    seconds
-        .map(|second| Timestamp::from_second(second).unwrap())
-        .collect()
+    let near = set
+        .into_iter()
+        .take_while(|found| found.date_naive().to_string() <= last.to_string());
+    let moments = near.map(|found| Timestamp::from_second(found.timestamp()).unwrap());
+    moments.take(usize::from(INSTANCES_MAX) + 1).collect()
 }
 
 const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
@@ -90,10 +90,10 @@ fn end(day: Date) -> impl Strategy<Value = End> {
         (last, midnight.unwrap() + SignedDuration::from_secs(seconds))
     });
     prop_oneof![
-        (1u16..60).prop_map(End::Count),
-        (1u16..=INSTANCES_MAX).prop_map(End::Count),
-        until.clone().prop_map(|(last, _)| End::Day(last)),
-        until.prop_map(|(_, moment)| End::Moment(moment)),
+        3 => (1u16..30).prop_map(End::Count),
+        1 => (1u16..=INSTANCES_MAX).prop_map(End::Count),
+        2 => until.clone().prop_map(|(last, _)| End::Day(last)),
+        2 => until.prop_map(|(_, moment)| End::Moment(moment)),
     ]
 }
 
@@ -130,7 +130,7 @@ pub fn days() -> impl Strategy<Value = Date> {
 
 prop_compose! {
     /// Any time of day where clocks never change; where they do, an hour at which they do not.
-    fn place()(
+    pub fn place()(
         changes in any::<bool>(),
         steady in prop::sample::select(vec!["UTC", "Asia/Tokyo", "Asia/Kolkata", "America/Phoenix"]),
         changing in prop::sample::select(vec![
@@ -145,11 +145,11 @@ prop_compose! {
 }
 
 prop_compose! {
-    pub fn a_series()(day in days())(
+    pub fn a_series(place: BoxedStrategy<(&'static str, Time)>)(day in days())(
         rule in rule(),
         end in end(day),
         day in Just(day),
-        (zone, time) in place(),
+        (zone, time) in place.clone(),
         minutes in 1i64..3000,
         except in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) -> Option<Pattern> {
@@ -167,14 +167,14 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
-    fn a_series_is_what_others_read_in_its_rule(series in a_series()) {
+    fn a_series_is_what_others_read_in_its_rule(series in a_series(place().boxed())) {
         let Some(pattern) = series else { return Ok(()) };
         let zone = pattern.time_zone.rules();
         let text = in_its_words(&pattern);
-        let found = asked(&text);
+        let found = asked(&text, pattern.last_day());
         match expand(&pattern) {
             Ok(instances) => {
                 let starts: Vec<_> = instances.iter().map(|one| one.span.start()).collect();
@@ -188,9 +188,7 @@ proptest! {
                 prop_assert_eq!(zone.to_datetime(found[found.len() - 2]).date(), last);
             }
             Err(ExpandError::TooFar { asked, fit }) => {
-                let is_near = |at: &&Timestamp| zone.to_datetime(**at).date() <= pattern.last_day();
-                let near = found.iter().filter(is_near).count();
-                prop_assert_eq!(near, usize::from(fit), "{}", text);
+                prop_assert_eq!(found.len(), usize::from(fit), "{}", text);
                 prop_assert!(fit < asked);
             }
             Err(error) => prop_assert!(false, "{text}: {error}"),
@@ -216,7 +214,7 @@ proptest! {
             Err(error) => panic!("{error}"),
         };
         let text = format!("DTSTART:{}T120000Z\nRRULE:{}", day.strftime("%Y%m%d"), terms.recurrence);
-        let found = TimeZone::UTC.to_datetime(asked(&text)[0]).date();
+        let found = TimeZone::UTC.to_datetime(asked(&text, day + 5.years())[0]).date();
         prop_assert_eq!(offered, found, "{}", text);
     }
 }
