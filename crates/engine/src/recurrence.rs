@@ -61,13 +61,13 @@ pub enum ExpandError {
 /// The instances of a series, in order.
 pub fn expand(pattern: &Pattern) -> Result<Vec<Instance>, ExpandError> {
     let zone = pattern.time_zone.rules();
-    let ids = starts(pattern, &zone)?;
-    let kept = ids.into_iter().filter(|id| !pattern.except.contains(id));
-    kept.map(|id| {
+    let mut ids = starts(pattern, &zone)?;
+    ids.retain(|id| !pattern.except.contains(id));
+    let instances = ids.into_iter().map(|id| {
         let span = span_of(&zone, id, pattern.length)?;
         Ok(Instance { id, span })
-    })
-    .collect()
+    });
+    instances.collect()
 }
 
 /// Every start that the rule gives, those that are left out included: they count.
@@ -176,7 +176,7 @@ pub fn split(pattern: &Pattern, at: DateTime) -> Result<Halves, EditError> {
             start,
             recurrence,
             except,
-            ..pattern.terms().clone()
+            ..Terms::clone(pattern)
         })
     };
     let rule = &pattern.recurrence;
@@ -204,7 +204,7 @@ pub fn split(pattern: &Pattern, at: DateTime) -> Result<Halves, EditError> {
 pub fn except(pattern: &Pattern, id: DateTime) -> Result<Pattern, EditError> {
     let ids = starts(pattern, &pattern.time_zone.rules())?;
     place_of(pattern, &ids, id)?;
-    let mut terms = pattern.terms().clone();
+    let mut terms = Terms::clone(pattern);
     terms.except.insert(id);
     Ok(Pattern::new(terms)?)
 }
@@ -283,10 +283,10 @@ pub fn preview(pattern: &Pattern) -> Result<Preview, ExpandError> {
             remark,
         }
     };
-    let ids = starts(pattern, &zone)?;
-    let left_out = ids.into_iter().filter(|id| pattern.except.contains(id));
+    let mut left_out = starts(pattern, &zone)?;
+    left_out.retain(|id| pattern.except.contains(id));
     Ok(Preview {
-        left_out: left_out.collect(),
+        left_out,
         lines: expand(pattern)?.into_iter().map(line).collect(),
     })
 }

@@ -1,10 +1,10 @@
 //! The same series asked of the `rrule` crate, which was written by others from the same RFC.
 //!
 //! It is trusted about which days a rule falls on, not about what clocks do on the days they change: its
-//! issues 109 and 115 tell of instances that come twice or are missing there. So zones with daylight saving
-//! are compared at hours that always exist once; `tests.rs` has the others by hand. And it takes `MO,-1FR`
-//! for the days that are both, where the RFC means those that are either; so no rule here has days with and
-//! without a place. It does not know `-5MO` either.
+//! issue 115, like 109 before it, tells of instances that come twice or are missing there. So zones with
+//! daylight saving are compared at hours that always exist once; `tests.rs` has the others by hand. And it
+//! takes `MO,-1FR` for the days that are both, where the RFC means those that are either; so no rule here
+//! has days with and without a place. It does not know `-5MO` either.
 
 use jiff::civil::Time;
 use proptest::prelude::*;

@@ -12,7 +12,7 @@ use crate::person::TimeZone;
 
 /// What a pattern is made of. Anything can be written here; [`Pattern::new`] reads it.
 ///
-/// To change a pattern, take its terms, change them, and make a pattern of them again.
+/// To change a pattern, take its terms (`Terms::from`), change them, and make a pattern of them again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
@@ -145,10 +145,6 @@ impl Pattern {
         }
     }
 
-    pub fn terms(&self) -> &Terms {
-        &self.0
-    }
-
     /// The last day on which an instance may start, whatever the rule says.
     pub fn last_day(&self) -> Date {
         self.0.start.date().saturating_add(YEARS_MAX.years())
@@ -161,6 +157,7 @@ pub fn has_day(zone: &jiff::tz::TimeZone, day: Date) -> bool {
     midnight.is_ok_and(|moment| zone.to_datetime(moment).date() == day)
 }
 
+/// A pattern's terms are there to be read, and only to be read.
 impl std::ops::Deref for Pattern {
     type Target = Terms;
     fn deref(&self) -> &Terms {
