@@ -208,11 +208,11 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
             "SELECT * FROM reservation WHERE owner = $1 AND ($2 IS NULL OR site = $2) AND ($3 IS NULL OR project = $3)
                AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
             "SELECT * FROM reservation WHERE owner = $1 AND ($2::uuid IS NULL OR site = $2) AND ($3::uuid IS NULL OR project = $3)
                AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
         )
         .bind(owner.0)
         .bind(filter.site.map(|id| id.0)),
@@ -220,11 +220,11 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
             "SELECT * FROM reservation WHERE ($1 IS NULL OR owner = $1) AND site = $2 AND ($3 IS NULL OR project = $3)
                AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
             "SELECT * FROM reservation WHERE ($1::uuid IS NULL OR owner = $1) AND site = $2 AND ($3::uuid IS NULL OR project = $3)
                AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
         )
         .bind(None::<Uuid>)
         .bind(filter.site.map(|id| id.0)),
