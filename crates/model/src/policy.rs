@@ -92,6 +92,11 @@ impl Who {
             && self.projects.as_ref().is_none_or(project_fits)
     }
 
+    pub fn admits_nobody(&self) -> bool {
+        self.roles.as_ref().is_some_and(BTreeSet::is_empty)
+            || self.projects.as_ref().is_some_and(BTreeSet::is_empty)
+    }
+
     /// Those whom both admit.
     pub fn and(&self, other: &Who) -> Who {
         fn both<T: Ord + Clone>(
@@ -121,7 +126,7 @@ impl fmt::Display for Who {
             projects.join(" or ")
         });
         match (roles.as_deref(), projects.as_deref()) {
-            (Some(""), _) | (_, Some("")) => f.write_str("nobody"),
+            _ if self.admits_nobody() => f.write_str("nobody"),
             (None, None) => f.write_str("everybody"),
             (Some(roles), None) => f.write_str(roles),
             (None, Some(projects)) => write!(f, "whoever books for project {projects}"),

@@ -49,10 +49,8 @@ impl Length {
 
     fn written(self, (d, h, m): (&str, &str, &str), between: &str) -> String {
         // Up to two days people think in hours: `36 h`, but `14 d`.
-        let (days, rest) = match self.0 {
-            minutes if minutes > 2_880 && minutes.is_multiple_of(1_440) => (minutes / 1_440, 0),
-            minutes => (0, minutes),
-        };
+        let days = if self.0 > 2_880 { self.0 / 1_440 } else { 0 };
+        let rest = self.0 - days * 1_440;
         let parts = [(days, d), (rest / 60, h), (rest % 60, m)];
         let parts: Vec<String> = parts
             .into_iter()
@@ -207,6 +205,7 @@ mod tests {
             ("2d", 2_880, "48h", "48 h"),
             ("2w", 20_160, "14d", "14 d"),
             ("1d12h", 2_160, "36h", "36 h"),
+            ("60h1m", 3_601, "2d12h1m", "2 d 12 h 1 min"),
         ] {
             let length: Length = text.parse().unwrap();
             assert_eq!(length.minutes(), minutes, "{text}");
