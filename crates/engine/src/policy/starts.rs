@@ -5,7 +5,7 @@
 //! single moments: a booking as long as the day starts when the day does.
 
 use berth_model::Span;
-use berth_model::policy::Step;
+use berth_model::policy::{Length, Scope, Step};
 use jiff::{SignedDuration, Timestamp};
 
 use super::calendar::Calendar;
@@ -112,10 +112,14 @@ impl Desk<'_> {
         let closed = self.closed(first, until);
         forbidden.extend(closed.into_iter().map(|(from, to)| (from - length, to)));
         if let Some(gap) = &self.rules.gap {
+            // Without a gap nothing is asked here: whether two bookings may overlap is the claim rule's.
             let gap = gap.value.duration();
-            for other in self.ledger.neighbours(booking) {
-                forbidden.push((other.start() - gap - length, other.end() + gap));
-            }
+            let neighbours = self
+                .ledger
+                .neighbours(booking)
+                .filter(|_| gap.is_positive());
+            forbidden
+                .extend(neighbours.map(|other| (other.start() - gap - length, other.end() + gap)));
         }
         for (scope, whose, most) in self.weekly(booking) {
             for (monday, begin, end) in self.calendar.weeks(first, until) {
@@ -152,13 +156,7 @@ impl Desk<'_> {
     pub(super) fn weekly<'b>(
         &'b self,
         booking: &'b Booking,
-    ) -> impl Iterator<
-        Item = (
-            &'b berth_model::policy::Scope,
-            Whose,
-            berth_model::policy::Length,
-        ),
-    > {
+    ) -> impl Iterator<Item = (&'b Scope, Whose, Length)> {
         let person = self.rules.person_hours_per_week.iter();
         let person = person.map(|(scope, most)| (scope, Whose::Person(booking.person), *most));
         let project = booking.project.iter().flat_map(|project| {

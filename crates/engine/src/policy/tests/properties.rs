@@ -107,7 +107,7 @@ fn before() -> Timestamp {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn tightening_is_idempotent_and_the_order_does_not_matter(

@@ -367,6 +367,12 @@ fn gaps() {
         ..other()
     };
     check(vec![
+        (
+            json!({"gap": "0m"}),
+            vec![other()],
+            booking("2026-11-17 10:30", 60),
+            "",
+        ),
         (hour(), vec![other()], booking("2026-11-17 12:00", 60), ""),
         (hour(), vec![other()], booking("2026-11-17 08:00", 60), ""),
         (
