@@ -149,3 +149,25 @@ fn a_week_of_169_hours_holds_169() {
         .collect();
     assert_eq!(mondays, ["2026-06-29", "2026-07-06"]);
 }
+
+#[test]
+fn a_limit_above_a_whole_week_forbids_no_start_to_a_longer_booking() {
+    let policies = policies([(
+        json!({"site": {}}),
+        json!({"person_hours_per_week": "168h"}),
+    )]);
+    let fortnight = booking("2026-10-05 00:00", 60 * 24 * 14);
+    let desk = Desk {
+        rules: &fortnight.rules(&policies),
+        calendar: &calendar(),
+        ledger: &Ledger::default(),
+        now: at("2026-09-01 00:00"),
+    };
+    let window = Span::new(at("2026-09-14 00:00"), at("2026-11-30 00:00")).unwrap();
+    let starts = desk.starts(&fortnight, window);
+    assert!(starts.contains(at("2026-09-30 12:00")));
+    // The week in which the clocks go back has an hour too many, unless the booking leaves one of them out.
+    assert!(!starts.contains(at("2026-10-12 12:00")));
+    assert!(starts.contains(at("2026-10-19 01:00")));
+    assert!(!starts.contains(at("2026-10-19 00:00")));
+}

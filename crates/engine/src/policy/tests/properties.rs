@@ -173,9 +173,9 @@ proptest! {
     #[test]
     fn permitted_starts_agree_with_the_judge(
         policies in all_policies(), others in prop::collection::vec(a_booking(), 0..10), asked in a_booking(),
-        tries in prop::collection::vec(0i64..(30 * 96), 40),
+        tries in prop::collection::vec(0i64..(30 * 96), 40), stays in any::<bool>(),
     ) {
-        let asked = Booking { id: None, ..asked };
+        let asked = Booking { id: None, stands_from: stays.then(|| asked.span.start()), ..asked };
         let calendar = calendar();
         let ledger = Ledger::beside(&asked, &others, &policies, &calendar);
         let rules = asked.rules(&policies);
@@ -193,7 +193,7 @@ proptest! {
         let edges = starts.ranges().iter().take(12).flat_map(|(first, last)| [*first - micro, *first, *last, *last + micro]);
         let tries = tries.iter().map(|quarter| at("2026-10-11 00:00") + SignedDuration::from_mins(quarter * 15));
         let mut permitted = Vec::new();
-        for start in edges.chain(tries).filter(|start| window.contains_moment(*start)) {
+        for start in edges.chain(tries).chain([asked.span.start()]).filter(|start| window.contains_moment(*start)) {
             let said = starts.contains(start);
             prop_assert_eq!(said, is_accepted(start), "{}", start);
             permitted.extend(said.then_some(start));

@@ -431,3 +431,19 @@ fn all_that_is_wrong_is_said_and_one_time_mends_it_all() {
         .is_ok()
     );
 }
+
+#[test]
+fn a_running_booking_that_grows_too_long_is_offered_what_it_can_have_from_the_start_it_has() {
+    let says = json!({"notice": "2h", "length_max": "8h"});
+    let policies = policies([(json!({"site": {}}), says)]);
+    let start = "2026-11-16 07:00";
+    let longer = Booking {
+        stands_from: Some(at(start)),
+        ..booking(start, 600)
+    };
+    let refusal = judge(&policies, &[], &longer).unwrap_err();
+    assert_eq!(refusal.breaches.len(), 1);
+    assert_eq!(refusal.instead, Some(booking(start, 480).span));
+    let new = judge(&policies, &[], &booking(start, 600)).unwrap_err();
+    assert_eq!(new.instead, Some(booking("2026-11-16 10:00", 480).span));
+}
