@@ -2,7 +2,8 @@
 //!
 //! Who may do what ([`rights`], [`sight`]); what may stand side by side on the timeline ([`tree`], [`rule`],
 //! [`container`], [`yielding`]); what is free ([`free`]) and in service ([`status`]); how a maintenance window is laid ([`maintenance`]);
-//! when the instances of a series are ([`recurrence`]).
+//! when the instances of a series are ([`recurrence`]);
+//! what the policies make of a booking ([`policy`]).
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
 //!
@@ -12,6 +13,7 @@
 pub mod container;
 pub mod free;
 pub mod maintenance;
+pub mod policy;
 pub mod recurrence;
 pub mod rights;
 pub mod rule;

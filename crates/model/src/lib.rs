@@ -15,6 +15,7 @@ pub mod inventory;
 pub mod name;
 pub mod parameter;
 pub mod person;
+pub mod policy;
 pub mod recurrence;
 pub mod reference;
 pub mod reservation;
