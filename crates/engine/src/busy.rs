@@ -81,7 +81,9 @@ impl Lane {
 #[derive(Debug, Clone)]
 pub struct Busy {
     tree: Tree,
-    /// By place, as all below: the place of the parent.
+    /// By place, as all below.
+    ids: Vec<ResourceId>,
+    /// The place of the parent.
     parents: Vec<Option<u32>>,
     /// One past the last place of the subtree.
     ends: Vec<u32>,
@@ -120,6 +122,7 @@ impl Busy {
     }
 
     fn bare(tree: Tree, capacity_of: impl Fn(ResourceId) -> Option<Amount>) -> Busy {
+        let ids = tree.resources().collect();
         let place = |id| tree.reach(id).map(|reach| reach.start as u32);
         let parents = tree.resources().map(|id| tree.ancestors(id).next());
         let parents = parents.map(|parent| parent.and_then(place)).collect();
@@ -134,6 +137,7 @@ impl Busy {
         let lanes = vec![Lane::default(); tree.len()];
         Busy {
             tree,
+            ids,
             parents,
             ends,
             capacities,
@@ -219,6 +223,10 @@ impl Busy {
 
     pub(crate) fn place(&self, resource: ResourceId) -> Option<usize> {
         self.tree.reach(resource).map(|reach| reach.start)
+    }
+
+    pub(crate) fn resources_at(&self, places: &[usize]) -> Vec<ResourceId> {
+        places.iter().map(|place| self.ids[*place]).collect()
     }
 
     pub(crate) fn parent(&self, place: usize) -> Option<usize> {

@@ -12,6 +12,7 @@ pub mod busy;
 pub mod container;
 pub mod free;
 pub mod maintenance;
+pub mod placement;
 pub mod rights;
 pub mod rule;
 pub mod sight;
@@ -19,6 +20,7 @@ pub mod status;
 pub mod sweep;
 pub mod timeline;
 pub mod tree;
+pub mod when;
 pub mod yielding;
 
 #[cfg(test)]
