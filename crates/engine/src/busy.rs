@@ -73,6 +73,26 @@ impl Lane {
             .filter(move |held| from < held.end)
     }
 
+    /// Makes `free`, a stretch that nothing here meets at `during`, as small as what stands here makes it; false
+    /// when something does meet `during`.
+    fn narrow(&self, during: Stretch, free: &mut Stretch) -> bool {
+        let next = self.held.partition_point(|held| held.start < during.1);
+        if let Some(after) = self.held.get(next) {
+            free.1 = free.1.min(after.start);
+        }
+        for before in self.held[..next].iter().rev() {
+            // Nothing further back reaches this far.
+            if before.start.saturating_add(self.longest) <= free.0 {
+                break;
+            }
+            if before.end > during.0 {
+                return false;
+            }
+            free.0 = free.0.max(before.end);
+        }
+        true
+    }
+
     fn note_length(&mut self, held: Held) {
         self.longest = self.longest.max(held.end - held.start);
     }
@@ -266,14 +286,35 @@ impl Busy {
     pub(crate) fn is_free_at(&self, place: usize, take: Take, during: Stretch) -> bool {
         match take {
             Take::Exclusive => self.meeting(place, during).next().is_none(),
-            Take::Amount(_) => {
-                let mut free = false;
-                let mut scratch = Scratch::default();
-                let all = |part| free = part == during;
-                self.stretches_at(place, take, during, during.1 - during.0, &mut scratch, all);
-                free
-            }
+            Take::Amount(_) => self
+                .free_around(place, take, during, during, &mut Scratch::default())
+                .is_some(),
         }
+    }
+
+    /// The free stretch of `window` that `during` lies in; none when it is not all free.
+    pub(crate) fn free_around(
+        &self,
+        place: usize,
+        take: Take,
+        during: Stretch,
+        window: Stretch,
+        scratch: &mut Scratch,
+    ) -> Option<Stretch> {
+        if take == Take::Exclusive {
+            let mut free = window;
+            let mut places = self.above(place).chain(place..self.end(place));
+            return places
+                .all(|at| self.lanes[at].narrow(during, &mut free))
+                .then_some(free);
+        }
+        let mut around = None;
+        self.stretches_at(place, take, window, during.1 - during.0, scratch, |part| {
+            if part.0 <= during.0 && during.1 <= part.1 {
+                around = Some(part);
+            }
+        });
+        around
     }
 
     /// Gives `visit` the free parts of `window` of at least this length, in order.
@@ -320,21 +361,22 @@ impl Busy {
                 None => return false,
             }
         }
-        let mut in_order = true;
-        for (_, held) in self.meeting(place, window) {
-            if take != Take::Exclusive && !held.is_whole() {
-                let amount = i64::try_from(held.amount).unwrap_or(i64::MAX);
-                changes.extend([(held.start, amount), (held.end, -amount)]);
-                continue;
+        let mut lanes_met = 0;
+        for at in self.above(place).chain(place..self.end(place)) {
+            let before = taken.len();
+            for held in self.lanes[at].meeting(window) {
+                if held.is_whole() || take == Take::Exclusive {
+                    taken.push((held.start, held.end));
+                } else {
+                    let amount = i64::try_from(held.amount).unwrap_or(i64::MAX);
+                    changes.extend([(held.start, amount), (held.end, -amount)]);
+                }
             }
-            in_order &= taken.last().is_none_or(|last| last.0 <= held.start);
-            taken.push((held.start, held.end));
+            lanes_met += usize::from(taken.len() > before);
         }
-        if !changes.is_empty() {
-            in_order = false;
-            over(spare, changes, taken);
-        }
-        if !in_order {
+        over(spare, changes, taken);
+        // One lane is in order already.
+        if lanes_met > 1 || !changes.is_empty() {
             taken.sort_unstable();
         }
         true

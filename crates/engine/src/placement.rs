@@ -71,27 +71,27 @@ pub(crate) fn choose_placed(
     count: usize,
     during: Stretch,
 ) -> Option<Vec<usize>> {
-    let free = candidates
-        .iter()
-        .filter(|candidate| busy.is_free_at(candidate.place, take, during));
-    let mut by_cost: Vec<Placed> = free.copied().collect();
+    let mut scratch = Scratch::default();
+    let window = (during.0 - FIT_WITHIN_US, during.1 + FIT_WITHIN_US);
+    let mut free_with_slack = |candidate: &Placed| {
+        let place = candidate.place;
+        let (from, to) = busy.free_around(place, take, during, window, &mut scratch)?;
+        let slack = (to - from) - (during.1 - during.0);
+        Some((candidate.cost, Open { place, slack }))
+    };
+    let free = candidates.iter().filter_map(&mut free_with_slack);
+    let mut by_cost: Vec<(u64, Open)> = free.collect();
     if by_cost.len() < count {
         return None;
     }
-    by_cost.sort_by_key(|candidate| candidate.cost);
-    let dearest = by_cost[..count].last().map_or(0, |last| last.cost);
+    by_cost.sort_by_key(|(cost, _)| *cost);
+    let dearest = by_cost[..count].last().map_or(0, |(cost, _)| *cost);
     // What is cheaper than the dearest one needed is taken in any case; the choice is among the equally dear.
-    let sure = by_cost.partition_point(|candidate| candidate.cost < dearest);
-    let end = by_cost.partition_point(|candidate| candidate.cost <= dearest);
-    let mut chosen: Vec<usize> = by_cost[..sure].iter().map(|sure| sure.place).collect();
-    let mut scratch = Scratch::default();
-    let open: Vec<Open> = by_cost[sure..end]
-        .iter()
-        .map(|open| Open {
-            place: open.place,
-            slack: slack(busy, open.place, take, during, &mut scratch),
-        })
-        .collect();
+    let sure = by_cost.partition_point(|(cost, _)| *cost < dearest);
+    let end = by_cost.partition_point(|(cost, _)| *cost <= dearest);
+    let place = |(_, open): &(u64, Open)| open.place;
+    let mut chosen: Vec<usize> = by_cost[..sure].iter().map(place).collect();
+    let open: Vec<Open> = by_cost[sure..end].iter().map(|(_, open)| *open).collect();
     let within = home(busy, &chosen, &open, count - sure);
     gather(busy, within, &open, count - sure, &mut chosen);
     chosen.sort_unstable();
@@ -103,17 +103,6 @@ struct Open {
     place: usize,
     /// How much free time would be left around the booking.
     slack: i64,
-}
-
-fn slack(busy: &Busy, place: usize, take: Take, during: Stretch, scratch: &mut Scratch) -> i64 {
-    let around = (during.0 - FIT_WITHIN_US, during.1 + FIT_WITHIN_US);
-    let mut slack = 0;
-    busy.stretches_at(place, take, around, during.1 - during.0, scratch, |part| {
-        if part.0 <= during.0 && during.1 <= part.1 {
-            slack = (part.1 - part.0) - (during.1 - during.0);
-        }
-    });
-    slack
 }
 
 /// Those of `open`, which is in the order of the tree, that stand in the subtree at `within`; all for none.

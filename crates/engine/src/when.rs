@@ -13,8 +13,11 @@ use berth_model::claim::Take;
 use berth_model::{ResourceId, Span};
 use jiff::SignedDuration;
 
+use self::cells::Cells;
 use crate::busy::{Busy, Scratch, Stretch, length_us, span, stretch};
 use crate::placement::{Candidate, Placed, choose_placed, lowest};
+
+mod cells;
 
 /// One way to meet the wish: so many of these, in one site, for so long.
 #[derive(Debug, Clone, Copy)]
@@ -132,38 +135,38 @@ impl<'a> Search<'a> {
 
     /// Adds to `runs` the moments of `slice` at which enough candidates could start. A run that goes on from
     /// the one before is the same run.
+    ///
+    /// Sorting every beginning and end would cost most of the time. So a first look counts, cell by cell, how
+    /// many candidates could start at some and at every moment of it. Only what touches a cell in doubt
+    /// is then sorted; elsewhere the second count is too low, which finds nothing that is not there.
     fn runs(&self, slice: Stretch, runs: &mut Vec<Stretch>) {
+        let mut cells = Cells::new(slice);
+        self.each_able(slice, |able| cells.count(able));
+        let (mut found, in_doubt) = cells.judge(self.count);
+        if in_doubt.any() {
+            let mut able = Vec::new();
+            self.each_able(slice, |part| {
+                if in_doubt.touched(cells.touched_by(part)) {
+                    able.push(part);
+                }
+            });
+            found.extend(enough(&able, self.count));
+        }
+        for run in united(found) {
+            push_united(runs, run);
+        }
+    }
+
+    /// Gives `visit` when, within `slice`, a booking could start on a candidate, for each candidate.
+    fn each_able(&self, slice: Stretch, mut visit: impl FnMut(Stretch)) {
         let window = (slice.0, slice.1 - 1 + self.length);
-        let (mut opens, mut closes) = (Vec::new(), Vec::new());
         let mut scratch = Scratch::default();
         for candidate in &self.candidates {
-            let able = |part: Stretch| {
-                opens.push(part.0);
-                closes.push(part.1 - self.length + 1);
-            };
+            let able = |part: Stretch| visit((part.0, part.1 - self.length + 1));
             let Search { take, length, .. } = *self;
             let place = candidate.place;
             self.busy
                 .stretches_at(place, take, window, length, &mut scratch, able);
-        }
-        opens.sort_unstable();
-        closes.sort_unstable();
-        let mut opens = opens.into_iter().peekable();
-        let (mut able, mut since) = (0, None);
-        // Every candidate that stops being able has begun before, so the closes outlast the opens.
-        for close in closes {
-            while let Some(open) = opens.next_if(|open| *open < close) {
-                able += 1;
-                if able == self.count {
-                    since = Some(open);
-                }
-            }
-            if able == self.count
-                && let Some(start) = since.take()
-            {
-                push_united(runs, (start, close));
-            }
-            able -= 1;
         }
     }
 
@@ -190,6 +193,31 @@ impl<'a> Search<'a> {
             resources,
         })
     }
+}
+
+/// When at least `count` of these hold at once, in order.
+fn enough(parts: &[Stretch], count: usize) -> Vec<Stretch> {
+    let mut opens: Vec<i64> = parts.iter().map(|part| part.0).collect();
+    let mut closes: Vec<i64> = parts.iter().map(|part| part.1).collect();
+    opens.sort_unstable();
+    closes.sort_unstable();
+    let mut opens = opens.into_iter().peekable();
+    let (mut holding, mut since, mut found) = (0, None, Vec::new());
+    for close in closes {
+        while let Some(open) = opens.next_if(|open| *open < close) {
+            holding += 1;
+            if holding == count {
+                since = Some(open);
+            }
+        }
+        if holding == count
+            && let Some(start) = since.take()
+        {
+            found.push((start, close));
+        }
+        holding -= 1;
+    }
+    found
 }
 
 /// How many slices the first one would fill a window with.
