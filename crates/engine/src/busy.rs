@@ -64,9 +64,44 @@ struct Lane {
 }
 
 impl Lane {
+    /// How many start at `at` or before. Claims spread over a year are about evenly spread, so this guesses and
+    /// then widens around the guess: a plain bisection waits for memory at every step, and a search over all
+    /// lanes would spend most of its time so.
+    fn starting_by(&self, at: i64) -> usize {
+        let (Some(first), Some(last)) = (self.held.first(), self.held.last()) else {
+            return 0;
+        };
+        if at < first.start {
+            return 0;
+        }
+        if last.start <= at {
+            return self.held.len();
+        }
+        // Always: the claim at `low` starts by then, and the one at `high` does not.
+        let (mut low, mut high) = (0, self.held.len() - 1);
+        let part = (at - first.start) as f64 / (last.start - first.start) as f64;
+        let guess = ((part * high as f64) as usize).min(high);
+        let mut step = 4;
+        if self.held[guess].start <= at {
+            low = guess;
+            while low + step < high && self.held[low + step].start <= at {
+                (low, step) = (low + step, 2 * step);
+            }
+            high = high.min(low + step);
+        } else {
+            high = guess;
+            while low + step < high && self.held[high - step].start > at {
+                (high, step) = (high - step, 2 * step);
+            }
+            low = low.max(high.saturating_sub(step));
+        }
+        let between = &self.held[low + 1..high];
+        low + 1 + between.partition_point(|held| held.start <= at)
+    }
+
     fn meeting(&self, (from, to): Stretch) -> impl Iterator<Item = &Held> {
         let earliest = from.saturating_sub(self.longest);
-        let first = self.held.partition_point(|held| held.start <= earliest);
+        let first = self.starting_by(earliest);
         let after = self.held[first..].iter();
         after
             .take_while(move |held| held.start < to)
@@ -76,7 +111,7 @@ impl Lane {
     /// Makes `free`, a stretch that nothing here meets at `during`, as small as what stands here makes it; false
     /// when something does meet `during`.
     fn narrow(&self, during: Stretch, free: &mut Stretch) -> bool {
-        let next = self.held.partition_point(|held| held.start < during.1);
+        let next = self.starting_by(during.1 - 1);
         if let Some(after) = self.held.get(next) {
             free.1 = free.1.min(after.start);
         }

@@ -97,6 +97,17 @@ proptest! {
         }
     }
 
+    #[test]
+    fn the_guess_ends_where_bisection_does(
+        starts in prop::collection::vec(prop_oneof![0i64..40, 0i64..4000], 0..60), at in -5i64..4005,
+    ) {
+        let mut lane = Lane::default();
+        lane.held = starts.iter().map(|start| Held { start: *start, end: start + 1, amount: 1 }).collect();
+        lane.held.sort_unstable();
+        let bisected = lane.held.partition_point(|held| held.start <= at);
+        prop_assert_eq!(lane.starting_by(at), bisected);
+    }
+
     /// Kept current, change by change, it is what it would be if it were built anew.
     #[test]
     fn changes_arrive_where_building_anew_does(
