@@ -50,6 +50,11 @@ impl Held {
         counts.then_some(Held { start, end, amount })
     }
 
+    /// What it takes of a shared resource.
+    pub fn share(&self) -> i64 {
+        i64::try_from(self.amount).unwrap_or(i64::MAX)
+    }
+
     pub fn is_whole(&self) -> bool {
         self.amount == 0
     }
@@ -403,8 +408,8 @@ impl Busy {
                 if held.is_whole() || take == Take::Exclusive {
                     taken.push((held.start, held.end));
                 } else {
-                    let amount = i64::try_from(held.amount).unwrap_or(i64::MAX);
-                    changes.extend([(held.start, amount), (held.end, -amount)]);
+                    let share = held.share();
+                    changes.extend([(held.start, share), (held.end, -share)]);
                 }
             }
             lanes_met += usize::from(taken.len() > before);

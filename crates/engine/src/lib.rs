@@ -8,6 +8,7 @@
 //! This crate must not do I/O, read a clock, draw random numbers or be async: the same question always gets
 //! the same answer, so that every answer can be tested and every failure replayed.
 
+pub mod arrange;
 pub mod busy;
 pub mod container;
 pub mod free;
