@@ -8,8 +8,9 @@
 use std::time::{Duration, Instant};
 
 use berth_engine::Tree;
+use berth_engine::arrange::{Booking, Wish, accept};
 use berth_engine::busy::Busy;
-use berth_engine::placement::Candidate;
+use berth_engine::placement::{Candidate, choose};
 use berth_engine::when::{Way, earliest};
 use berth_model::claim::{Claim, Firmness, Holder, Standing, Take};
 use berth_model::{ClaimId, ReservationId, ResourceId, SiteId, Span};
@@ -130,6 +131,103 @@ fn when(busy: &Busy, horizon: u64, numbers: &mut Numbers) {
     }
 }
 
+/// A standing booking of the re-arranging lab.
+struct Booked {
+    id: u64,
+    span: Span,
+    kind: usize,
+    resources: Vec<ResourceId>,
+}
+
+/// 100 GPUs of one model, of which each kind of booking may have all, the first half or the last 30, filled with 1,000 movable
+/// bookings of 1 to 4 GPUs. `kinds` is how many of the kinds are used.
+fn rearrange(kinds: u64, numbers: &mut Numbers) {
+    let gpus: Vec<ResourceId> = (0..100).map(resource).collect();
+    let tree = (0..100).map(|gpu| (resource(gpu), Some(resource(20_000 + gpu / 4))));
+    let tree = tree.chain((0..25).map(|server| (resource(20_000 + server), None)));
+    let mut busy = Busy::new(Tree::new(tree).expect("a tree"), |_| None, [] as [Claim; 0]);
+    let open = [&gpus[..], &gpus[..50], &gpus[70..]];
+    let mut standing: Vec<Booked> = Vec::new();
+    let mut loads = vec![0; 12_000];
+    let draw = |numbers: &mut Numbers| {
+        let kind = numbers.below(kinds) as usize;
+        let start = numbers.below(10_000);
+        let length = 60 + numbers.below(600);
+        (kind, 1 + numbers.below(4) as usize, start, start + length)
+    };
+    let cost = 0;
+    let candidates: Vec<Vec<Candidate>> = open
+        .iter()
+        .map(|open| {
+            open.iter()
+                .map(|id| Candidate {
+                    resource: *id,
+                    cost,
+                })
+                .collect()
+        })
+        .collect();
+    while standing.len() < 1000 {
+        let (kind, count, start, end) = draw(numbers);
+        let span = span(start, end);
+        let Some(resources) = choose(&busy, &candidates[kind], Take::Exclusive, count, span) else {
+            continue;
+        };
+        for id in &resources {
+            busy.add(&Claim {
+                resource: *id,
+                ..claim(0, span)
+            });
+        }
+        loads[start as usize..end as usize]
+            .iter_mut()
+            .for_each(|load| *load += count);
+        let id = standing.len() as u64;
+        standing.push(Booked {
+            id,
+            span,
+            kind,
+            resources,
+        });
+    }
+    let bookings: Vec<Booking> = standing
+        .iter()
+        .map(|booking| Booking {
+            id: ReservationId::from_parts(booking.id, &[0; 10]),
+            span: booking.span,
+            take: Take::Exclusive,
+            candidates: open[booking.kind],
+            resources: &booking.resources,
+        })
+        .collect();
+    let (mut times, mut at_once, mut arranged, mut room, mut moves) = (Vec::new(), 0, 0, 0, 0);
+    for _ in 0..2000 {
+        let (kind, count, start, end) = draw(numbers);
+        let wish = Wish {
+            span: span(start, end),
+            take: Take::Exclusive,
+            count,
+            candidates: &candidates[kind],
+        };
+        let began = Instant::now();
+        let plan = accept(&busy, &bookings, &wish);
+        times.push(began.elapsed());
+        let mut during = loads[start as usize..end as usize].iter();
+        room += usize::from(during.all(|load| load + count <= 100));
+        match plan {
+            Some(plan) if plan.moves.is_empty() => at_once += 1,
+            Some(plan) => (arranged, moves) = (arranged + 1, moves + plan.moves.len()),
+            None => {}
+        }
+    }
+    println!(
+        "rearrange, {kinds} kind(s): of {} wishes {room} find enough GPUs at every moment, {at_once} are met at once, \
+         {arranged} by {moves} moves",
+        times.len()
+    );
+    report("rearrange", times);
+}
+
 fn main() {
     let mut numbers = Numbers(4);
     let (claims, horizon) = claims(&mut numbers);
@@ -149,4 +247,7 @@ fn main() {
     });
     report("busy, one claim out and in", changes.collect());
     when(&busy, horizon, &mut numbers);
+    for kinds in [1, 3] {
+        rearrange(kinds, &mut numbers);
+    }
 }

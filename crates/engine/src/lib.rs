@@ -2,12 +2,15 @@
 //!
 //! Who may do what ([`rights`], [`sight`]); what may stand side by side on the timeline ([`tree`], [`rule`],
 //! [`container`], [`yielding`]); what is free ([`free`]) and in service ([`status`]); how a maintenance window is laid ([`maintenance`]).
+//! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
+//! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]).
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
 //!
 //! This crate must not do I/O, read a clock, draw random numbers or be async: the same question always gets
 //! the same answer, so that every answer can be tested and every failure replayed.
 
+pub mod alternatives;
 pub mod arrange;
 pub mod busy;
 pub mod container;

@@ -6,21 +6,23 @@
 //! those where the fewest are in the way, then the cheapest, then those nearest to its fellows.
 //!
 //! The allowance of moves grows from nothing upwards, so that a plan with few moves is found before one with
-//! many. The number of steps is bounded whatever is asked. What cannot fit at some single moment, even if
-//! everything could be exchanged then, is refused before the search.
+//! many. A crowded board can need more moves than can be tried out one by one; there, units are placed without
+//! ever taking back, and who was hard to place before is put aside last, which ends most quarrels. The number
+//! of steps is bounded whatever is asked. What cannot fit at some single moment, even if everything could be
+//! exchanged then, is refused before the search.
 
 use berth_model::Take;
 
 use super::board::{Board, SlotId, UnitId};
 
-/// How many others may be moved for one.
-const MOVES_MAX: usize = 40;
-/// Placings tried for one allowance of moves. A refusal costs at most this times the number of allowances.
-const STEPS_MAX: usize = 400;
+/// How many moves are allowed for, one after the other, while all are tried out.
+const ALLOWANCES: [usize; 6] = [0, 1, 2, 3, 5, 8];
+/// Placings tried for one allowance of moves.
+const STEPS_MAX: usize = 250;
 /// Slots tried for one unit at one step.
 const BRANCHES_MAX: usize = 12;
-
-const ALLOWANCES: [usize; 9] = [0, 1, 2, 3, 5, 8, 14, 24, MOVES_MAX];
+/// Placings that are never taken back, tried when the others found nothing.
+const PLACINGS_MAX: usize = 2000;
 
 /// Whether at some moment of the party's time there are not enough slots for all that then stand, even if all
 /// that are open to each could be dealt out anew.
@@ -112,7 +114,59 @@ pub fn solve(board: &mut Board<'_>, units: Vec<UnitId>) -> bool {
             return false;
         }
     }
-    false
+    let before: Vec<Option<SlotId>> = board.units.iter().map(|unit| unit.slot).collect();
+    let is_found = jostle(board, units);
+    if !is_found {
+        restore(board, &before);
+    }
+    is_found
+}
+
+/// Puts each unit where those in its way were the easiest to place so far, and then places these.
+fn jostle(board: &mut Board<'_>, mut pending: Vec<UnitId>) -> bool {
+    // How often a unit of the party was put where others had to leave.
+    let mut hardness: Vec<u64> = vec![1; board.parties.len()];
+    for _ in 0..PLACINGS_MAX {
+        let Some(unit) = pending.pop() else {
+            return true;
+        };
+        let party = board.units[unit].party;
+        let open = board.open(party).to_vec();
+        let best = open
+            .into_iter()
+            .filter_map(|(slot, cost)| {
+                let leaving = board.in_the_way(unit, slot)?;
+                let parties = leaving.iter().map(|unit| board.units[*unit].party);
+                let hardness: u64 = parties.map(|party| hardness[party]).sum();
+                Some(((hardness, leaving.len(), cost, slot), leaving))
+            })
+            .min();
+        let Some(((.., slot), leaving)) = best else {
+            return false;
+        };
+        if !leaving.is_empty() {
+            hardness[party] += 1;
+        }
+        for other in leaving {
+            board.lift(other);
+            pending.push(other);
+        }
+        board.put(unit, slot);
+    }
+    pending.is_empty()
+}
+
+fn restore(board: &mut Board<'_>, slots: &[Option<SlotId>]) {
+    let changed = |unit: &UnitId| board.units[*unit].slot != slots[*unit];
+    let changed: Vec<UnitId> = (0..slots.len()).filter(changed).collect();
+    for unit in &changed {
+        board.lift(*unit);
+    }
+    for unit in changed {
+        if let Some(slot) = slots[unit] {
+            board.put(unit, slot);
+        }
+    }
 }
 
 struct Search<'b, 'a> {
