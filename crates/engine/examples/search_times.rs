@@ -201,7 +201,7 @@ fn rearrange(kinds: u64, numbers: &mut Numbers) {
         })
         .collect();
     let (mut times, mut at_once, mut arranged, mut room, mut moves) = (Vec::new(), 0, 0, 0, 0);
-    for _ in 0..2000 {
+    for _ in 0..500 {
         let (kind, count, start, end) = draw(numbers);
         let wish = Wish {
             span: span(start, end),

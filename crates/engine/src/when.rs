@@ -46,7 +46,7 @@ pub struct Choice {
 /// starts at once is told in the order of its end, then of the ways.
 pub fn earliest(ways: &[Way<'_>], within: Span, limit: usize) -> Vec<Choice> {
     let mut found: Vec<(usize, i64, i64, usize)> = Vec::new();
-    let searches: Vec<Search> = ways.iter().map(|way| Search::new(way)).collect();
+    let searches: Vec<Search> = ways.iter().map(Search::new).collect();
     for (number, search) in searches.iter().enumerate() {
         let starts = search.first_starts(stretch(within), limit);
         let choice = |(rank, start)| (rank, start, start + search.length, number);

@@ -101,9 +101,10 @@ proptest! {
     fn the_guess_ends_where_bisection_does(
         starts in prop::collection::vec(prop_oneof![0i64..40, 0i64..4000], 0..60), at in -5i64..4005,
     ) {
-        let mut lane = Lane::default();
-        lane.held = starts.iter().map(|start| Held { start: *start, end: start + 1, amount: 1 }).collect();
-        lane.held.sort_unstable();
+        let one = |start: &i64| Held { start: *start, end: start + 1, amount: 1 };
+        let mut held: Vec<Held> = starts.iter().map(one).collect();
+        held.sort_unstable();
+        let lane = Lane { held, longest: 1 };
         let bisected = lane.held.partition_point(|held| held.start <= at);
         prop_assert_eq!(lane.starting_by(at), bisected);
     }
