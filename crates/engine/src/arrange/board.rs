@@ -1,6 +1,7 @@
 //! Who stands where while a re-arrangement is looked for: the movable bookings as pieces, all else as the board.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use berth_model::ResourceId;
 use berth_model::claim::Take;
@@ -69,6 +70,8 @@ pub struct Board<'a> {
     closed: &'a [(usize, Stretch)],
     pub parties: Vec<Party>,
     pub units: Vec<Unit>,
+    /// By party: the numbers of its units.
+    units_of: Vec<Range<UnitId>>,
     slots: Vec<Slot>,
     by_place: BTreeMap<usize, SlotId>,
     /// What the movable bookings hold in `busy`, by place: it is counted there, and stands here as a piece.
@@ -88,6 +91,7 @@ impl<'a> Board<'a> {
             closed,
             parties: Vec::new(),
             units: Vec::new(),
+            units_of: Vec::new(),
             slots: Vec::new(),
             by_place: BTreeMap::new(),
             lifted: HashMap::new(),
@@ -116,6 +120,7 @@ impl<'a> Board<'a> {
         self.parties.push(party);
         self.open.push(None);
         let first = self.units.len();
+        self.units_of.push(first..first + count);
         self.units.extend((0..count).map(|_| Unit {
             party: number,
             slot: None,
@@ -171,14 +176,10 @@ impl<'a> Board<'a> {
 
     /// Takes those units of a party from the board that stand on something closed.
     pub fn lift_closed(&mut self, party: usize) -> Vec<UnitId> {
-        let stands_closed = |unit: &UnitId| {
-            let unit = &self.units[*unit];
-            let slot = unit.slot.filter(|_| unit.party == party);
-            slot.is_some_and(|slot| {
-                self.is_closed(self.slots[slot].place, self.parties[party].during)
-            })
-        };
-        let units: Vec<UnitId> = (0..self.units.len()).filter(stands_closed).collect();
+        let during = self.parties[party].during;
+        let is_closed = |slot: SlotId| self.is_closed(self.slots[slot].place, during);
+        let stands_closed = |unit: &UnitId| self.units[*unit].slot.is_some_and(is_closed);
+        let units: Vec<UnitId> = self.units_of[party].clone().filter(stands_closed).collect();
         for unit in &units {
             self.lift(*unit);
         }
@@ -359,7 +360,7 @@ impl<'a> Board<'a> {
     }
 
     pub fn slots_of(&self, party: usize) -> Vec<SlotId> {
-        let units = self.units.iter().filter(|unit| unit.party == party);
+        let units = self.units[self.units_of[party].clone()].iter();
         units.filter_map(|unit| unit.slot).collect()
     }
 

@@ -116,10 +116,35 @@ pub fn solve(board: &mut Board<'_>, units: Vec<UnitId>) -> bool {
     }
     let before: Vec<Option<SlotId>> = board.units.iter().map(|unit| unit.slot).collect();
     let is_found = jostle(board, units);
-    if !is_found {
+    if is_found {
+        go_back(board, &before);
+    } else {
         restore(board, &before);
     }
     is_found
+}
+
+/// Lets whoever finds the old slot free again return to it, as often as that helps somebody.
+fn go_back(board: &mut Board<'_>, before: &[Option<SlotId>]) {
+    loop {
+        let mut returned = false;
+        for (unit, slot) in before.iter().enumerate() {
+            let Some(old) = slot.filter(|old| board.units[unit].slot != Some(*old)) else {
+                continue;
+            };
+            if board
+                .in_the_way(unit, old)
+                .is_some_and(|leaving| leaving.is_empty())
+            {
+                board.lift(unit);
+                board.put(unit, old);
+                returned = true;
+            }
+        }
+        if !returned {
+            return;
+        }
+    }
 }
 
 /// Puts each unit where those in its way were the easiest to place so far, and then places these.
