@@ -9,11 +9,11 @@ use super::*;
 use crate::fixture::{But, claim, reservation, resource, span, tree};
 use crate::tree::Tree;
 
-/// Racks 0 and 1; 2, 3, 4 in rack 0 and 5, 6 in rack 1. What stands in the racks is divisible, 4 of each.
+/// Racks 0 and 1; 2, 3, 4 in rack 0 and 5 to 13 in rack 1. What stands in the racks is divisible, 4 of each.
 fn lab() -> Tree {
-    let below = [0, 0, 0, 1, 1].map(Some);
-    let parents: Vec<_> = [None, None].into_iter().chain(below).collect();
-    tree(&parents)
+    let racks = [None, None].into_iter();
+    let below = (2..14).map(|leaf| Some(u64::from(leaf > 4)));
+    tree(&racks.chain(below).collect::<Vec<_>>())
 }
 
 /// A case with everything owned. A booking's number is its place in the list.
@@ -340,30 +340,43 @@ prop_compose! {
     }
 }
 
+/// Bookings made one after the other, each where it first fits from a given candidate on; some of them fixed.
+fn booked(asks: Vec<(Ask, bool, u8)>) -> Case {
+    let mut case = Case::default();
+    for (ask, is_fixed, turn) in asks {
+        let busy = case.busy();
+        let mut candidates: Vec<ResourceId> =
+            ask.candidates.iter().map(|one| one.resource).collect();
+        let len = candidates.len();
+        candidates.rotate_left(usize::from(turn) % len);
+        let free = candidates
+            .iter()
+            .filter(|id| busy.is_free(**id, ask.take, ask.span));
+        let resources: Vec<ResourceId> = free.take(ask.count).copied().collect();
+        if resources.len() < ask.count {
+            continue;
+        }
+        if is_fixed {
+            case.fixed
+                .extend(resources.iter().map(|id| on(ask.take, *id, ask.span)));
+        } else {
+            let Ask { span, take, .. } = ask;
+            case.movable.push(Piece {
+                span,
+                take,
+                candidates,
+                resources,
+            });
+        }
+    }
+    case
+}
+
 prop_compose! {
-    /// Bookings made one after the other, each where it first fits; some of them fixed.
     fn any_case(times: i64, bookings: usize)(
         asks in prop::collection::vec((any_ask(times), prop::bool::weighted(0.2), any::<u8>()), 1..bookings),
     ) -> Case {
-        let mut case = Case::default();
-        for (ask, is_fixed, turn) in asks {
-            let busy = case.busy();
-            let mut candidates: Vec<ResourceId> = ask.candidates.iter().map(|one| one.resource).collect();
-            let len = candidates.len();
-            candidates.rotate_left(usize::from(turn) % len);
-            let free = candidates.iter().filter(|id| busy.is_free(**id, ask.take, ask.span));
-            let resources: Vec<ResourceId> = free.take(ask.count).copied().collect();
-            if resources.len() < ask.count {
-                continue;
-            }
-            if is_fixed {
-                case.fixed.extend(resources.iter().map(|id| on(ask.take, *id, ask.span)));
-            } else {
-                let Ask { span, take, .. } = ask;
-                case.movable.push(Piece { span, take, candidates, resources });
-            }
-        }
-        case
+        booked(asks)
     }
 }
 
@@ -418,15 +431,81 @@ proptest! {
     }
 }
 
+/// The same cases at every run, so that a share that is asserted is the share that was measured.
+fn fixed_runner(cases: u32) -> TestRunner {
+    let config = Config {
+        failure_persistence: None,
+        ..Config::with_cases(cases)
+    };
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[4; 32]))
+}
+
+prop_compose! {
+    /// A wish for any of the twelve, all alike.
+    fn alike()(start in 0i64..50, length in 3i64..20, count in 1usize..3) -> Ask {
+        ask(count, span(start, start + length), &(2..14).collect::<Vec<_>>())
+    }
+}
+
+/// Where all are alike and all may move, counting tells what can be arranged: every wish for which there
+/// are enough at each moment. A crowded board of this kind needs more moves than can be tried out.
+#[test]
+fn a_crowded_board_is_arranged_as_far_as_counting_allows() {
+    let (arranged, possible, most_moves) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let crowd = prop::collection::vec((alike(), Just(false), any::<u8>()), 70);
+    let counted = fixed_runner(120).run(
+        &(crowd, prop::collection::vec(alike(), 5)),
+        |(crowd, wishes)| {
+            let case = booked(crowd);
+            for wish in wishes {
+                let load = |minute: i64| {
+                    let meets = |piece: &&Piece| piece.span.overlaps(span(minute, minute + 1));
+                    case.movable
+                        .iter()
+                        .filter(meets)
+                        .map(|piece| piece.resources.len())
+                        .sum::<usize>()
+                };
+                let minutes =
+                    (0..70).filter(|minute| wish.span.overlaps(span(*minute, minute + 1)));
+                let has_room = minutes
+                    .into_iter()
+                    .all(|minute| load(minute) + wish.count <= 12);
+                let plan = case.accept(&wish);
+                prop_assert!(has_room || plan.is_none());
+                let Some(plan) = plan else {
+                    possible.set(possible.get() + i32::from(has_room));
+                    continue;
+                };
+                prop_assert!(case.after(&plan, &wish).holds());
+                if !plan.moves.is_empty() {
+                    possible.set(possible.get() + 1);
+                    arranged.set(arranged.get() + 1);
+                    most_moves.set(most_moves.get().max(plan.moves.len()));
+                }
+            }
+            Ok(())
+        },
+    );
+    counted.unwrap();
+    let share = f64::from(arranged.get()) / f64::from(possible.get());
+    println!(
+        "crowded: arranged {} of {}: {share:.3}, by up to {} moves",
+        arranged.get(),
+        possible.get(),
+        most_moves.get()
+    );
+    assert!(
+        possible.get() > 50 && most_moves.get() > 8,
+        "too easy to say anything"
+    );
+    assert!(share >= 0.95, "{share}");
+}
+
 /// How much of what an endless search accepts the bounded one accepts, where first fit does not.
 #[test]
 fn nearly_all_that_can_be_arranged_is() {
-    let config = Config {
-        failure_persistence: None,
-        ..Config::with_cases(1500)
-    };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[4; 32]);
-    let mut runner = TestRunner::new_with_rng(config, rng);
+    let mut runner = fixed_runner(1500);
     let (arranged, possible) = (Cell::new(0), Cell::new(0));
     let drawn = (any_case(12, 12), any_ask(12));
     let counted = runner.run(&drawn, |(case, wish)| {
