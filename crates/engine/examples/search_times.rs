@@ -8,6 +8,7 @@
 use std::time::{Duration, Instant};
 
 use berth_engine::Tree;
+use berth_engine::alternatives::{Bounds, Pool, Refused, alternatives};
 use berth_engine::arrange::{Booking, Wish, accept};
 use berth_engine::busy::Busy;
 use berth_engine::placement::{Candidate, choose};
@@ -131,6 +132,45 @@ fn when(busy: &Busy, horizon: u64, numbers: &mut Numbers) {
     }
 }
 
+/// Wishes for some of one GPU in ten, asked for at a random time, refused, and looked for within two weeks around it.
+fn refused(busy: &Busy, horizon: u64, numbers: &mut Numbers) {
+    let starts = [span(0, horizon)];
+    let (mut times, mut offers) = (Vec::new(), 0);
+    while times.len() < 200 {
+        let model = numbers.below(10);
+        let of_the_model = (0..GPUS).filter(|gpu| gpu % 10 == model).map(resource);
+        let cost = 0;
+        let candidates: Vec<Candidate> = of_the_model
+            .map(|resource| Candidate { resource, cost })
+            .collect();
+        let start = 10_080 + numbers.below(horizon - 3 * 10_080);
+        let wish = Refused {
+            pool: Pool {
+                busy,
+                candidates: &candidates,
+                starts: &starts,
+            },
+            take: Take::Exclusive,
+            count: 100 + numbers.below(100) as usize,
+            span: span(start, start + 60),
+        };
+        let bounds = Bounds {
+            within: span(start - 10_080, start + 10_080),
+            part_min: SignedDuration::from_mins(15),
+            step: SignedDuration::from_mins(15),
+            limit: 6,
+        };
+        let began = Instant::now();
+        let found = alternatives(&wish, &[(wish.pool, SignedDuration::ZERO)], &bounds);
+        times.push(began.elapsed());
+        offers += found.len();
+    }
+    report(
+        &format!("alternatives ({offers} offers to 200 wishes)"),
+        times,
+    );
+}
+
 /// A standing booking of the re-arranging lab.
 struct Booked {
     id: u64,
@@ -247,6 +287,7 @@ fn main() {
     });
     report("busy, one claim out and in", changes.collect());
     when(&busy, horizon, &mut numbers);
+    refused(&busy, horizon, &mut numbers);
     for kinds in [1, 3] {
         rearrange(kinds, &mut numbers);
     }

@@ -6,7 +6,7 @@
 //!
 //! Finding out whether all fit is hard in general (it is colouring the meeting bookings with the resources each
 //! may have), so the search is bounded and may refuse what an endless search would accept. It never
-//! refuses what fits without any move. [`search`] says how it looks.
+//! refuses what fits without any move. The module `search` says how it looks.
 
 use berth_model::claim::Take;
 use berth_model::{ReservationId, ResourceId, Span};
