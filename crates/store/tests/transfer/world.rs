@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use berth_model::audit::{Actor, AuditEntry};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
-use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State};
+use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
 use berth_model::{
     Amount, AuditId, Claim, ClaimId, EventId, Firmness, Holder, Name, PersonId, ProjectId,
@@ -223,6 +223,7 @@ impl World {
                 claim: booked.id,
             }],
             parameters: BTreeMap::new(),
+            terms: Terms::default(),
             version: 3,
             created_at: hour(0),
             updated_at: hour(1),
