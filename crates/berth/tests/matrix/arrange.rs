@@ -182,7 +182,7 @@ impl Stage {
         let list = self
             .http
             .request(&ada, "GET", "/me/reservations?state=held");
-        let held = self.http.send(list).await.expect(200);
+        let held = self.http.send(list).await.expect(200).json();
         for one in held["items"].as_array().expect("a page") {
             let id = one["id"].as_str().expect("an id");
             let path = format!("/sites/{}/reservations/{id}/cancel", self.world.torino);
