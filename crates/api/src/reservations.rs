@@ -102,7 +102,7 @@ pub struct NewReservation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<PersonReference>,
     /// Only keep it free for two minutes; taking it then cannot fail. At most three at once.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
 }
 
