@@ -7,11 +7,12 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{
-    Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, SecretId, Span, Text,
+    Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, ResourceId, SecretId,
+    SiteId, Span, Take, Text,
 };
 use berth_store::inventory::{Wanted, wanted};
 use berth_store::{Conn, booking, projects, reservations, secrets, sites};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::check::{self, CheckedAnswers, Item, RawAnswers};
@@ -61,6 +62,20 @@ struct Draft {
     reservation: Reservation,
     claims: Vec<Claim>,
     answers: CheckedAnswers,
+    directory: Directory,
+}
+
+/// What is asked for, without when: everything that was looked up and checked for it once, however many times it is
+/// then drafted for.
+pub(super) struct Order {
+    owner: PersonId,
+    project: Option<ProjectId>,
+    title: Text,
+    privacy: Privacy,
+    takes: Vec<(ResourceId, Take)>,
+    answers: CheckedAnswers,
+    asks_leave: bool,
+    hold: bool,
     directory: Directory,
 }
 
@@ -153,8 +168,19 @@ impl App {
         new: &NewReservation,
         id: ReservationId,
     ) -> Result<Draft> {
-        let now = self.now();
-        check::times(new.span, now)?;
+        check::times(new.span, self.now())?;
+        let order = self.order(conn, caller, place, new).await?;
+        Ok(order.draft(place.id(), id, new.span, self.now()))
+    }
+
+    /// Looks up and checks what a booking asks for, apart from its time.
+    pub(super) async fn order(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+    ) -> Result<Order> {
         let mut directory = Directory::with_site(&place.site);
         let owner = self
             .booking_owner(conn, caller, place, new.owner.as_ref(), &mut directory)
@@ -175,71 +201,25 @@ impl App {
         let matched = check::matched(&new.items, &found)?;
         check::active(matched.iter().map(|(wanted, _)| *wanted))?;
         let answers = check::answers(&matched, &new.parameters, &BTreeSet::new())?;
-
-        let holder = Holder::Reservation(id);
-        let claims: Vec<Claim> = matched
-            .iter()
-            .map(|(wanted, take)| {
-                let resource = wanted.resource.id;
-                Claim::firm(
-                    ClaimId(fresh(now)),
-                    place.id(),
-                    resource,
-                    new.span,
-                    *take,
-                    holder,
-                )
-            })
-            .collect();
-        learn(
-            &mut directory,
-            &matched
-                .iter()
-                .map(|(wanted, _)| *wanted)
-                .collect::<Vec<_>>(),
-        );
+        let resources: Vec<_> = matched.iter().map(|(wanted, _)| *wanted).collect();
+        learn(&mut directory, &resources);
         if new.hold && reservations::count_held(conn, owner).await? >= HOLDS_MAX {
             return Err(Error::TooManyHolds);
         }
         // An admin's booking needs nobody's leave but the admin's.
         let decided = place.can(caller, Action::DecideReservation);
-        let asks = !decided && matched.iter().any(|(wanted, _)| wanted.kind.needs_approval);
-        let reservation = Reservation {
-            id,
-            site: place.id(),
+        Ok(Order {
             owner,
             project,
             title: new.title.clone(),
             privacy: new.privacy,
-            state: match (new.hold, asks) {
-                (true, _) => State::Held,
-                (false, true) => State::PendingApproval,
-                (false, false) => State::Confirmed,
-            },
-            state_reason: None,
-            span: new.span,
-            items: claims
+            takes: matched
                 .iter()
-                .map(|c| reservation::Item {
-                    resource: c.resource,
-                    take: c.take,
-                    claim: c.id,
-                })
+                .map(|(wanted, take)| (wanted.resource.id, *take))
                 .collect(),
-            parameters: answers.shown.clone(),
-            terms: Terms {
-                asks_leave: asks,
-                decide_by: new.hold.then(|| now + HOLD_LIFE),
-                ..Terms::default()
-            },
-            version: 1,
-            created_at: now,
-            updated_at: now,
-        };
-        Ok(Draft {
-            reservation,
-            claims,
             answers,
+            asks_leave: !decided && resources.iter().any(|wanted| wanted.kind.needs_approval),
+            hold: new.hold,
             directory,
         })
     }
@@ -360,6 +340,55 @@ impl App {
             reservation,
             directory,
         })
+    }
+}
+
+impl Order {
+    /// The reservation this order makes at a time, with its claims.
+    fn draft(self, site: SiteId, id: ReservationId, span: Span, now: Timestamp) -> Draft {
+        let holder = Holder::Reservation(id);
+        let claim = |(resource, take): &(ResourceId, Take)| {
+            Claim::firm(ClaimId(fresh(now)), site, *resource, span, *take, holder)
+        };
+        let claims: Vec<Claim> = self.takes.iter().map(claim).collect();
+        let reservation = Reservation {
+            id,
+            site,
+            owner: self.owner,
+            project: self.project,
+            title: self.title,
+            privacy: self.privacy,
+            state: match (self.hold, self.asks_leave) {
+                (true, _) => State::Held,
+                (false, true) => State::PendingApproval,
+                (false, false) => State::Confirmed,
+            },
+            state_reason: None,
+            span,
+            items: claims
+                .iter()
+                .map(|c| reservation::Item {
+                    resource: c.resource,
+                    take: c.take,
+                    claim: c.id,
+                })
+                .collect(),
+            parameters: self.answers.shown.clone(),
+            terms: Terms {
+                asks_leave: self.asks_leave,
+                decide_by: self.hold.then(|| now + HOLD_LIFE),
+                ..Terms::default()
+            },
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        Draft {
+            reservation,
+            claims,
+            answers: self.answers,
+            directory: self.directory,
+        }
     }
 }
 
