@@ -10,7 +10,7 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    maintenance, member, person, profile, project, reservation, resource, serve, site, token,
+    maintenance, member, person, policy, profile, project, reservation, resource, serve, site, token,
     topics, types,
 };
 use crate::demo;
@@ -91,6 +91,8 @@ pub enum Client {
     /// Reservations: list, show, extend, change, cancel, decide
     #[command(subcommand)]
     Reservation(reservation::Reservation),
+    /// List what waits for your approval
+    Approvals,
     /// Sites: list, show, make, join
     #[command(subcommand)]
     Site(site::Site),
@@ -100,6 +102,9 @@ pub enum Client {
     /// Projects inside a site
     #[command(subcommand)]
     Project(project::Project),
+    /// Policies: what is asked of bookings
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Resource types and their booking forms
     #[command(subcommand)]
     Type(types::Type),
@@ -168,13 +173,17 @@ pub enum Local {
 /// How the list of commands is parted for people. A test holds it to the commands that there are.
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("You", &["login", "logout", "whoami", "profile", "token"]),
-    ("Booking", &["book", "free", "calendar", "reservation"]),
+    (
+        "Booking",
+        &["book", "free", "calendar", "reservation", "approvals"],
+    ),
     (
         "A site",
         &[
             "site",
             "member",
             "project",
+            "policy",
             "type",
             "resource",
             "maintenance",

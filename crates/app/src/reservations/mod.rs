@@ -1,11 +1,14 @@
 //! Reservations: made, changed, decided, cancelled, looked at.
 
+mod approve;
+mod buffers;
 mod change;
 mod check;
 mod create;
 mod decide;
 mod desk;
 pub(crate) mod hold;
+mod judge;
 mod look;
 mod plan;
 mod step;

@@ -4,7 +4,7 @@ use berth_api::{Code, Problem};
 use berth_app::{Directory, Error};
 
 use super::Failure;
-use crate::shown::{conflicts, names};
+use crate::shown::{breaches, conflicts, names};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -47,6 +47,17 @@ impl From<Error> for Failure {
                 )),
                 None => say(Code::ReservationStatus),
             },
+            Error::Policy(refusal) => {
+                let sentences: Vec<String> = refusal
+                    .breaches
+                    .iter()
+                    .map(|breach| sentence(&breach.to_string()))
+                    .collect();
+                Problem::new(Code::PolicyRefused)
+                    .detail(sentences.join(" "))
+                    .breaches(breaches(&refusal.breaches), refusal.instead.map(Into::into))
+                    .into()
+            }
             Error::State(_) => say(Code::ReservationIllegalState),
             Error::TooManyHolds => say(Code::ReservationTooManyHolds),
             Error::HoldOver => say(Code::ReservationHoldOver),
