@@ -292,6 +292,7 @@ mod tests {
             owner: Some("per_01kc3v9xwbe8rv5w2n9q3m7t4h".parse().unwrap()),
             state: Some(State::Confirmed),
             mine: true,
+            is_buffer: false,
         };
         let shown = CalendarEntry::open(&claim(), details, &Names::default());
         let shown = serde_json::to_value(shown).unwrap();

@@ -49,7 +49,9 @@ fn of_type(kind: &str) -> PolicyAt {
 
 async fn set(lab: &Lab, who: &Caller, at: &PolicyAt, written: Value) -> Result<u64, Error> {
     let new = policy(written);
-    let set = lab.app.set_policy(who, at, Some(&new), None, None, Mode::Apply);
+    let set = lab
+        .app
+        .set_policy(who, at, Some(&new), None, None, Mode::Apply);
     Ok(set.await?.now.version)
 }
 
@@ -120,7 +122,14 @@ async fn a_policy_is_kept_in_versions(lab: Lab) {
     }
     let stale = lab
         .app
-        .set_policy(&lab.admin, &at, Some(&policy(json!({}))), Some(1), None, Mode::Apply)
+        .set_policy(
+            &lab.admin,
+            &at,
+            Some(&policy(json!({}))),
+            Some(1),
+            None,
+            Mode::Apply,
+        )
         .await;
     assert!(matches!(stale, Err(Error::Version { current: 2 })));
     assert!(refused(lab.try_book(&lab.ada, &["gpu-02"], 1, 4).await).contains("at most 2 h"));
@@ -182,9 +191,17 @@ async fn a_site_tightens_what_binds_it_and_never_loosens_it(lab: Lab) {
     let long = refused(lab.try_book(&lab.ada, &["gpu-02"], 2, 12).await);
     assert!(long.contains("at most 8 h (global ceilings)"), "{long}");
     let soon = refused(lab.try_book(&lab.ada, &["gpu-02"], 0, 1).await);
-    assert!(soon.contains("1 h before they start (global defaults)"), "{soon}");
+    assert!(
+        soon.contains("1 h before they start (global defaults)"),
+        "{soon}"
+    );
     // A site replaces a default, whichever way.
-    must_set(&lab, &of_site(), json!({"length_max": "6h", "notice": "0m"})).await;
+    must_set(
+        &lab,
+        &of_site(),
+        json!({"length_max": "6h", "notice": "0m"}),
+    )
+    .await;
     lab.book(&lab.ada, &["gpu-02"], 0, 1).await;
     let long = refused(lab.try_book(&lab.ada, &["gpu-02"], 2, 9).await);
     assert!(long.contains("at most 6 h (policy of the site)"), "{long}");
@@ -236,7 +253,10 @@ async fn a_limit_is_kept_when_two_ask_at_once(lab: Lab) {
     );
     assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
     let said = refused(if one.is_err() { one } else { two });
-    assert!(said.contains("has 2 h already and this one adds 2 h"), "{said}");
+    assert!(
+        said.contains("has 2 h already and this one adds 2 h"),
+        "{said}"
+    );
     // Without the project nobody counts it.
     lab.book(&lab.bob, &["gpu-01.cpu:4"], 5, 7).await;
 }
@@ -248,7 +268,14 @@ async fn a_change_names_whom_it_breaks_and_leaves_them_alone(lab: Lab) {
         let tight = policy(json!({"length_max": "4h"}));
         let change = lab
             .app
-            .set_policy(&lab.admin, &of_type("server"), Some(&tight), None, None, mode)
+            .set_policy(
+                &lab.admin,
+                &of_type("server"),
+                Some(&tight),
+                None,
+                None,
+                mode,
+            )
             .await
             .expect("an answer");
         assert_eq!(change.applied, applied);
@@ -268,13 +295,25 @@ async fn a_change_names_whom_it_breaks_and_leaves_them_alone(lab: Lab) {
     let other = policy(json!({"notice": "10m"}));
     let change = lab
         .app
-        .set_policy(&lab.admin, &of_site(), Some(&other), None, None, Mode::DryRun)
+        .set_policy(
+            &lab.admin,
+            &of_site(),
+            Some(&other),
+            None,
+            None,
+            Mode::DryRun,
+        )
         .await
         .expect("an answer");
     assert_eq!(change.breaks_count, 0);
 }
 
-async fn extend(lab: &Lab, who: &Caller, id: ReservationId, hours: i64) -> Result<Reservation, Error> {
+async fn extend(
+    lab: &Lab,
+    who: &Caller,
+    id: ReservationId,
+    hours: i64,
+) -> Result<Reservation, Error> {
     let until = Extension::Until(lab.at(hours));
     let extended = lab.app.extend_reservation(who, &site(), id, until).await?;
     Ok(extended.reservation)
@@ -366,7 +405,11 @@ async fn several_approvals_are_all_needed(lab: Lab) {
     let book = async || lab.app.book(&lab.ada, &site(), &wish).await;
     let asked = book().await.expect("it waits").value.reservation;
     assert_eq!(asked.state, State::PendingApproval);
-    assert_eq!(asked.terms.approvals.len(), 2, "by the type, and by the policy");
+    assert_eq!(
+        asked.terms.approvals.len(),
+        2,
+        "by the type, and by the policy"
+    );
     assert_eq!(waiting_for(&lab, &lab.ada).await, []);
     assert_eq!(waiting_for(&lab, &lab.bob).await, [asked.id]);
     assert_eq!(waiting_for(&lab, &lab.admin).await, [asked.id]);
@@ -425,7 +468,8 @@ async fn silence_means_what_the_policy_says(lab: Lab) {
         let soon = now + SignedDuration::from_mins(29);
         lab.wait_until_moment(soon).await;
         assert_eq!(lab.read(asked.id).await.state, State::PendingApproval);
-        lab.wait_until_moment(soon + SignedDuration::from_mins(1)).await;
+        lab.wait_until_moment(soon + SignedDuration::from_mins(1))
+            .await;
         assert_eq!(lab.read(asked.id).await.state, state);
     }
     // Without a time-out it stands until the start, and nobody's word is a no.
@@ -484,7 +528,10 @@ async fn buffers_are_held_and_follow_the_booking(lab: Lab) {
     );
     for (from, to) in [(1, 3), (5, 6), (6, 7)] {
         let met = lab.try_book(&lab.bob, &["gpu-02"], from, to).await;
-        assert!(matches!(met, Err(Error::Conflict { .. })), "{from}: {met:?}");
+        assert!(
+            matches!(met, Err(Error::Conflict { .. })),
+            "{from}: {met:?}"
+        );
     }
     let bobs = lab.book(&lab.bob, &["gpu-02"], 7, 8).await;
     let longer = Extension::By(SignedDuration::from_mins(30));
@@ -516,7 +563,10 @@ async fn buffers_are_held_and_follow_the_booking(lab: Lab) {
     assert!(matches!(early, Err(Error::Conflict { .. })), "{early:?}");
     lab.wait_until(7).await;
     let done = lab.read(booked.id).await;
-    assert_eq!((done.state, done.span), (State::Done, minutes(&lab, 180, 330)));
+    assert_eq!(
+        (done.state, done.span),
+        (State::Done, minutes(&lab, 180, 330))
+    );
     lab.book(&lab.bob, &["gpu-02"], 7, 8).await;
 }
 

@@ -160,7 +160,10 @@ async fn every_rule_refuses_in_its_own_words(lab: Lab) {
         seen.insert(case.rule);
         let mut standing = Vec::new();
         for (resource, from, to) in case.standing {
-            let booked = lab.app.book(&lab.ada, &site(), &wish(resource, *from, *to)).await;
+            let booked = lab
+                .app
+                .book(&lab.ada, &site(), &wish(resource, *from, *to))
+                .await;
             standing.push(booked.expect("nothing is asked yet").value.reservation.id);
         }
         let policy = serde_json::from_value(case.policy).expect("a policy");

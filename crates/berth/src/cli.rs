@@ -10,8 +10,8 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    maintenance, member, person, policy, profile, project, reservation, resource, serve, site, token,
-    topics, types,
+    maintenance, member, person, policy, profile, project, reservation, resource, serve, site,
+    token, topics, types,
 };
 use crate::demo;
 use crate::output::Format;

@@ -10,9 +10,9 @@ use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
-    admin, approvals, audit, book, calendar, completion, config, database, doctor, event, free, login, logout,
-    maintenance, member, openapi, person, policy, profile, project, reservation, resource, serve, site,
-    token, topics, types, version, whoami,
+    admin, approvals, audit, book, calendar, completion, config, database, doctor, event, free,
+    login, logout, maintenance, member, openapi, person, policy, profile, project, reservation,
+    resource, serve, site, token, topics, types, version, whoami,
 };
 use crate::context::Context;
 use crate::demo;

@@ -13,6 +13,7 @@ use crate::claim::Take;
 use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId};
 use crate::name::{LoginName, Name, Text};
 use crate::policy::{Approver, Length, Outcome, Scope};
+use crate::selection::Selection;
 use crate::span::Span;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,7 +40,7 @@ pub struct Reservation {
 
 /// What a reservation was made under and must meet as time goes on. Set when it is made, from the policies of that day,
 /// so that a later policy changes nothing that was promised.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Terms {
     /// Whether it needs an approver's leave; a held one, once it is taken.
     #[serde(default)]
@@ -52,6 +53,14 @@ pub struct Terms {
     pub undecided: Undecided,
     #[serde(default)]
     pub check_in: CheckIn,
+    /// What was asked for, where any of a kind would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub any: Option<Selection>,
+    /// Until then it may be given others of the same kind, so that someone else fits in. Absent once it is pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub movable_until: Option<Timestamp>,
     /// Every approval that is asked for, and what was decided. All must be given before it is confirmed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<AskedApproval>,
@@ -118,12 +127,14 @@ impl Terms {
                 .filter(move |approval| approval.otherwise == outcome)
                 .map(|approval| approval.decide_by.unwrap_or(start))
         };
-        (self.decide_by, self.undecided) =
-            match (time_of(Outcome::Reject).min(), time_of(Outcome::Approve).max()) {
-                (Some(at), _) => (Some(at), Undecided::Reject),
-                (None, Some(at)) => (Some(at), Undecided::Approve),
-                (None, None) => (None, Undecided::default()),
-            };
+        (self.decide_by, self.undecided) = match (
+            time_of(Outcome::Reject).min(),
+            time_of(Outcome::Approve).max(),
+        ) {
+            (Some(at), _) => (Some(at), Undecided::Reject),
+            (None, Some(at)) => (Some(at), Undecided::Approve),
+            (None, None) => (None, Undecided::default()),
+        };
     }
 }
 
@@ -147,6 +158,12 @@ pub enum CheckIn {
 }
 
 impl Reservation {
+    /// Until when it may be given others of its kind; never once it has begun.
+    pub fn movable_until(&self) -> Option<Timestamp> {
+        let waits = matches!(self.state, State::PendingApproval | State::Confirmed);
+        self.terms.movable_until.filter(|_| waits)
+    }
+
     /// Whether this step is taken because nobody came.
     pub fn is_no_show(&self, step: Transition, now: Timestamp) -> bool {
         let absent = matches!(self.terms.check_in, CheckIn::Until(by) if by <= now);
@@ -540,7 +557,11 @@ mod tests {
             terms
         };
         let (yes, no) = (Outcome::Approve, Outcome::Reject);
-        let both = wait(vec![asked(yes, Some(1)), asked(no, Some(3)), asked(no, Some(2))]);
+        let both = wait(vec![
+            asked(yes, Some(1)),
+            asked(no, Some(3)),
+            asked(no, Some(2)),
+        ]);
         assert_eq!(
             (both.decide_by, both.undecided),
             (Some(at(2)), Undecided::Reject)
@@ -567,8 +588,14 @@ mod tests {
             clean_until: Some(at(9)),
             ..Terms::default()
         };
-        assert_eq!(settle_under(State::Ending, span, &cleaning, at(8)), State::Ending);
-        assert_eq!(settle_under(State::Ending, span, &cleaning, at(9)), State::Done);
+        assert_eq!(
+            settle_under(State::Ending, span, &cleaning, at(8)),
+            State::Ending
+        );
+        assert_eq!(
+            settle_under(State::Ending, span, &cleaning, at(9)),
+            State::Done
+        );
         assert_eq!(State::Ending.next_due(span, &cleaning), Some(at(9)));
     }
 

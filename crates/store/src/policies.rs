@@ -52,12 +52,9 @@ pub async fn touch_site(conn: &mut Conn, site: SiteId) -> Result<()> {
 /// learn of the change.
 pub async fn touch_all(conn: &mut Conn) -> Result<()> {
     if conn.is_postgres() {
-        either(
-            "SELECT NULL",
-            "LOCK TABLE site IN SHARE ROW EXCLUSIVE MODE",
-        )
-        .execute(conn)
-        .await?;
+        either("SELECT NULL", "LOCK TABLE site IN SHARE ROW EXCLUSIVE MODE")
+            .execute(conn)
+            .await?;
     }
     query("UPDATE site SET policy_version = policy_version + 1")
         .execute(conn)

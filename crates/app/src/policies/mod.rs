@@ -99,7 +99,9 @@ impl App {
         };
         let id = site.as_ref().map(|site| site.id);
         let found = policies::history(&mut reader, id, &at.scope(), HISTORY_MAX).await?;
-        let mut directory = site.as_ref().map_or_else(Directory::default, Directory::with_site);
+        let mut directory = site
+            .as_ref()
+            .map_or_else(Directory::default, Directory::with_site);
         directory
             .learn_people(&mut reader, found.iter().filter_map(|one| one.set_by))
             .await?;

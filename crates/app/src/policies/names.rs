@@ -55,7 +55,10 @@ impl Renamed {
         let Renamed::Project { from, to } = self else {
             return policy;
         };
-        if let Some(projects) = policy.who_may_book.as_mut().and_then(|who| who.projects.as_mut())
+        if let Some(projects) = policy
+            .who_may_book
+            .as_mut()
+            .and_then(|who| who.projects.as_mut())
             && projects.remove(from)
         {
             projects.extend(to.clone());
@@ -89,7 +92,9 @@ impl App {
         let mut errors = FieldErrors::default();
         if let (Some(site), Scope::Site(part)) = (site, scope) {
             if let Some(name) = &part.resource_type
-                && inventory::type_by_name(conn, site.id, name).await?.is_none()
+                && inventory::type_by_name(conn, site.id, name)
+                    .await?
+                    .is_none()
             {
                 errors.push("type", format!("this site has no type `{name}`"));
             }
@@ -114,11 +119,21 @@ impl App {
             if let Approver::Person(login) = approver
                 && people::by_login(conn, login).await?.is_none()
             {
-                errors.push("policy.approval", format!("there is nobody called `{login}`"));
+                errors.push(
+                    "policy.approval",
+                    format!("there is nobody called `{login}`"),
+                );
             }
         }
-        if policy.approval.as_ref().is_some_and(|rule| rule.approvers.is_empty()) {
-            errors.push("policy.approval.approvers", "names nobody; name at least one");
+        if policy
+            .approval
+            .as_ref()
+            .is_some_and(|rule| rule.approvers.is_empty())
+        {
+            errors.push(
+                "policy.approval.approvers",
+                "names nobody; name at least one",
+            );
         }
         Ok(errors.or(Some(()))?)
     }
@@ -132,7 +147,10 @@ impl App {
         renamed: &Renamed,
     ) -> Result<()> {
         let of_site = |all: Vec<Version>| all.into_iter().filter(|one| one.site.is_some());
-        if of_site(policies::holding_in(conn, site).await?).next().is_none() {
+        if of_site(policies::holding_in(conn, site).await?)
+            .next()
+            .is_none()
+        {
             return Ok(());
         }
         policies::touch_site(conn, site).await?;
@@ -176,7 +194,8 @@ impl App {
             reason: renamed.reason(),
         };
         policies::insert(conn, fresh(after.set_at), &after).await?;
-        self.record_policy(conn, caller, before.as_ref(), &after).await
+        self.record_policy(conn, caller, before.as_ref(), &after)
+            .await
     }
 }
 

@@ -213,9 +213,7 @@ impl App {
             Some(_) => Audience::Members,
             None => Audience::Admins,
         };
-        let shown = |of: &Version| {
-            json!({ "scope": of.scope, "version": of.version, "policy": of.policy, "reason": of.reason })
-        };
+        let shown = |of: &Version| json!({ "scope": of.scope, "version": of.version, "policy": of.policy, "reason": of.reason });
         let change = Change::new(action, after.site, &after.scope).because(after.reason.clone());
         let change = match before {
             Some(before) => change.before(shown(before)),
@@ -238,7 +236,9 @@ async fn allowed(
     let newest = policies::history(conn, id, scope, 1).await?.pop();
     version::expect(version, newest.as_ref().map_or(0, |newest| newest.version))?;
     let Some(policy) = policy else {
-        let is_there = newest.as_ref().is_some_and(|newest| newest.policy.is_some());
+        let is_there = newest
+            .as_ref()
+            .is_some_and(|newest| newest.policy.is_some());
         return match is_there {
             true => Ok((Vec::new(), newest)),
             false => Err(Error::NotFound("policy")),
@@ -262,7 +262,8 @@ fn wrong(refused: Refused) -> FieldErrors {
             for one in &all {
                 let (value, bound, from) = (&one.value, &one.bound, &one.from);
                 let accepts = one.accepts();
-                let message = format!("{value} is looser than {bound} ({from}); {accepts} accepted");
+                let message =
+                    format!("{value} is looser than {bound} ({from}); {accepts} accepted");
                 errors.push(format!("policy.{}", one.rule), message);
             }
             errors

@@ -71,7 +71,9 @@ impl App {
             .looked_up(conn, &place, &test.items, &mut directory)
             .await?;
         let now = self.now();
-        let title = "a test".parse().map_err(|_| Error::Internal("a title".into()))?;
+        let title = "a test"
+            .parse()
+            .map_err(|_| Error::Internal("a title".into()))?;
         let wish = berth_model::reservation::Reservation {
             id: ReservationId(fresh(now)),
             site: place.id(),

@@ -200,12 +200,7 @@ impl App {
 }
 
 /// Whether the caller may say anything about it. The admins of the site decide unless a policy asks somebody else.
-fn may_decide(
-    caller: &Caller,
-    place: &Place,
-    about: &Reservation,
-    voice: &Voice,
-) -> Result<()> {
+fn may_decide(caller: &Caller, place: &Place, about: &Reservation, voice: &Voice) -> Result<()> {
     let approvals = &about.terms.approvals;
     if approvals.iter().any(|asked| voice.counts_for(asked)) {
         return Ok(());

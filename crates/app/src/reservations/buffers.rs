@@ -13,7 +13,7 @@ use crate::clock::fresh;
 use crate::error::Result;
 
 /// The claims that hold a reservation's buffers. What has gone by cannot be held any more.
-pub(super) fn buffers(of: &Reservation, now: Timestamp) -> Vec<Claim> {
+pub(crate) fn buffers(of: &Reservation, now: Timestamp) -> Vec<Claim> {
     let (start, end) = (of.span.start(), of.span.end());
     let has_begun = !matches!(
         of.state,
@@ -38,7 +38,7 @@ fn has_buffers(of: &Reservation) -> bool {
 }
 
 /// The claims of a reservation that hold its buffers now. Asked only where there may be some.
-pub(super) async fn held_buffers(conn: &mut Conn, of: &Reservation) -> Result<Vec<Claim>> {
+pub(crate) async fn held_buffers(conn: &mut Conn, of: &Reservation) -> Result<Vec<Claim>> {
     if !has_buffers(of) {
         return Ok(Vec::new());
     }

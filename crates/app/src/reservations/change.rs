@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
-use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
+use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{Claim, ClaimId, FieldErrors, Name, ReservationId, Span, Take, Text};
 use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::buffers::{buffers, held_buffers};
 use super::check::{self, Item, RawAnswers};
-use super::create::{Booked, learn, told};
+use super::create::{Booked, learn, movable_until, told};
 use super::hold::is_taken;
 use super::plan::{Plan, plan};
 use crate::App;
@@ -194,6 +194,7 @@ impl App {
             parameters: answers
                 .as_ref()
                 .map_or(before.parameters.clone(), |answers| answers.shown.clone()),
+            terms: changed_terms(&before, change, span, now),
             version: before.version + 1,
             updated_at: now,
             ..before.clone()
@@ -208,7 +209,10 @@ impl App {
         let own = before.items.iter().map(|item| item.claim);
         *asked = (
             Some(place.clone()),
-            plan.wanted(&before).into_iter().chain(buffers.clone()).collect(),
+            plan.wanted(&before)
+                .into_iter()
+                .chain(buffers.clone())
+                .collect(),
             own.chain(had.iter().map(|claim| claim.id)).collect(),
         );
         // Buffers go first and come last: they lie on both sides of what moves.
@@ -359,6 +363,22 @@ fn new_span(before: &Reservation, change: &ReservationChange, now: Timestamp) ->
 fn lies_otherwise(before: &Reservation, after: &Reservation) -> bool {
     let buffers = |of: &Reservation| (of.terms.set_up, of.terms.clean_up);
     before.span != after.span || before.items != after.items || buffers(before) != buffers(after)
+}
+
+/// Whoever names the resources means these, and no longer any of a kind.
+fn changed_terms(
+    before: &Reservation,
+    change: &ReservationChange,
+    span: Span,
+    now: Timestamp,
+) -> Terms {
+    let any = before.terms.any.clone().filter(|_| change.items.is_none());
+    let pinned = before.terms.movable_until.is_none();
+    Terms {
+        movable_until: movable_until(any.as_ref(), pinned, span, now),
+        any,
+        ..before.terms.clone()
+    }
 }
 
 fn item_again(item: &reservation::Item) -> Item {

@@ -58,7 +58,9 @@ impl App {
                 .await?;
             let terms = &mut draft.terms;
             (terms.set_up, terms.clean_up) = buffer_lengths(&booking.rules(&kept.policies));
-            terms.check_in = accepted.release_at.map_or(CheckIn::NotAsked, CheckIn::Until);
+            terms.check_in = accepted
+                .release_at
+                .map_or(CheckIn::NotAsked, CheckIn::Until);
             approvals.extend(asked_by_policies(&accepted));
         }
         // Whoever could give their leave gives it by booking.
@@ -78,7 +80,10 @@ impl App {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "both sides of the change, and who makes it where")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "both sides of the change, and who makes it where"
+    )]
     /// Judges a reservation that is to change from `before`, and brings its terms up to date. Giving something back is
     /// never refused, and what does not change what is held is not judged: policies leave what stands alone.
     pub(super) async fn judge_change(
@@ -110,14 +115,18 @@ impl App {
         let terms = &mut after.terms;
         (terms.set_up, terms.clean_up) = buffer_lengths(&booking.rules(&kept.policies));
         if !matches!(terms.check_in, CheckIn::Done(_)) {
-            terms.check_in = accepted.release_at.map_or(CheckIn::NotAsked, CheckIn::Until);
+            terms.check_in = accepted
+                .release_at
+                .map_or(CheckIn::NotAsked, CheckIn::Until);
         }
         let is_pending = before.state == State::PendingApproval;
         let mut approvals: Vec<AskedApproval> = asked_by_policies(&accepted).collect();
         for asked in &mut approvals {
             let earlier = before.terms.approvals.iter();
             let earlier = earlier.filter(|earlier| earlier.from == asked.from && !grows);
-            asked.decision = earlier.filter_map(|earlier| earlier.decision.clone()).next();
+            asked.decision = earlier
+                .filter_map(|earlier| earlier.decision.clone())
+                .next();
         }
         let others = before.terms.approvals.iter().filter(|earlier| {
             let is_asked_again = approvals.iter().any(|asked| asked.from == earlier.from);
@@ -236,7 +245,13 @@ impl App {
         // First only what decides; a refusal then looks further, for a time that would do.
         for reach in [Reach::Decide, Reach::Offer] {
             let standing = self
-                .counted(conn, place, &counts, booking, reach.time(&rules, booking, now))
+                .counted(
+                    conn,
+                    place,
+                    &counts,
+                    booking,
+                    reach.time(&rules, booking, now),
+                )
                 .await?;
             let desk = Desk {
                 rules: &rules,
@@ -275,7 +290,10 @@ impl App {
         let mut standing = self
             .bookings(conn, place.id(), &found, &mut directory)
             .await?;
-        for own in standing.iter_mut().filter(|one| one.person == booking.person) {
+        for own in standing
+            .iter_mut()
+            .filter(|one| one.person == booking.person)
+        {
             own.role = booking.role;
         }
         Ok(standing)
@@ -426,7 +444,10 @@ impl Reach {
         let (mut from, mut to) = (booking.span.start() - near, booking.span.end() + near);
         if self == Reach::Offer {
             let far = near + SignedDuration::from_hours(24 * LOOK_D);
-            (from, to) = (now.min(from), to.max(now + far).max(booking.span.end() + far));
+            (from, to) = (
+                now.min(from),
+                to.max(now + far).max(booking.span.end() + far),
+            );
         }
         if !rules.active_bookings.is_empty() {
             (from, to) = (from.min(now), Timestamp::MAX);

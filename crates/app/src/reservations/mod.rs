@@ -13,8 +13,9 @@ mod look;
 mod plan;
 mod step;
 
+pub(crate) use buffers::{buffers, held_buffers};
 pub use change::{Extension, ReservationChange};
-pub use check::Item;
-pub(crate) use create::HOLDS_MAX;
+pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
+pub(crate) use create::{HOLDS_MAX, told};
 pub use look::{ReservationFilter, ReservationView};

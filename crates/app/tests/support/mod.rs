@@ -253,6 +253,8 @@ impl Lab {
             parameters: Default::default(),
             owner: None,
             hold: false,
+            any: None,
+            pinned: false,
         }
     }
 

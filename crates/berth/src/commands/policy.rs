@@ -85,7 +85,11 @@ pub struct Set {
     #[command(flatten)]
     of: Of,
     /// Rules to change, as in `length_max=12h`; `length_max=` takes one away, and the others stay
-    #[arg(value_name = "RULE=VALUE", conflicts_with = "file", required_unless_present = "file")]
+    #[arg(
+        value_name = "RULE=VALUE",
+        conflicts_with = "file",
+        required_unless_present = "file"
+    )]
     pairs: Vec<Pair>,
     /// A file with all the policy asks from now on, YAML or JSON (`-` for the standard input)
     #[arg(long, short, value_name = "FILE")]
@@ -152,7 +156,11 @@ pub async fn run(command: Policy, context: &Context) -> anyhow::Result<()> {
             })
         }
         Policy::Set(set) => self::set(set, context).await,
-        Policy::Remove { of, reason, dry_run } => {
+        Policy::Remove {
+            of,
+            reason,
+            dry_run,
+        } => {
             let change = match of.named() {
                 Named::Global(scope) => {
                     let query = GlobalPolicyChangeQuery { dry_run, reason };
@@ -168,9 +176,7 @@ pub async fn run(command: Policy, context: &Context) -> anyhow::Result<()> {
         Policy::History { of } => {
             let history = match of.named() {
                 Named::Global(scope) => client.global_policy_history(scope).await?,
-                Named::Site(part) => {
-                    client.policy_history(context.site()?, &part.into()).await?
-                }
+                Named::Site(part) => client.policy_history(context.site()?, &part.into()).await?,
             };
             out.show(&history, |screen| {
                 times.render(&versions(&history, times), screen)
@@ -216,7 +222,9 @@ async fn set(set: Set, context: &Context) -> anyhow::Result<()> {
                 dry_run: set.dry_run,
                 reason: None,
             };
-            client.set_global_policy(scope, &query, version, &new).await?
+            client
+                .set_global_policy(scope, &query, version, &new)
+                .await?
         }
         Named::Site(part) => {
             let query = PolicyChangeQuery::new(part, set.dry_run, None);
@@ -257,7 +265,11 @@ fn breaks(change: &PolicyChange, times: &Times, screen: Screen) -> String {
     let mut table = Table::new(columns, "");
     for broken in &change.breaks {
         let reservation = &broken.reservation;
-        let rules: Vec<String> = broken.breaches.iter().map(|one| one.detail.clone()).collect();
+        let rules: Vec<String> = broken
+            .breaches
+            .iter()
+            .map(|one| one.detail.clone())
+            .collect();
         table.row([
             ending(reservation.id),
             reservation.site.name.clone(),
@@ -307,7 +319,11 @@ fn table(list: &PolicyList, times: &Times) -> Table<5> {
             one.version.to_string(),
             times.moment(one.set_at),
             show::by(one.set_by.as_ref()),
-            one.policy.as_ref().map(written).unwrap_or_default().join(" "),
+            one.policy
+                .as_ref()
+                .map(written)
+                .unwrap_or_default()
+                .join(" "),
         ]);
     }
     table
@@ -327,7 +343,10 @@ fn versions(list: &PolicyList, times: &Times) -> Table<5> {
             one.version.to_string(),
             times.moment(one.set_at),
             show::by(one.set_by.as_ref()),
-            one.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+            one.reason
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             match &one.policy {
                 Some(policy) => written(policy).join(" "),
                 None => "(removed)".to_owned(),

@@ -28,7 +28,9 @@ async fn a_refusal_names_the_rule_and_what_would_do() {
         .run("policy set --type pool --file pool.yaml --dry-run")
         .succeeds();
     assert!(
-        tried.stdout.starts_with("This would set the policy of type pool, as version 1.\n"),
+        tried
+            .stdout
+            .starts_with("This would set the policy of type pool, as version 1.\n"),
         "{tried:?}"
     );
     assert!(tried.stdout.contains(&id[24..]), "{tried:?}");
@@ -62,7 +64,11 @@ async fn a_refusal_names_the_rule_and_what_would_do() {
 
     let test = desk.run("policy test licences:1 --from |2101-03-08 17:00| --for 2h");
     test.ends_with(5);
-    for said in ["length_max     yes", "opening_hours  no", "The policies refuse it.\n"] {
+    for said in [
+        "length_max     yes",
+        "opening_hours  no",
+        "The policies refuse it.\n",
+    ] {
         assert!(test.stdout.contains(said), "{said}: {test:?}");
     }
     desk.run("policy set --type pool opening_hours=").succeeds();
@@ -79,7 +85,9 @@ async fn a_refusal_names_the_rule_and_what_would_do() {
     let loose = desk.run("policy set length_max=9h");
     loose.ends_with(1);
     assert!(
-        loose.stderr.contains("9 h is looser than 8 h (global ceilings); 8 h or less is accepted"),
+        loose
+            .stderr
+            .contains("9 h is looser than 8 h (global ceilings); 8 h or less is accepted"),
         "{loose:?}"
     );
     desk.run("policy set lenght_max=9h").ends_with(2);
@@ -102,20 +110,30 @@ async fn those_who_are_asked_decide() {
         .run("book licences:1 --from |2101-03-08 09:00| --for 1h --private")
         .succeeds();
     assert!(
-        asked.stdout.ends_with("It is held for you until project leads decides.\n"),
+        asked
+            .stdout
+            .ends_with("It is held for you until project leads decides.\n"),
         "{asked:?}"
     );
     let id = asked.find(RESERVATION);
     let nothing = cy.run("approvals").succeeds();
-    assert!(nothing.stdout.contains("Nothing waits for you"), "{nothing:?}");
+    assert!(
+        nothing.stdout.contains("Nothing waits for you"),
+        "{nothing:?}"
+    );
     let waiting = di.run("approvals").succeeds();
     assert!(waiting.stdout.contains(&id[24..]), "{waiting:?}");
     cy.run(&format!("reservation approve {id}")).ends_with(7);
     let approved = di.run(&format!("reservation approve {id}")).succeeds();
-    assert!(approved.stdout.ends_with("It is confirmed.\n"), "{approved:?}");
+    assert!(
+        approved.stdout.ends_with("It is confirmed.\n"),
+        "{approved:?}"
+    );
     let shown = cy.run(&format!("reservation show {id}")).succeeds();
     assert!(
-        shown.stdout.contains("project leads: approved by di (policy of type pool)"),
+        shown
+            .stdout
+            .contains("project leads: approved by di (policy of type pool)"),
         "{shown:?}"
     );
 }

@@ -124,8 +124,13 @@ impl Stage {
         }
         if ["remove_policy", "remove_global_policy"].contains(&row.operation) {
             let path = fill(&operation.path, &targets);
-            let part = row.query.replace("dry_run=true&", "").replace("dry_run=true", "");
-            let put = self.http.request(&self.root, "PUT", &format!("{path}{part}"));
+            let part = row
+                .query
+                .replace("dry_run=true&", "")
+                .replace("dry_run=true", "");
+            let put = self
+                .http
+                .request(&self.root, "PUT", &format!("{path}{part}"));
             let put = put.json(&json!({"policy": {"length_max": "300d"}}));
             self.http.send(put).await.expect(200);
         }

@@ -18,10 +18,12 @@ impl From<Error> for Failure {
             Error::Conflict {
                 conflicts: found,
                 directory,
+                ..
             } => Problem::new(Code::ReservationConflict)
                 .detail(in_the_way("It cannot be booked", &found, &directory))
                 .conflicts(conflicts(&found, &directory))
                 .into(),
+            Error::NoRoom { .. } => say(Code::ReservationConflict),
             Error::MoveConflict {
                 conflicts: found,
                 directory,

@@ -69,7 +69,9 @@ async fn put_policy(
     let (version, mode) = (version.optional(), mode(query.dry_run));
     let reason = body.reason.or_else(|| query.reason.clone());
     let at = PolicyAt::Site(at.site, query.part());
-    let set = server.app.set_policy(&caller, &at, Some(&body.policy), version, reason, mode);
+    let set = server
+        .app
+        .set_policy(&caller, &at, Some(&body.policy), version, reason, mode);
     Ok(Json(changed(set.await?)))
 }
 
@@ -87,7 +89,9 @@ async fn remove_policy(
 ) -> Result<Json<PolicyChange>> {
     let (version, mode) = (version.optional(), mode(query.dry_run));
     let at = PolicyAt::Site(at.site, query.part());
-    let removed = server.app.set_policy(&caller, &at, None, version, query.reason, mode);
+    let removed = server
+        .app
+        .set_policy(&caller, &at, None, version, query.reason, mode);
     Ok(Json(changed(removed.await?)))
 }
 
@@ -162,7 +166,9 @@ async fn put_global_policy(
     let (version, mode) = (version.optional(), mode(query.dry_run));
     let reason = body.reason.or(query.reason);
     let at = global(at.scope);
-    let set = server.app.set_policy(&caller, &at, Some(&body.policy), version, reason, mode);
+    let set = server
+        .app
+        .set_policy(&caller, &at, Some(&body.policy), version, reason, mode);
     Ok(Json(changed(set.await?)))
 }
 
@@ -181,7 +187,9 @@ async fn remove_global_policy(
 ) -> Result<Json<PolicyChange>> {
     let (version, mode) = (version.optional(), mode(query.dry_run));
     let at = global(at.scope);
-    let removed = server.app.set_policy(&caller, &at, None, version, query.reason, mode);
+    let removed = server
+        .app
+        .set_policy(&caller, &at, None, version, query.reason, mode);
     Ok(Json(changed(removed.await?)))
 }
 
@@ -195,7 +203,10 @@ async fn list_global_policy_history(
     Signed(caller): Signed,
     Path(at): Path<GlobalPolicyAt>,
 ) -> Result<Json<PolicyList>> {
-    let (found, directory) = server.app.policy_history(&caller, &global(at.scope)).await?;
+    let (found, directory) = server
+        .app
+        .policy_history(&caller, &global(at.scope))
+        .await?;
     Ok(Json(list(found, &directory)))
 }
 
@@ -266,14 +277,23 @@ fn findings(tested: Tested) -> PolicyFindings {
             .flat_map(|accepted| accepted.approvals.iter().map(asked))
             .collect(),
         check_in_by: accepted.and_then(|accepted| accepted.release_at),
-        set_up: accepted.and_then(|accepted| accepted.buffer_before).map(Into::into),
-        clean_up: accepted.and_then(|accepted| accepted.buffer_after).map(Into::into),
+        set_up: accepted
+            .and_then(|accepted| accepted.buffer_before)
+            .map(Into::into),
+        clean_up: accepted
+            .and_then(|accepted| accepted.buffer_after)
+            .map(Into::into),
     }
 }
 
 /// `the site's admins must approve it by …, or it is rejected (policy of the site)`.
 fn asked(approval: &Approval) -> String {
-    let approvers: Vec<String> = approval.rule.approvers.iter().map(Approver::to_string).collect();
+    let approvers: Vec<String> = approval
+        .rule
+        .approvers
+        .iter()
+        .map(Approver::to_string)
+        .collect();
     let otherwise = match approval.otherwise {
         Outcome::Approve => "approved",
         Outcome::Reject => "rejected",

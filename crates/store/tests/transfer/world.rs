@@ -15,8 +15,8 @@ use berth_model::{
     WindowId, WorkloadId,
 };
 use berth_store::{
-    Store, Tx, audit, claims, events, idempotency, inventory, leases, maintenance, policies, projects,
-    reservations, secrets, sequencer,
+    Store, Tx, audit, claims, events, idempotency, inventory, leases, maintenance, policies,
+    projects, reservations, secrets, sequencer,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;

@@ -30,7 +30,11 @@ pub struct Test {
 pub async fn run(test: Test, context: &Context) -> anyhow::Result<()> {
     let site = context.site_of_all(&test.resources)?;
     let (start, end) = test.time.read(&context.times)?;
-    let resources: Vec<_> = test.resources.into_iter().map(|one| one.it.into()).collect();
+    let resources: Vec<_> = test
+        .resources
+        .into_iter()
+        .map(|one| one.it.into())
+        .collect();
     let asked = PolicyTest {
         start,
         end,

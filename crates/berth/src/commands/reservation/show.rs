@@ -53,7 +53,10 @@ fn details(reservation: &Reservation, times: &Times) -> Details {
                 berth_model::reservation::Privacy::Private => "its owner and the site's admins",
             },
         )
-        .lines("Approvals", reservation.terms.approvals.iter().map(approval))
+        .lines(
+            "Approvals",
+            reservation.terms.approvals.iter().map(approval),
+        )
         .maybe(
             "Check-in",
             match reservation.terms.check_in {

@@ -64,6 +64,8 @@ pub(super) async fn create_reservation(
         parameters: body.parameters.into_inner(),
         owner: body.on_behalf_of,
         hold: body.hold,
+        any: None,
+        pinned: false,
     };
     if query.dry_run {
         let preview = server.app.preview_booking(&caller, &at.site, &new).await?;
