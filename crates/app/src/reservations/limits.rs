@@ -1,0 +1,155 @@
+//! What stands of those whom the limits count, read no further than needed.
+//!
+//! The person or the project is held still until the transaction ends, so that two requests at once count each other.
+
+use berth_engine::policy::{Accepted, Booking, Desk, Finding, LOOK_D, Ledger, Refusal, Rules};
+use berth_model::policy::Length;
+use berth_model::{PersonId, ProjectId};
+use berth_store::Conn;
+use berth_store::reservations::{self, Whose};
+use jiff::{SignedDuration, Timestamp};
+
+use super::check::LENGTH_MAX;
+use crate::App;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::policies::Kept;
+
+/// A week and a day: whatever the clocks do, all of a week lies this near to any moment of it.
+const WEEK: SignedDuration = SignedDuration::from_hours(8 * 24);
+
+impl App {
+    /// Every rule that holds for a booking, and what they come to.
+    pub(super) async fn look(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        kept: &Kept,
+        booking: &Booking,
+        project: Option<ProjectId>,
+    ) -> Result<(Vec<Finding>, Result<Accepted, Refusal>)> {
+        let now = self.now();
+        let rules = booking.rules(&kept.policies);
+        let calendar = self.calendar_of(conn, &place.site).await?;
+        let counts = Counts::of(&rules, project);
+        counts.hold(conn, booking.person).await?;
+        // First only what decides; a refusal then looks further, for a time that would do.
+        for reach in [Reach::Decide, Reach::Offer] {
+            let standing = self
+                .counted(
+                    conn,
+                    place,
+                    &counts,
+                    booking,
+                    reach.time(&rules, booking, now),
+                )
+                .await?;
+            let desk = Desk {
+                rules: &rules,
+                calendar: &calendar,
+                ledger: &Ledger::beside(booking, &standing, &kept.policies, &calendar),
+                now,
+            };
+            let verdict = desk.judge(booking);
+            if verdict.is_ok() || counts == Counts::NOTHING || reach == Reach::Offer {
+                return Ok((desk.explain(booking), verdict));
+            }
+        }
+        Err(Error::Internal("a booking was judged by nobody".into()))
+    }
+
+    /// What stands of those who are counted, as far as it touches this time.
+    async fn counted(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        counts: &Counts,
+        booking: &Booking,
+        time: (Timestamp, Timestamp),
+    ) -> Result<Vec<Booking>> {
+        let mut found = Vec::new();
+        let whose = [
+            counts.person.then_some(Whose::Person(booking.person)),
+            counts.project.map(Whose::Project),
+        ];
+        for whose in whose.into_iter().flatten() {
+            found.extend(reservations::counted(conn, place.id(), whose, time, LENGTH_MAX).await?);
+        }
+        found.sort_by_key(|one| one.id);
+        found.dedup_by_key(|one| one.id);
+        let mut directory = Directory::with_site(&place.site);
+        let mut standing = self
+            .bookings(conn, place.id(), &found, &mut directory)
+            .await?;
+        for own in standing
+            .iter_mut()
+            .filter(|one| one.person == booking.person)
+        {
+            own.role = booking.role;
+        }
+        Ok(standing)
+    }
+}
+
+/// Whose bookings the rules count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    person: bool,
+    project: Option<ProjectId>,
+}
+
+impl Counts {
+    const NOTHING: Counts = Counts {
+        person: false,
+        project: None,
+    };
+
+    fn of(rules: &Rules, project: Option<ProjectId>) -> Self {
+        Self {
+            person: !rules.active_bookings.is_empty()
+                || !rules.person_hours_per_week.is_empty()
+                || rules.gap.is_some(),
+            project: project.filter(|_| !rules.project_hours_per_week.is_empty()),
+        }
+    }
+
+    /// Holds those who are counted still, always in this order.
+    async fn hold(&self, conn: &mut Conn, person: PersonId) -> Result<()> {
+        if self.person {
+            reservations::hold_person(conn, person).await?;
+        }
+        if let Some(project) = self.project {
+            reservations::hold_project(conn, project).await?;
+        }
+        Ok(())
+    }
+}
+
+/// How far to look for what is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// What the limits on this booking count.
+    Decide,
+    /// All that a time near it would meet, too.
+    Offer,
+}
+
+impl Reach {
+    fn time(self, rules: &Rules, booking: &Booking, now: Timestamp) -> (Timestamp, Timestamp) {
+        let gap = rules.gap.as_ref().map_or(Length::ZERO, |gap| gap.value);
+        let near = WEEK + gap.duration();
+        let (mut from, mut to) = (booking.span.start() - near, booking.span.end() + near);
+        if self == Reach::Offer {
+            let far = near + SignedDuration::from_hours(24 * LOOK_D);
+            (from, to) = (
+                now.min(from),
+                to.max(now + far).max(booking.span.end() + far),
+            );
+        }
+        if !rules.active_bookings.is_empty() {
+            (from, to) = (from.min(now), Timestamp::MAX);
+        }
+        (from, to)
+    }
+}
