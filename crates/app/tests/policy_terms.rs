@@ -2,10 +2,12 @@
 
 mod support;
 
+use berth_app::desk::{NewAny, Variant, Wish};
+use berth_app::inventory::NewType;
 use berth_app::reservations::{Extension, ReservationChange};
 use berth_app::{Caller, Error};
-use berth_model::reservation::{CheckIn, State};
-use berth_model::{Reference, ReservationId, Span};
+use berth_model::reservation::{CheckIn, Privacy, State};
+use berth_model::{Reference, ReservationId, Selection, Span};
 use jiff::SignedDuration;
 use serde_json::json;
 use support::policy::{minutes, must_set, of_site, of_type, project};
@@ -17,6 +19,7 @@ on_both!(
     buffers_are_held_and_follow_the_booking,
     an_early_end_brings_the_cleaning_forward,
     no_shows_are_released_as_the_policy_says,
+    buffers_go_along_with_a_booking_that_makes_room,
 );
 
 async fn waiting_for(lab: &Lab, who: &Caller) -> Vec<ReservationId> {
@@ -29,7 +32,7 @@ async fn several_approvals_are_all_needed(lab: Lab) {
     let rule = json!({"approval": {"approvers": [{"project": "leads"}]}});
     must_set(&lab, &of_site(), rule).await;
     let mut wish = lab.wish(&["vault-01"], 5, 7);
-    wish.privacy = berth_model::reservation::Privacy::Private;
+    wish.privacy = Privacy::Private;
     let book = async || lab.app.book(&lab.ada, &site(), &wish).await;
     let asked = book().await.expect("it waits").value.reservation;
     assert_eq!(asked.state, State::PendingApproval);
@@ -123,7 +126,7 @@ async fn silence_means_what_the_policy_says(lab: Lab) {
 /// The buffers that the calendar shows on a resource, in minutes after the lab was opened.
 async fn shown_buffers(lab: &Lab, resource: &str) -> Vec<Span> {
     let request = berth_app::calendar::CalendarRequest {
-        span: lab.span(0, 24),
+        span: lab.span(0, 48),
         resources: vec![Reference::Name(name(resource))],
         under: None,
         kind: None,
@@ -235,4 +238,56 @@ async fn no_shows_are_released_as_the_policy_says(lab: Lab) {
     lab.wait_until_moment(by).await;
     assert_eq!(lab.read(booked.id).await.state, State::Done);
     lab.book(&lab.bob, &["gpu-02"], 3, 4).await;
+}
+
+async fn buffers_go_along_with_a_booking_that_makes_room(lab: Lab) {
+    let twins = NewType {
+        name: name("twin"),
+        title: "Twin".parse().expect("text"),
+        colour: "#1f77b4".parse().expect("a colour"),
+        form: Default::default(),
+        needs_approval: false,
+    };
+    let made = lab.app.create_type(&lab.admin, &site(), twins).await;
+    made.expect("a type");
+    for twin in ["twin-a", "twin-b"] {
+        lab.add(twin, "twin", None, None).await;
+    }
+    must_set(&lab, &of_type("twin"), json!({"buffer_after": "1h"})).await;
+    let any = async |who: &Caller, from, to| {
+        let what: Selection = "1 x twin".parse().expect("a selection");
+        let window = lab.span(from, to);
+        let variant = Variant {
+            count: what.count,
+            length: window.duration(),
+        };
+        let new = NewAny {
+            wish: Wish::new(what, vec![variant], window).expect("a wish"),
+            pinned: false,
+            title: "any".parse().expect("text"),
+            project: None,
+            privacy: Privacy::Site,
+            parameters: Default::default(),
+            owner: None,
+            hold: false,
+        };
+        let made = lab.app.book_any(who, &site(), &new).await;
+        made.expect("there is room").value.reservation
+    };
+    let flexible = any(&lab.ada, 24, 26).await;
+    let first = Reference::Name(name("twin-a"));
+    let first = lab.app.get_resource(&lab.ada, &site(), &first).await;
+    let (_, first, _) = first.expect("it is there");
+    let other = match flexible.items[0].resource == first.resource.id {
+        true => "twin-b",
+        false => "twin-a",
+    };
+    // Taken by name until 23 and cleaned up until 24, so that only where the first one stands there is room from 22 on.
+    lab.book(&lab.bob, &[other], 20, 23).await;
+    let long = any(&lab.bob, 22, 26).await;
+    let moved = lab.read(flexible.id).await;
+    assert_eq!(long.items[0].resource, flexible.items[0].resource);
+    assert_ne!(moved.items[0].resource, flexible.items[0].resource);
+    let cleaned = shown_buffers(&lab, other).await;
+    assert_eq!(cleaned, [lab.span(23, 24), lab.span(26, 27)]);
 }
