@@ -86,6 +86,7 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ReservationCreated
         | Kind::ReservationChanged
         | Kind::ReservationMoved
+        | Kind::ReservationOffered
         | Kind::ReservationNoShow
         | Kind::ReservationApproved
         | Kind::ReservationRejected
@@ -118,6 +119,8 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ProjectChanged
         | Kind::ProjectRemoved
         | Kind::ReservationHandedOver
+        | Kind::ReservationTroubled
+        | Kind::ReservationWaiting
         | Kind::ReservationCheckedIn => Touches::Nothing,
     }
 }
@@ -246,6 +249,10 @@ impl Board {
                 cost: 0,
             })
             .collect()
+    }
+
+    pub fn serves(&self, resource: ResourceId) -> bool {
+        self.in_service.contains(&resource)
     }
 
     pub fn asks_leave(&self, resources: &[ResourceId]) -> bool {

@@ -249,6 +249,7 @@ impl Lab {
             hold: false,
             any: None,
             pinned: false,
+            wait: None,
         }
     }
 
