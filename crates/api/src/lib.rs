@@ -23,6 +23,7 @@ pub mod parse;
 pub mod patch;
 pub mod paths;
 pub mod people;
+pub mod policies;
 pub mod problem;
 pub mod projects;
 pub mod reference;

@@ -82,6 +82,7 @@ paths! {
     MY_TOKENS my_tokens() = "/me/tokens";
     MY_TOKEN my_token(token) = "/me/tokens/{token}";
     MY_RESERVATIONS my_reservations() = "/me/reservations";
+    MY_APPROVALS my_approvals() = "/me/approvals";
 
     PEOPLE people() = "/people";
     PERSON person(person) = "/people/{person}";
@@ -102,6 +103,14 @@ paths! {
     PROJECT_MEMBERS project_members(site, project) = "/sites/{site}/projects/{project}/members";
     PROJECT_MEMBER project_member(site, project, person)
         = "/sites/{site}/projects/{project}/members/{person}";
+
+    POLICIES policies(site) = "/sites/{site}/policies";
+    POLICY policy(site) = "/sites/{site}/policy";
+    POLICY_HISTORY policy_history(site) = "/sites/{site}/policy/history";
+    POLICY_TEST policy_test(site) = "/sites/{site}/policy/test";
+    GLOBAL_POLICIES global_policies() = "/policies";
+    GLOBAL_POLICY global_policy(scope) = "/policies/{scope}";
+    GLOBAL_POLICY_HISTORY global_policy_history(scope) = "/policies/{scope}/history";
 
     TYPES types(site) = "/sites/{site}/types";
     TYPE resource_type(site, kind) = "/sites/{site}/types/{kind}";

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use crate::calendar::Conflict;
 use crate::desk::Alternative;
 use crate::paths;
+use crate::policies::{Breach, Instead};
 
 pub use codes::{Code, UnknownCode};
 
@@ -46,6 +47,13 @@ pub struct Problem {
     /// What else could be had, the nearest to the wish first; each can be booked as things stand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
+    /// Every rule that the booking does not keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breaches: Vec<Breach>,
+    /// The nearest time that the rules would accept, where another time would help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub instead: Option<Instead>,
     /// The version the object has now, where the change was meant for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -73,6 +81,8 @@ impl Problem {
             errors: Vec::new(),
             conflicts: Vec::new(),
             alternatives: Vec::new(),
+            breaches: Vec::new(),
+            instead: None,
             version: None,
             retry_after_s: None,
             request_id: None,
@@ -96,6 +106,12 @@ impl Problem {
 
     pub fn alternatives(mut self, alternatives: Vec<Alternative>) -> Self {
         self.alternatives = alternatives;
+        self
+    }
+
+    pub fn breaches(mut self, breaches: Vec<Breach>, instead: Option<Instead>) -> Self {
+        self.breaches = breaches;
+        self.instead = instead;
         self
     }
 

@@ -10,8 +10,8 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    maintenance, member, person, profile, project, reservation, resource, serve, site, token,
-    topics, types, when,
+    maintenance, member, person, policy, profile, project, reservation, resource, serve, site,
+    token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -93,6 +93,8 @@ pub enum Client {
     /// Reservations: list, show, extend, change, cancel, decide
     #[command(subcommand)]
     Reservation(reservation::Reservation),
+    /// List what waits for your approval
+    Approvals,
     /// Sites: list, show, make, join
     #[command(subcommand)]
     Site(site::Site),
@@ -102,6 +104,9 @@ pub enum Client {
     /// Projects inside a site
     #[command(subcommand)]
     Project(project::Project),
+    /// Policies: what is asked of bookings
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Resource types and their booking forms
     #[command(subcommand)]
     Type(types::Type),
@@ -172,7 +177,14 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("You", &["login", "logout", "whoami", "profile", "token"]),
     (
         "Booking",
-        &["book", "free", "when", "calendar", "reservation"],
+        &[
+            "book",
+            "free",
+            "when",
+            "calendar",
+            "reservation",
+            "approvals",
+        ],
     ),
     (
         "A site",
@@ -180,6 +192,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "site",
             "member",
             "project",
+            "policy",
             "type",
             "resource",
             "maintenance",

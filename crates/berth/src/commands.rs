@@ -4,6 +4,7 @@
 //! nothing that the server decides.
 
 pub mod admin;
+pub mod approvals;
 pub mod audit;
 pub mod book;
 pub mod calendar;
@@ -19,6 +20,7 @@ pub mod maintenance;
 pub mod member;
 pub mod openapi;
 pub mod person;
+pub mod policy;
 pub mod profile;
 pub mod project;
 pub mod reservation;

@@ -74,6 +74,7 @@ pub fn holder(entry: &CalendarEntry) -> String {
         EntryKind::Busy => return "busy".to_owned(),
         EntryKind::Maintenance => Some("maintenance".to_owned()),
         EntryKind::Workload => Some("workload".to_owned()),
+        EntryKind::Buffer => Some("buffer".to_owned()),
         EntryKind::Reservation if entry.mine => Some("you".to_owned()),
         EntryKind::Reservation => entry.owner.as_ref().map(|owner| owner.login.clone()),
     };

@@ -97,6 +97,8 @@ kinds! {
     ResourceMoved "resource.moved",
     ResourceRemoved "resource.removed",
     ResourceStatus "resource.status",
+    PolicyChanged "policy.changed",
+    PolicyRemoved "policy.removed",
     MaintenancePlanned "maintenance.planned",
     MaintenanceCancelled "maintenance.cancelled",
     MaintenanceEnded "maintenance.ended",

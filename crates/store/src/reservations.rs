@@ -2,7 +2,7 @@
 
 use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
 use berth_model::{PersonId, ProjectId, ReservationId, ResourceId, SiteId, Span, Text};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
@@ -301,16 +301,83 @@ pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
     row.optional_moment("at")
 }
 
-/// How many holds a person has now. The person is held still until the transaction ends, so that two holds made at once
-/// count each other.
-pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+/// Holds a person still until the transaction ends, so that two requests at once count each other's bookings.
+pub async fn hold_person(conn: &mut Conn, person: PersonId) -> Result<()> {
     either(
         "SELECT id FROM person WHERE id = $1",
         "SELECT id FROM person WHERE id = $1 FOR NO KEY UPDATE",
     )
-    .bind(owner.0)
+    .bind(person.0)
     .optional(conn)
     .await?;
+    Ok(())
+}
+
+/// The same for a project.
+pub async fn hold_project(conn: &mut Conn, project: ProjectId) -> Result<()> {
+    either(
+        "SELECT id FROM project WHERE id = $1",
+        "SELECT id FROM project WHERE id = $1 FOR NO KEY UPDATE",
+    )
+    .bind(project.0)
+    .optional(conn)
+    .await?;
+    Ok(())
+}
+
+/// Whose bookings a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    Person(PersonId),
+    Project(ProjectId),
+}
+
+/// What a limit counts: all in a site that hold now or did, and touch the time between two moments. No reservation is
+/// longer than `longest`, so that those that ended long before need not be read.
+pub async fn counted(
+    conn: &mut Conn,
+    site: SiteId,
+    whose: Whose,
+    (from, to): (Timestamp, Timestamp),
+    longest: SignedDuration,
+) -> Result<Vec<Reservation>> {
+    let asked = match whose {
+        Whose::Person(person) => query(
+            "SELECT * FROM reservation WHERE owner = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
+               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+        )
+        .bind(person.0),
+        Whose::Project(project) => query(
+            "SELECT * FROM reservation WHERE project = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
+               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+        )
+        .bind(project.0),
+    };
+    asked
+        .bind(site.0)
+        .bind(from)
+        .bind(to)
+        .bind(from - longest)
+        .map(conn, reservation)
+        .await
+}
+
+/// What waits for approval in the given sites, by start.
+pub async fn pending(conn: &mut Conn, sites: &[SiteId], limit: u64) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE site IN (SELECT unhex(value) FROM json_each($1)) AND state = 'pending_approval'
+         ORDER BY starts, id LIMIT $2",
+        "SELECT * FROM reservation WHERE site = ANY($1) AND state = 'pending_approval' ORDER BY starts, id LIMIT $2",
+    )
+    .bind(sites.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(limit)
+    .map(conn, reservation)
+    .await
+}
+
+/// How many holds a person has now; the person is held still, see [`hold_person`].
+pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    hold_person(conn, owner).await?;
     query("SELECT count(*) AS held FROM reservation WHERE owner = $1 AND state = 'held'")
         .bind(owner.0)
         .one(conn)

@@ -147,6 +147,10 @@ codes! {
         "A resource takes no new bookings now"
         "Choose another resource, or wait until it is ACTIVE again.";
 
+    PolicyRefused "policy.refused" 409
+        "The booking does not keep the policies"
+        "Change what `breaches` names to what it says would be accepted; `instead` is the nearest such time.";
+
     ResourceCycle "resource.cycle" 409
         "A resource cannot be inside itself"
         "Choose a parent outside the subtree that moves.";

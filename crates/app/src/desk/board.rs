@@ -118,6 +118,8 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ProjectCreated
         | Kind::ProjectChanged
         | Kind::ProjectRemoved
+        | Kind::PolicyChanged
+        | Kind::PolicyRemoved
         | Kind::ReservationHandedOver
         | Kind::ReservationTroubled
         | Kind::ReservationWaiting

@@ -10,7 +10,7 @@ use crate::App;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::record::{By, Change};
-use crate::reservations::told;
+use crate::reservations::{buffers, held_buffers, told};
 use crate::version;
 
 /// What a booking gives up and gets, worked out when it was at this version.
@@ -73,6 +73,14 @@ impl App {
                 updated_at: now,
                 ..before.clone()
             };
+            // Its buffers go along.
+            let had = held_buffers(conn, &before).await?;
+            let had = had
+                .iter()
+                .filter(|claim| moved.from.contains(&claim.resource));
+            gone.extend(had.map(|claim| claim.id));
+            let has = buffers(&after, now).into_iter();
+            taken.extend(has.filter(|claim| moved.to.contains(&claim.resource)));
             changed.push((before, after));
         }
         claims::release(conn, &gone, now).await?;

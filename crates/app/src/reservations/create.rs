@@ -240,7 +240,11 @@ impl App {
     ) -> Result<Draft> {
         check::times(new.span, self.now())?;
         let order = self.order(conn, caller, place, new).await?;
-        Ok(order.draft(place.id(), id, new.span, self.now()))
+        let mut draft = order.draft(place.id(), id, new.span, self.now());
+        let (booking, claims) = (&mut draft.reservation, &mut draft.claims);
+        self.judge(conn, caller, place, &draft.directory, booking, claims)
+            .await?;
+        Ok(draft)
     }
 
     /// Looks up and checks what a booking asks for, apart from its time.
@@ -294,7 +298,7 @@ impl App {
         })
     }
 
-    async fn booking_owner(
+    pub(crate) async fn booking_owner(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -320,7 +324,7 @@ impl App {
         Ok(owner.id)
     }
 
-    pub(super) async fn booking_project(
+    pub(crate) async fn booking_project(
         &self,
         conn: &mut Conn,
         caller: &Caller,

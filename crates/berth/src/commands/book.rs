@@ -2,10 +2,13 @@
 
 pub mod answers;
 
+use std::collections::BTreeSet;
+
 use berth_api::client::Client;
 use berth_api::desk::{NewAnyReservation, WaitFor};
 use berth_api::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_api::reservations::{NewReservation, Reservation, ReservationPreview};
+use berth_model::policy::Approver;
 use berth_model::reservation::{Privacy, State};
 use berth_model::{Selection, Text};
 use clap::Args;
@@ -298,12 +301,31 @@ fn sentence(reservation: &Reservation, replayed: bool, times: &Times) -> String 
         State::Held => format!("Held {what}.\n"),
         State::PendingApproval => {
             format!(
-                "Asked for {what}. It is held for you until an admin of {} decides.\n",
-                reservation.site.name
+                "Asked for {what}. It is held for you until {} decides.\n",
+                deciding(reservation)
             )
         }
         _ => format!("Booked {what}.\n"),
     }
+}
+
+/// Who must say yes: an admin of the site, unless its policies ask somebody else.
+fn deciding(reservation: &Reservation) -> String {
+    let asked = &reservation.terms.approvals;
+    let asked = asked.iter().filter(|asked| asked.is_open());
+    let asked: BTreeSet<String> = asked
+        .map(|asked| {
+            let approvers = asked.approvers.iter().map(|approver| match approver {
+                Approver::SiteAdmins => format!("an admin of {}", reservation.site.name),
+                other => other.to_string(),
+            });
+            approvers.collect::<Vec<_>>().join(" or ")
+        })
+        .collect();
+    if asked.is_empty() {
+        return format!("an admin of {}", reservation.site.name);
+    }
+    asked.into_iter().collect::<Vec<_>>().join(", and ")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use berth_api::{Code, Problem};
 use berth_app::{Directory, Error};
 
 use super::Failure;
-use crate::shown::{alternatives, conflicts, names};
+use crate::shown::{alternatives, breaches, conflicts, names};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -57,6 +57,17 @@ impl From<Error> for Failure {
                 )),
                 None => say(Code::ReservationStatus),
             },
+            Error::Policy(refusal) => {
+                let sentences: Vec<String> = refusal
+                    .breaches
+                    .iter()
+                    .map(|breach| sentence(&breach.to_string()))
+                    .collect();
+                Problem::new(Code::PolicyRefused)
+                    .detail(sentences.join(" "))
+                    .breaches(breaches(&refusal.breaches), refusal.instead.map(Into::into))
+                    .into()
+            }
             Error::State(_) => say(Code::ReservationIllegalState),
             Error::TooManyHolds => say(Code::ReservationTooManyHolds),
             Error::HoldOver => say(Code::ReservationHoldOver),

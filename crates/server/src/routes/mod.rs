@@ -12,6 +12,7 @@ mod maintenance;
 mod members;
 mod paging;
 mod people;
+mod policies;
 mod projects;
 mod reservations;
 mod resources;
@@ -34,6 +35,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(members::router())
         .merge(joins::router())
         .merge(projects::router())
+        .merge(policies::router())
         .merge(types::router())
         .merge(resources::router())
         .merge(calendar::router())

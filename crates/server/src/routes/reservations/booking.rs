@@ -155,7 +155,7 @@ pub(super) fn wait_for(wait: desk::WaitFor) -> WaitFor {
     }
 }
 
-fn item(wanted: WantedResource) -> Item {
+pub(in crate::routes) fn item(wanted: WantedResource) -> Item {
     Item {
         resource: wanted.resource,
         amount: wanted.amount,
