@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::calendar::Conflict;
+use crate::desk::Alternative;
 use crate::paths;
 use crate::policies::{Breach, Instead};
 
@@ -43,6 +44,9 @@ pub struct Problem {
     /// The claims in the way, as far as the caller may see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Conflict>,
+    /// What else could be had, the nearest to the wish first; each can be booked as things stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
     /// Every rule that the booking does not keep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breaches: Vec<Breach>,
@@ -76,6 +80,7 @@ impl Problem {
             hint: code.hint().to_owned(),
             errors: Vec::new(),
             conflicts: Vec::new(),
+            alternatives: Vec::new(),
             breaches: Vec::new(),
             instead: None,
             version: None,
@@ -96,6 +101,11 @@ impl Problem {
 
     pub fn conflicts(mut self, conflicts: Vec<Conflict>) -> Self {
         self.conflicts = conflicts;
+        self
+    }
+
+    pub fn alternatives(mut self, alternatives: Vec<Alternative>) -> Self {
+        self.alternatives = alternatives;
         self
     }
 

@@ -11,7 +11,7 @@ use berth_model::person::TimeZone;
 use crate::commands::{
     admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
     maintenance, member, person, policy, profile, project, reservation, resource, serve, site,
-    token, topics, types,
+    token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -86,6 +86,8 @@ pub enum Client {
     Book(book::Book),
     /// Find out what is free, and when
     Free(free::Free),
+    /// Find out when something of a kind can be had, over all your sites
+    When(when::When),
     /// Show who has what, as a picture of the day and an agenda
     Calendar(calendar::Calendar),
     /// Reservations: list, show, extend, change, cancel, decide
@@ -175,7 +177,14 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("You", &["login", "logout", "whoami", "profile", "token"]),
     (
         "Booking",
-        &["book", "free", "calendar", "reservation", "approvals"],
+        &[
+            "book",
+            "free",
+            "when",
+            "calendar",
+            "reservation",
+            "approvals",
+        ],
     ),
     (
         "A site",

@@ -105,6 +105,9 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
             show::conflicts(&problem.conflicts, times, out.screen)
         );
     }
+    if !problem.alternatives.is_empty() {
+        text += &format!("\n{}\n", show::alternatives(&problem.alternatives, times));
+    }
     if let Some(instead) = &problem.instead {
         let span = times.span(instead.start, instead.end);
         text += &format!("  Accepted instead: {span} {}\n", times.zone_name());
@@ -151,6 +154,9 @@ fn hint(problem: &Problem) -> &str {
         Ok(Code::RequestInvalid) => "Correct that, and try again.",
         Ok(Code::ReservationConflict) => {
             "Choose another time or another resource; `berth free` shows what there is."
+        }
+        Ok(Code::ReservationNoRoom) => {
+            "Ask when it can be had: `berth when` looks in all your sites."
         }
         Ok(Code::PolicyRefused) => {
             "Change that, and try again; `berth policy test` explains a booking rule by rule."

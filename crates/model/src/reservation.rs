@@ -5,15 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::claim::Take;
+use crate::claim::{Amount, Claim, Take};
 use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId};
 use crate::name::{LoginName, Name, Text};
 use crate::policy::{Approver, Length, Outcome, Scope};
-use crate::selection::Selection;
+use crate::selection::{Count, Selection};
 use crate::span::Span;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,10 @@ pub struct Terms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub movable_until: Option<Timestamp>,
+    /// What it waits for, while it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub wait: Option<Wait>,
     /// Every approval that is asked for, and what was decided. All must be given before it is confirmed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<AskedApproval>,
@@ -74,6 +78,48 @@ pub struct Terms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub clean_until: Option<Timestamp>,
+}
+
+/// What a waiting reservation would like to have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Wait {
+    pub wish: Waited,
+    /// The last moment at which it could still start.
+    pub until: Timestamp,
+    /// For how many seconds it is offered when there is room. Without it, it is booked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub offer_s: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Waited {
+    /// Just these, for just its time.
+    Named(Vec<Wanted>),
+    /// Any of a kind, somewhere in its time.
+    Any {
+        what: Selection,
+        /// Any one of these will do, the most welcome first.
+        variants: Vec<WaitedVariant>,
+        #[serde(default)]
+        pinned: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = WaitedResource)]
+pub struct Wanted {
+    pub resource: ResourceId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub amount: Option<Amount>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct WaitedVariant {
+    pub count: Count,
+    pub length_s: u32,
 }
 
 /// One approval that a reservation needs. The words of the policy that asks for it are copied, so that a later policy
@@ -187,6 +233,16 @@ pub struct Item {
     pub claim: ClaimId,
 }
 
+impl From<&Claim> for Item {
+    fn from(claim: &Claim) -> Item {
+        Item {
+            resource: claim.resource,
+            take: claim.take,
+            claim: claim.id,
+        }
+    }
+}
+
 /// Who in the site sees more than "busy".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -274,6 +330,14 @@ macro_rules! machine {
 }
 
 machine! {
+    /// Holds nothing yet: there was no room, and it books itself, or is offered, when there is.
+    Waiting "waiting" {
+        book "booked" -> Confirmed,
+        ask "booked" -> PendingApproval,
+        offer "offered" -> Held,
+        cancel "cancelled" -> Cancelled,
+        expire "given up" -> Cancelled,
+    }
     /// Kept free for one person for a moment, while they make up their mind.
     Held "held" {
         take "taken" -> Confirmed,
@@ -327,7 +391,7 @@ impl std::fmt::Display for State {
 impl State {
     /// Whether its claims stand in the rule.
     pub fn holds(self) -> bool {
-        !self.is_final()
+        !self.is_final() && self != State::Waiting
     }
 
     pub fn is_final(self) -> bool {
@@ -369,9 +433,23 @@ impl State {
         }
     }
 
+    /// Giving what was waited for: as an offer, or as a booking that may need leave.
+    pub fn give(self, as_offer: bool, asks_leave: bool) -> Result<Transition, NotFrom> {
+        match self.typed() {
+            Typed::Waiting(state) if as_offer => Ok(state.offer()),
+            Typed::Waiting(state) if asks_leave => Ok(state.ask()),
+            Typed::Waiting(state) => Ok(state.book()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "given what it waited for",
+            }),
+        }
+    }
+
     /// Giving up: at once before the start, by way of `ending` once it runs.
     pub fn cancel(self) -> Result<Transition, NotFrom> {
         match self.typed() {
+            Typed::Waiting(state) => Ok(state.cancel()),
             Typed::Held(state) => Ok(state.cancel()),
             Typed::PendingApproval(state) => Ok(state.cancel()),
             Typed::Confirmed(state) => Ok(state.cancel()),
@@ -415,7 +493,9 @@ impl State {
         let (begun, over) = (span.start() <= now, span.end() <= now);
         let undecided = terms.decide_by.is_some_and(|by| by <= now);
         let absent = matches!(terms.check_in, CheckIn::Until(by) if by <= now);
+        let too_late = terms.wait.as_ref().is_none_or(|wait| wait.until < now);
         match self.typed() {
+            Typed::Waiting(state) if too_late => Some(state.expire()),
             Typed::Held(state) if begun || undecided => Some(state.expire()),
             Typed::PendingApproval(state) if undecided && !begun => Some(match terms.undecided {
                 Undecided::Approve => state.approve(),
@@ -447,6 +527,11 @@ impl State {
     pub fn next_due(self, span: Span, terms: &Terms) -> Option<Timestamp> {
         let sooner = |at: Timestamp, other: Option<Timestamp>| other.map_or(at, |o| o.min(at));
         match self {
+            // Whoever waits until the very last moment may still get it then.
+            State::Waiting => terms
+                .wait
+                .as_ref()
+                .map(|wait| wait.until.saturating_add(AFTER).unwrap_or(wait.until)),
             State::Held | State::PendingApproval => Some(sooner(span.start(), terms.decide_by)),
             State::Ending => Some(terms.clean_until.unwrap_or(span.start())),
             State::Confirmed | State::Starting => Some(span.start()),
@@ -458,6 +543,9 @@ impl State {
         }
     }
 }
+
+/// The shortest time there is.
+const AFTER: SignedDuration = SignedDuration::from_micros(1);
 
 #[cfg(test)]
 mod tests {

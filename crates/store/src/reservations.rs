@@ -96,8 +96,8 @@ pub async fn apply(
 ) -> Result<bool> {
     let changed = query(
         "UPDATE reservation SET state = $1, state_reason = $2, starts = $3, ends = $4, updated_at = $5, due_at = $6,
-             terms = $7, movable_until = $8, version = version + 1
-         WHERE id = $9 AND version = $10 AND state = $11",
+             terms = $7, movable_until = $8, items = $9, version = version + 1
+         WHERE id = $10 AND version = $11 AND state = $12",
     )
     .bind(transition.to().word())
     .bind(after.state_reason.as_ref().map(Text::as_str))
@@ -107,6 +107,7 @@ pub async fn apply(
     .bind(transition.to().next_due(after.span, &after.terms))
     .bind(to_json(&after.terms))
     .bind(after.movable_until())
+    .bind(to_json(&after.items))
     .bind(after.id.0)
     .bind(version)
     .bind(transition.from().word())
@@ -266,6 +267,23 @@ pub async fn movable(
     .await
 }
 
+/// Those who wait for room in a site, or in any, whoever came first first.
+pub async fn waiting(
+    conn: &mut Conn,
+    site: Option<SiteId>,
+    limit: u64,
+) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE state = 'waiting' AND ($1 IS NULL OR site = $1) ORDER BY created_at, id LIMIT $2",
+        "SELECT * FROM reservation WHERE state = 'waiting' AND ($1::uuid IS NULL OR site = $1)
+         ORDER BY created_at, id LIMIT $2",
+    )
+    .bind(site.map(|id| id.0))
+    .bind(limit)
+    .map(conn, reservation)
+    .await
+}
+
 /// Reservations whose time has come, the most overdue first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Reservation>> {
     query("SELECT * FROM reservation WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2")
@@ -365,6 +383,15 @@ pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
         .one(conn)
         .await?
         .count("held")
+}
+
+/// How many things a person waits for.
+pub async fn count_waiting(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    query("SELECT count(*) AS waiting FROM reservation WHERE owner = $1 AND state = 'waiting'")
+        .bind(owner.0)
+        .one(conn)
+        .await?
+        .count("waiting")
 }
 
 /// A person's reservations in a site that still hold something; in every site when none is named.

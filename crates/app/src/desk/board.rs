@@ -86,6 +86,7 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ReservationCreated
         | Kind::ReservationChanged
         | Kind::ReservationMoved
+        | Kind::ReservationOffered
         | Kind::ReservationNoShow
         | Kind::ReservationApproved
         | Kind::ReservationRejected
@@ -120,6 +121,8 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::PolicyChanged
         | Kind::PolicyRemoved
         | Kind::ReservationHandedOver
+        | Kind::ReservationTroubled
+        | Kind::ReservationWaiting
         | Kind::ReservationCheckedIn => Touches::Nothing,
     }
 }
@@ -248,6 +251,10 @@ impl Board {
                 cost: 0,
             })
             .collect()
+    }
+
+    pub fn serves(&self, resource: ResourceId) -> bool {
+        self.in_service.contains(&resource)
     }
 
     pub fn asks_leave(&self, resources: &[ResourceId]) -> bool {

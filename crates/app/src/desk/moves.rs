@@ -65,12 +65,7 @@ impl App {
                 Claim::firm(id, site, *resource, before.span, take, holder)
             };
             let new: Vec<Claim> = moved.to.iter().map(claim).collect();
-            let item = |claim: &Claim| Item {
-                resource: claim.resource,
-                take: claim.take,
-                claim: claim.id,
-            };
-            let items = kept.into_iter().chain(new.iter().map(item)).collect();
+            let items = kept.into_iter().chain(new.iter().map(Item::from)).collect();
             taken.extend(new);
             let after = Reservation {
                 items,

@@ -21,7 +21,7 @@ use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
 use crate::clock::fresh;
-use crate::desk::{MADE_ROOM, Relocation};
+use crate::desk::{MADE_ROOM, Relocation, WaitFor};
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
@@ -46,6 +46,8 @@ pub struct NewReservation {
     pub any: Option<Selection>,
     /// Never give it others of its kind.
     pub pinned: bool,
+    /// Wait where it is taken, instead of being refused.
+    pub wait: Option<WaitFor>,
 }
 
 /// How long before its start a booking of any of a kind stands where it is.
@@ -66,8 +68,8 @@ pub struct Booked {
 pub type Preview = Result<State, Error>;
 
 /// A booking that met every condition but the database's own.
-struct Draft {
-    reservation: Reservation,
+pub(crate) struct Draft {
+    pub reservation: Reservation,
     claims: Vec<Claim>,
     answers: CheckedAnswers,
     directory: Directory,
@@ -104,6 +106,10 @@ impl App {
     ) -> Result<Made<Booked>> {
         match self.try_book(caller, site, new, &[]).await? {
             Ok(made) => Ok(made),
+            Err(Taken { place, claims }) if let Some(until_room) = new.wait => {
+                self.wait_named(caller, place.id(), new, &claims, until_room)
+                    .await
+            }
             Err(taken) => Err(self.refused(caller, new, &taken).await),
         }
     }
@@ -224,7 +230,7 @@ impl App {
     }
 
     /// Everything that can be decided before the claim rule is asked.
-    async fn draft(
+    pub(crate) async fn draft(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -274,8 +280,6 @@ impl App {
         if new.hold && reservations::count_held(conn, owner).await? >= HOLDS_MAX {
             return Err(Error::TooManyHolds);
         }
-        // An admin's booking needs nobody's leave but the admin's.
-        let decided = place.can(caller, Action::DecideReservation);
         Ok(Order {
             owner,
             project,
@@ -286,7 +290,7 @@ impl App {
                 .map(|(wanted, take)| (wanted.resource.id, *take))
                 .collect(),
             answers,
-            asks_leave: !decided && resources.iter().any(|wanted| wanted.kind.needs_approval),
+            asks_leave: asks_leave(place, caller, resources.iter().copied()),
             hold: new.hold,
             any: new.any.clone(),
             pinned: new.pinned,
@@ -350,7 +354,12 @@ impl App {
     }
 
     /// The reservation itself, its secrets, its first line of history, and the record of it.
-    async fn write(&self, conn: &mut Conn, caller: &Caller, draft: &Draft) -> Result<()> {
+    pub(crate) async fn write(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        draft: &Draft,
+    ) -> Result<()> {
         let reservation = &draft.reservation;
         let change = Change::new("reservation.create", Some(reservation.site), reservation.id)
             .after(reservation)
@@ -399,7 +408,12 @@ impl App {
     }
 
     /// A reservation that an earlier request made, as it is now.
-    async fn booked(&self, conn: &mut Conn, place: &Place, id: ReservationId) -> Result<Booked> {
+    pub(crate) async fn booked(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        id: ReservationId,
+    ) -> Result<Booked> {
         let found = reservations::get(conn, place.id(), id).await?;
         let reservation = found.ok_or(Error::IdempotencyMismatch)?;
         let mut directory = Directory::with_site(&place.site);
@@ -435,14 +449,7 @@ impl Order {
             },
             state_reason: None,
             span,
-            items: claims
-                .iter()
-                .map(|c| reservation::Item {
-                    resource: c.resource,
-                    take: c.take,
-                    claim: c.id,
-                })
-                .collect(),
+            items: claims.iter().map(reservation::Item::from).collect(),
             parameters: self.answers.shown.clone(),
             terms: Terms {
                 asks_leave: self.asks_leave,
@@ -464,8 +471,17 @@ impl Order {
     }
 }
 
+/// Whether somebody must agree. An admin's booking needs nobody's leave but the admin's.
+pub(crate) fn asks_leave<'a>(
+    place: &Place,
+    caller: &Caller,
+    mut wanted: impl Iterator<Item = &'a Wanted>,
+) -> bool {
+    !place.can(caller, Action::DecideReservation) && wanted.any(|one| one.kind.needs_approval)
+}
+
 /// Until when it may be given others of its kind.
-pub(super) fn movable_until(
+pub(crate) fn movable_until(
     any: Option<&Selection>,
     pinned: bool,
     span: Span,
@@ -476,7 +492,7 @@ pub(super) fn movable_until(
 }
 
 impl Draft {
-    fn booked(self) -> Booked {
+    pub fn booked(self) -> Booked {
         Booked {
             reservation: self.reservation,
             directory: self.directory,

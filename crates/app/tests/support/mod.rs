@@ -257,6 +257,7 @@ impl Lab {
             hold: false,
             any: None,
             pinned: false,
+            wait: None,
         }
     }
 

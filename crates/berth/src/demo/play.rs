@@ -358,6 +358,7 @@ fn booking(wish: &Wish, choice: &[Want]) -> anyhow::Result<NewReservation> {
         hold: false,
         any: None,
         pinned: false,
+        wait: None,
     })
 }
 

@@ -4,7 +4,7 @@ use berth_api::{Code, Problem};
 use berth_app::{Directory, Error};
 
 use super::Failure;
-use crate::shown::{breaches, conflicts, names};
+use crate::shown::{alternatives, breaches, conflicts, names};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -17,13 +17,21 @@ impl From<Error> for Failure {
             Error::Invalid(errors) => errors.into(),
             Error::Conflict {
                 conflicts: found,
+                alternatives: instead,
                 directory,
-                ..
             } => Problem::new(Code::ReservationConflict)
                 .detail(in_the_way("It cannot be booked", &found, &directory))
                 .conflicts(conflicts(&found, &directory))
+                .alternatives(alternatives(&instead, &directory))
                 .into(),
-            Error::NoRoom { .. } => say(Code::ReservationConflict),
+            Error::NoRoom {
+                alternatives: instead,
+                directory,
+                ..
+            } => Problem::new(Code::ReservationNoRoom)
+                .detail(detail)
+                .alternatives(alternatives(&instead, &directory))
+                .into(),
             Error::MoveConflict {
                 conflicts: found,
                 directory,
