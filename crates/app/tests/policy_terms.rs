@@ -270,6 +270,7 @@ async fn buffers_go_along_with_a_booking_that_makes_room(lab: Lab) {
             parameters: Default::default(),
             owner: None,
             hold: false,
+            wait: None,
         };
         let made = lab.app.book_any(who, &site(), &new).await;
         made.expect("there is room").value.reservation
