@@ -89,6 +89,14 @@ pub async fn by_id_for(
         .transpose()
 }
 
+pub async fn by_id(conn: &mut Conn, id: SiteId) -> Result<Option<Site>> {
+    let row = query("SELECT * FROM site WHERE id = $1")
+        .bind(id.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(site).transpose()
+}
+
 /// The same for whoever books there, with the membership held still until the transaction ends: a booking and a removal
 /// of its owner take turns.
 pub async fn held_for(

@@ -135,6 +135,13 @@ codes! {
         "A resource takes no new bookings now"
         "Choose another resource, or wait until it is ACTIVE again.";
 
+    ReservationBlackout "reservation.blackout" 409
+        "The site is closed at that time"
+        "Choose a time outside of what `detail` names, or ask an administrator of the site to book it.";
+    ClosureUnreadable "closure.unreadable" 422
+        "The calendar cannot be read"
+        "Bring in an iCalendar file (.ics), or the https address of one.";
+
     ResourceCycle "resource.cycle" 409
         "A resource cannot be inside itself"
         "Choose a parent outside the subtree that moves.";

@@ -145,6 +145,7 @@ impl App {
     ) -> Result<Draft> {
         let now = self.now();
         check::times(new.span, now)?;
+        self.expect_open(conn, caller, place, new.span).await?;
         let mut directory = Directory::with_site(&place.site);
         let owner = self
             .booking_owner(conn, caller, place, new.owner.as_ref(), &mut directory)

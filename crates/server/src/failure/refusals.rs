@@ -47,6 +47,8 @@ impl From<Error> for Failure {
                 )),
                 None => say(Code::ReservationStatus),
             },
+            Error::Blackout { .. } => say(Code::ReservationBlackout),
+            Error::Unreadable(_) => say(Code::ClosureUnreadable),
             Error::State(_) => say(Code::ReservationIllegalState),
             Error::InThePast(_) => say(Code::ReservationInThePast),
             Error::Version { current } => Problem::new(Code::RequestVersionMismatch)
