@@ -87,7 +87,7 @@ pub struct NewClosure {
     /// An https address, read now and then hourly. Addresses inside the server's own network are refused unless its
     /// configuration allows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 2000, examples("https://www.example.org/holidays.ics"))]
+    #[schema(max_length = 2000, examples("https://www.campus.example/holidays.ics"))]
     pub address: Option<String>,
 }
 

@@ -102,22 +102,27 @@ pub async fn set_spans(conn: &mut Conn, of: &Closure, spans: &[ClosedSpan]) -> R
         .bind(of.id.0)
         .execute(conn)
         .await?;
-    let starts = spans.iter().map(|one| one.span.start().as_microsecond());
-    let ends = spans.iter().map(|one| one.span.end().as_microsecond());
-    let titles = spans.iter().map(|one| one.title.as_str().to_owned());
+    let rows: Vec<(i64, i64, &str)> = spans
+        .iter()
+        .map(|one| {
+            let (start, end) = (one.span.start(), one.span.end());
+            (
+                start.as_microsecond(),
+                end.as_microsecond(),
+                one.title.as_str(),
+            )
+        })
+        .collect();
     either(
         "INSERT INTO closure_span (closure, nr, site, starts, ends, title)
-         SELECT $1, s.key, $2, s.value, e.value, t.value
-         FROM json_each($3) s JOIN json_each($4) e ON e.key = s.key JOIN json_each($5) t ON t.key = s.key",
+         SELECT $1, key, $2, value ->> 0, value ->> 1, value ->> 2 FROM json_each($3)",
         "INSERT INTO closure_span (closure, nr, site, starts, ends, title)
-         SELECT $1, v.nr, $2, v.starts, v.ends, v.title
-         FROM unnest($3::bigint[], $4::bigint[], $5::text[]) WITH ORDINALITY AS v (starts, ends, title, nr)",
+         SELECT $1::uuid, v.nr, $2::uuid, (v.one ->> 0)::bigint, (v.one ->> 1)::bigint, v.one ->> 2
+         FROM jsonb_array_elements($3::text::jsonb) WITH ORDINALITY AS v (one, nr)",
     )
     .bind(of.id.0)
     .bind(of.site.0)
-    .bind(starts.collect::<Vec<_>>())
-    .bind(ends.collect::<Vec<_>>())
-    .bind(titles.collect::<Vec<_>>())
+    .bind(to_json(&rows))
     .execute(conn)
     .await?;
     Ok(())
