@@ -136,6 +136,12 @@ paths! {
         = "/sites/{site}/reservations/{reservation}/approve";
     RESERVATION_REJECT reservation_reject(site, reservation)
         = "/sites/{site}/reservations/{reservation}/reject";
+    RESERVATION_TAKE reservation_take(site, reservation)
+        = "/sites/{site}/reservations/{reservation}/take";
+    RESERVATION_CHECK_IN reservation_check_in(site, reservation)
+        = "/sites/{site}/reservations/{reservation}/check-in";
+    RESERVATION_HAND_OVER reservation_hand_over(site, reservation)
+        = "/sites/{site}/reservations/{reservation}/hand-over";
     RESERVATION_HISTORY reservation_history(site, reservation)
         = "/sites/{site}/reservations/{reservation}/history";
 

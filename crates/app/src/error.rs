@@ -7,6 +7,7 @@ use berth_store::Refused;
 use jiff::Timestamp;
 
 use crate::directory::Directory;
+use crate::reservations::HOLDS_MAX;
 use crate::seen::Conflict;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -52,6 +53,12 @@ pub enum Error {
     State(#[from] NotFrom),
     #[error("{0}")]
     InThePast(String),
+    #[error("you hold {HOLDS_MAX} things already")]
+    TooManyHolds,
+    #[error("the hold ran out before it was taken")]
+    HoldOver,
+    #[error("check-in begins at {0}")]
+    CheckInEarly(Timestamp),
     #[error("someone changed it since you looked: it is at version {current} now")]
     Version { current: u64 },
     #[error("the name `{0}` is taken")]

@@ -4,6 +4,7 @@ mod change;
 mod check;
 mod create;
 mod decide;
+mod desk;
 pub(crate) mod hold;
 mod look;
 mod plan;
@@ -11,5 +12,6 @@ mod step;
 
 pub use change::{Extension, ReservationChange};
 pub use check::Item;
+pub(crate) use create::HOLDS_MAX;
 pub use create::{Booked, NewReservation, Preview};
 pub use look::{ReservationFilter, ReservationView};

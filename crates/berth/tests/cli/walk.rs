@@ -100,6 +100,14 @@ pub const WALK: &[Line] = &[
     line("reservation extend {mine} --until |2101-03-08 12:00|"),
     line("reservation set {mine} --title |shorter| --end |2101-03-08 10:00|"),
     line("reservation history {mine}"),
+    keep(
+        "held",
+        "book pisa/node-1 --from |2101-03-10 09:00| --for 1h --hold -o json",
+    ),
+    line("reservation take {held}"),
+    line("reservation check-in {held}"),
+    line("reservation hand-over {held} --to cy --reason |on leave|"),
+    line("reservation cancel {held}"),
     line("calendar node-1 --from 2101-03-08 --days 2"),
     keep(
         "window",

@@ -172,12 +172,31 @@ impl Stage {
         let privacy = if row.is_private { "private" } else { "site" };
         let is_decided = ["approve_reservation", "reject_reservation"].contains(&row.operation);
         let resource = if is_decided { "vault-01" } else { "gpu-02" };
+        let is_held = row.operation == "take_reservation";
+        if is_held {
+            self.let_go().await;
+        }
         let body = json!({
             "title": "a test", "start": start, "end": end, "privacy": privacy,
-            "resources": [{"resource": resource}],
+            "resources": [{"resource": resource}], "hold": is_held,
         });
         self.make(&self.world.who("ada"), "reservations", &body)
             .await
+    }
+
+    /// Gives up what the owner holds: one person holds only a few things at a time.
+    async fn let_go(&self) {
+        let ada = self.world.who("ada");
+        let list = self
+            .http
+            .request(&ada, "GET", "/me/reservations?state=held");
+        let held = self.http.send(list).await.expect(200).json();
+        for one in held["items"].as_array().expect("a page") {
+            let id = one["id"].as_str().expect("an id");
+            let path = format!("/sites/{}/reservations/{id}/cancel", self.world.torino);
+            let cancel = self.http.request(&ada, "POST", &path).json(&json!({}));
+            self.http.send(cancel).await.expect(200);
+        }
     }
 
     async fn person(&self, whom: Whom) -> String {

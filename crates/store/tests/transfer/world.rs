@@ -8,7 +8,7 @@ use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::feed::{Feed, Shows};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
-use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State};
+use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
 use berth_model::{
     Amount, AuditId, Claim, ClaimId, ClosureId, EventId, FeedId, Firmness, Holder, Name, PersonId,
@@ -226,6 +226,7 @@ impl World {
                 claim: booked.id,
             }],
             parameters: BTreeMap::new(),
+            terms: Terms::default(),
             version: 3,
             created_at: hour(0),
             updated_at: hour(1),
