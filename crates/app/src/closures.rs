@@ -349,7 +349,7 @@ impl App {
         place: &Place,
         span: Span,
     ) -> Result<()> {
-        if place.can(caller, Action::BookOverBlackouts) {
+        if !place.may_be_closed || place.can(caller, Action::BookOverBlackouts) {
             return Ok(());
         }
         let blackouts = Some(ClosureKind::Blackouts);

@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
 use crate::record::Change;
+use crate::reservations::HOLD_LIFE;
 use crate::transact::transact;
 
 /// The most feeds of one person.
@@ -43,6 +44,8 @@ const AHEAD: SignedDuration = SignedDuration::from_hours(366 * 24);
 /// How long a booking that was given up is still shown as such, so that programs take it away.
 const GIVEN_UP: SignedDuration = SignedDuration::from_hours(30 * 24);
 const READ_PRECISION: SignedDuration = SignedDuration::from_mins(15);
+/// More than what a moment loses in the database.
+const ROUNDING: SignedDuration = SignedDuration::from_millis(1);
 
 #[derive(Debug, Clone)]
 pub struct NewFeed {
@@ -397,7 +400,7 @@ fn booking(
     rows: Option<&BTreeSet<ResourceId>>,
 ) -> Vec<FeedEntry> {
     // A claim it once had on one of these resources does not make it theirs.
-    if !of.items.iter().any(|item| is_in(rows, item.resource)) {
+    if is_only_held(&of) || !of.items.iter().any(|item| is_in(rows, item.resource)) {
         return Vec::new();
     }
     let entry = |what, resources| FeedEntry {
@@ -428,6 +431,14 @@ fn booking(
             vec![entry(what, resources)]
         }
     }
+}
+
+/// A hold is over before a calendar program looks again, and one that was let go never was a booking: only a hold has
+/// to be decided so soon after its making.
+fn is_only_held(of: &Reservation) -> bool {
+    let latest = of.created_at + HOLD_LIFE + ROUNDING;
+    let was_held = of.terms.decide_by.is_some_and(|by| by <= latest);
+    of.state == State::Held || (of.state == State::Cancelled && was_held)
 }
 
 /// Whether a reservation ended without having been what it was meant to be.

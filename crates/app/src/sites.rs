@@ -115,7 +115,7 @@ impl App {
             }
             let record = Change::new("site.change", Some(after.id), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::SiteChanged, Audience::Members)).await?;
-            Ok(Place { site: after, standing: place.standing })
+            Ok(Place { site: after, ..place })
         })
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
     }

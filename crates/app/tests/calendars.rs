@@ -13,6 +13,7 @@ use berth_model::reservation::State;
 use berth_model::{Reference, Span};
 use berth_store::closures;
 use berth_testkit::wait;
+use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 use support::{Lab, name, site};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ on_both!(
     a_feed_forgets_what_was_given_up_and_what_is_long_over,
     a_feed_shows_what_occupies_a_resource_or_a_type,
     a_booking_that_left_a_resource_leaves_its_feed,
+    a_hold_stands_in_no_feed_until_it_is_taken,
     a_controller_reads_calendars_again,
     closed_times_are_found_by_kind_and_time,
 );
@@ -62,8 +64,9 @@ async fn a_feed_forgets_what_was_given_up_and_what_is_long_over(lab: Lab) {
     lab.book(&lab.ada, &["gpu-01"], 368 * DAY, 369 * DAY).await;
     let cancel = lab
         .app
-        .cancel_reservation(&lab.ada, &site(), given_up.id, None, None);
-    cancel.await.expect("cancelled");
+        .cancel_reservation(&lab.ada, &site(), given_up.id, None, None)
+        .await;
+    cancel.expect("cancelled");
     let (done, confirmed) = (Some(State::Done), Some(State::Confirmed));
     assert_eq!(
         lab.states(&secret).await,
@@ -113,17 +116,57 @@ async fn a_booking_that_left_a_resource_leaves_its_feed(lab: Lab) {
     };
     let changed = lab
         .app
-        .change_reservation(&lab.ada, &site(), booked.id, None, &change);
-    changed.await.expect("moved");
+        .change_reservation(&lab.ada, &site(), booked.id, None, &change)
+        .await;
+    changed.expect("moved");
     assert!(lab.states(&secret).await.is_empty());
     let cancel = lab
         .app
-        .cancel_reservation(&lab.ada, &site(), booked.id, None, None);
-    cancel.await.expect("cancelled");
+        .cancel_reservation(&lab.ada, &site(), booked.id, None, None)
+        .await;
+    cancel.expect("cancelled");
     assert!(
         lab.states(&secret).await.is_empty(),
         "nor does it come back when it is given up"
     );
+}
+
+async fn a_hold_stands_in_no_feed_until_it_is_taken(lab: Lab) {
+    let mine = lab.feed(&lab.ada, NewShows::Mine).await;
+    let whole = lab.feed(&lab.bob, NewShows::Site(site())).await;
+    let hold = async |resource, from| {
+        let mut wish = lab.wish(&[resource], from, from + 1);
+        wish.hold = true;
+        let held = lab.app.book(&lab.ada, &site(), &wish).await;
+        held.expect("it is free").value.reservation.id
+    };
+    let take = async |id| {
+        let taken = lab.app.take_reservation(&lab.ada, &site(), id, None).await;
+        taken.expect("it is still held");
+    };
+    let cancel = async |id| {
+        let cancelled = lab
+            .app
+            .cancel_reservation(&lab.ada, &site(), id, None, None)
+            .await;
+        cancelled.expect("cancelled");
+    };
+    hold("gpu-01", 1).await;
+    cancel(hold("gpu-02", 1).await).await;
+    for feed in [&mine, &whole] {
+        assert!(lab.states(feed).await.is_empty());
+    }
+    let [taken, given_up] = [hold("gpu-01", 3).await, hold("gpu-01", 5).await];
+    take(taken).await;
+    take(given_up).await;
+    cancel(given_up).await;
+    // Long enough for the hold that nobody took to end by itself.
+    lab.wait_until_moment(lab.at(0) + SignedDuration::from_mins(5))
+        .await;
+    for feed in [&mine, &whole] {
+        let states = [Some(State::Confirmed), Some(State::Cancelled)];
+        assert_eq!(lab.states(feed).await, states);
+    }
 }
 
 /// An institution's web server, as far as the application knows.

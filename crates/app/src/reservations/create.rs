@@ -43,7 +43,7 @@ pub struct NewReservation {
 }
 
 /// Long enough to read what is offered, too short to keep others out by habit.
-const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
+pub(crate) const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
 pub(crate) const HOLDS_MAX: u64 = 3;
 
 /// A reservation that stands, with everything it names.

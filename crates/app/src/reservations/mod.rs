@@ -12,6 +12,6 @@ mod step;
 
 pub use change::{Extension, ReservationChange};
 pub use check::Item;
-pub(crate) use create::HOLDS_MAX;
 pub use create::{Booked, NewReservation, Preview};
+pub(crate) use create::{HOLD_LIFE, HOLDS_MAX};
 pub use look::{ReservationFilter, ReservationView};
