@@ -116,6 +116,7 @@ paths! {
     RESOURCE_STATUS_HISTORY resource_status_history(site, resource)
         = "/sites/{site}/resources/{resource}/status-history";
 
+    WHEN when() = "/when";
     CALENDAR calendar(site) = "/sites/{site}/calendar";
     FREE free(site) = "/sites/{site}/free";
     MAINTENANCE maintenance(site) = "/sites/{site}/maintenance";
@@ -127,6 +128,7 @@ paths! {
     CLOSURE_REFRESH closure_refresh(site, closure) = "/sites/{site}/closures/{closure}/refresh";
 
     RESERVATIONS reservations(site) = "/sites/{site}/reservations";
+    RESERVATIONS_ANY reservations_any(site) = "/sites/{site}/reservations/any";
     RESERVATION reservation(site, reservation) = "/sites/{site}/reservations/{reservation}";
     RESERVATION_EXTEND reservation_extend(site, reservation)
         = "/sites/{site}/reservations/{reservation}/extend";

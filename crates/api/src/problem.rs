@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::calendar::Conflict;
+use crate::desk::Alternative;
 use crate::paths;
 
 pub use codes::{Code, UnknownCode};
@@ -42,6 +43,9 @@ pub struct Problem {
     /// The claims in the way, as far as the caller may see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Conflict>,
+    /// What else could be had, the nearest to the wish first; each can be booked as things stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
     /// The version the object has now, where the change was meant for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -68,6 +72,7 @@ impl Problem {
             hint: code.hint().to_owned(),
             errors: Vec::new(),
             conflicts: Vec::new(),
+            alternatives: Vec::new(),
             version: None,
             retry_after_s: None,
             request_id: None,
@@ -86,6 +91,11 @@ impl Problem {
 
     pub fn conflicts(mut self, conflicts: Vec<Conflict>) -> Self {
         self.conflicts = conflicts;
+        self
+    }
+
+    pub fn alternatives(mut self, alternatives: Vec<Alternative>) -> Self {
+        self.alternatives = alternatives;
         self
     }
 

@@ -11,7 +11,7 @@ use berth_model::person::TimeZone;
 use crate::commands::{
     admin, audit, book, calendar, closure, completion, config, database, doctor, event, feed, free,
     login, maintenance, member, person, profile, project, reservation, resource, serve, site,
-    token, topics, types,
+    token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -86,6 +86,8 @@ pub enum Client {
     Book(book::Book),
     /// Find out what is free, and when
     Free(free::Free),
+    /// Find out when something of a kind can be had, over all your sites
+    When(when::When),
     /// Show who has what, as a picture of the day and an agenda
     Calendar(calendar::Calendar),
     /// Reservations: list, show, extend, change, cancel, decide
@@ -177,7 +179,10 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         "You",
         &["login", "logout", "whoami", "profile", "token", "feed"],
     ),
-    ("Booking", &["book", "free", "calendar", "reservation"]),
+    (
+        "Booking",
+        &["book", "free", "when", "calendar", "reservation"],
+    ),
     (
         "A site",
         &[

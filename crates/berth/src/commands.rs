@@ -31,6 +31,7 @@ pub mod token;
 pub mod topics;
 pub mod types;
 pub mod version;
+pub mod when;
 pub mod whoami;
 
 use berth_api::headers::{IdempotencyKey, IfMatch};

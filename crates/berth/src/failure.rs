@@ -104,6 +104,9 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
             show::conflicts(&problem.conflicts, times, out.screen)
         );
     }
+    if !problem.alternatives.is_empty() {
+        text += &format!("\n{}\n", show::alternatives(&problem.alternatives, times));
+    }
     text += &format!("hint: {}\n", hint(problem));
     if let Some(seconds) = problem.retry_after_s {
         text += &format!("      Try again in {seconds} s.\n");
@@ -143,6 +146,9 @@ fn hint(problem: &Problem) -> &str {
         Ok(Code::RequestInvalid) => "Correct that, and try again.",
         Ok(Code::ReservationConflict) => {
             "Choose another time or another resource; `berth free` shows what there is."
+        }
+        Ok(Code::ReservationNoRoom) => {
+            "Ask when it can be had: `berth when` looks in all your sites."
         }
         Ok(Code::MaintenanceInTheWay) => {
             "Decide about each with --keep ID or --cancel ID, or about all with --keep-all or --cancel-all."

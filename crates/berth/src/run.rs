@@ -12,7 +12,7 @@ use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, audit, book, calendar, closure, completion, config, database, doctor, event, feed, free,
     login, logout, maintenance, member, openapi, person, profile, project, reservation, resource,
-    serve, site, token, topics, types, version, whoami,
+    serve, site, token, topics, types, version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -53,6 +53,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Whoami => whoami::run(context).await,
         Client::Book(command) => book::run(command, context).await,
         Client::Free(command) => free::run(command, context).await,
+        Client::When(command) => when::run(command, context).await,
         Client::Calendar(command) => calendar::run(command, context).await,
         Client::Reservation(command) => reservation::run(command, context).await,
         Client::Site(command) => site::run(command, context).await,

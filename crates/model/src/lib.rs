@@ -21,6 +21,7 @@ pub mod policy;
 pub mod recurrence;
 pub mod reference;
 pub mod reservation;
+pub mod selection;
 pub mod site;
 pub mod span;
 
@@ -31,4 +32,5 @@ pub use inventory::{Resource, ResourceType, Status};
 pub use name::{LoginName, Name, Text};
 pub use recurrence::{Pattern, Recurrence};
 pub use reference::Reference;
+pub use selection::{Count, Selection};
 pub use span::Span;

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::claim::Take;
+use crate::claim::{Amount, Claim, Take};
 use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId};
 use crate::name::{Name, Text};
+use crate::selection::{Count, Selection};
 use crate::span::Span;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +39,7 @@ pub struct Reservation {
 
 /// What a reservation was made under and must meet as time goes on. Set when it is made, from the policies of that day,
 /// so that a later policy changes nothing that was promised.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Terms {
     /// Whether it needs an approver's leave; a held one, once it is taken.
     #[serde(default)]
@@ -51,6 +52,60 @@ pub struct Terms {
     pub undecided: Undecided,
     #[serde(default)]
     pub check_in: CheckIn,
+    /// What was asked for, where any of a kind would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub any: Option<Selection>,
+    /// Until then it may be given others of the same kind, so that someone else fits in. Absent once it is pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub movable_until: Option<Timestamp>,
+    /// What it waits for, while it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub wait: Option<Wait>,
+}
+
+/// What a waiting reservation would like to have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Wait {
+    pub wish: Waited,
+    /// The last moment at which it could still start.
+    pub until: Timestamp,
+    /// For how many seconds it is offered when there is room. Without it, it is booked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub offer_s: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Waited {
+    /// Just these, for just its time.
+    Named(Vec<Wanted>),
+    /// Any of a kind, somewhere in its time.
+    Any {
+        what: Selection,
+        /// Any one of these will do, the most welcome first.
+        variants: Vec<WaitedVariant>,
+        #[serde(default)]
+        pinned: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = WaitedResource)]
+pub struct Wanted {
+    pub resource: ResourceId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub amount: Option<Amount>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct WaitedVariant {
+    pub count: Count,
+    pub length_s: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -73,6 +128,12 @@ pub enum CheckIn {
 }
 
 impl Reservation {
+    /// Until when it may be given others of its kind; never once it has begun.
+    pub fn movable_until(&self) -> Option<Timestamp> {
+        let waits = matches!(self.state, State::PendingApproval | State::Confirmed);
+        self.terms.movable_until.filter(|_| waits)
+    }
+
     /// Whether this step is taken because nobody came.
     pub fn is_no_show(&self, step: Transition, now: Timestamp) -> bool {
         let absent = matches!(self.terms.check_in, CheckIn::Until(by) if by <= now);
@@ -94,6 +155,16 @@ pub struct Item {
     pub resource: ResourceId,
     pub take: Take,
     pub claim: ClaimId,
+}
+
+impl From<&Claim> for Item {
+    fn from(claim: &Claim) -> Item {
+        Item {
+            resource: claim.resource,
+            take: claim.take,
+            claim: claim.id,
+        }
+    }
 }
 
 /// Who in the site sees more than "busy".
@@ -183,6 +254,14 @@ macro_rules! machine {
 }
 
 machine! {
+    /// Holds nothing yet: there was no room, and it books itself, or is offered, when there is.
+    Waiting "waiting" {
+        book "booked" -> Confirmed,
+        ask "booked" -> PendingApproval,
+        offer "offered" -> Held,
+        cancel "cancelled" -> Cancelled,
+        expire "given up" -> Cancelled,
+    }
     /// Kept free for one person for a moment, while they make up their mind.
     Held "held" {
         take "taken" -> Confirmed,
@@ -236,7 +315,7 @@ impl std::fmt::Display for State {
 impl State {
     /// Whether its claims stand in the rule.
     pub fn holds(self) -> bool {
-        !self.is_final()
+        !self.is_final() && self != State::Waiting
     }
 
     pub fn is_final(self) -> bool {
@@ -278,9 +357,23 @@ impl State {
         }
     }
 
+    /// Giving what was waited for: as an offer, or as a booking that may need leave.
+    pub fn give(self, as_offer: bool, asks_leave: bool) -> Result<Transition, NotFrom> {
+        match self.typed() {
+            Typed::Waiting(state) if as_offer => Ok(state.offer()),
+            Typed::Waiting(state) if asks_leave => Ok(state.ask()),
+            Typed::Waiting(state) => Ok(state.book()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "given what it waited for",
+            }),
+        }
+    }
+
     /// Giving up: at once before the start, by way of `ending` once it runs.
     pub fn cancel(self) -> Result<Transition, NotFrom> {
         match self.typed() {
+            Typed::Waiting(state) => Ok(state.cancel()),
             Typed::Held(state) => Ok(state.cancel()),
             Typed::PendingApproval(state) => Ok(state.cancel()),
             Typed::Confirmed(state) => Ok(state.cancel()),
@@ -324,7 +417,9 @@ impl State {
         let (begun, over) = (span.start() <= now, span.end() <= now);
         let undecided = terms.decide_by.is_some_and(|by| by <= now);
         let absent = matches!(terms.check_in, CheckIn::Until(by) if by <= now);
+        let too_late = terms.wait.as_ref().is_none_or(|wait| wait.until < now);
         match self.typed() {
+            Typed::Waiting(state) if too_late => Some(state.expire()),
             Typed::Held(state) if begun || undecided => Some(state.expire()),
             Typed::PendingApproval(state) if undecided && !begun => Some(match terms.undecided {
                 Undecided::Approve => state.approve(),
@@ -347,6 +442,11 @@ impl State {
     pub fn next_due(self, span: Span, terms: &Terms) -> Option<Timestamp> {
         let sooner = |at: Timestamp, other: Option<Timestamp>| other.map_or(at, |o| o.min(at));
         match self {
+            // Whoever waits until the very last moment may still get it then.
+            State::Waiting => terms
+                .wait
+                .as_ref()
+                .map(|wait| wait.until.saturating_add(AFTER).unwrap_or(wait.until)),
             State::Held | State::PendingApproval => Some(sooner(span.start(), terms.decide_by)),
             State::Confirmed | State::Starting | State::Ending => Some(span.start()),
             State::Active => Some(match terms.check_in {
@@ -357,6 +457,9 @@ impl State {
         }
     }
 }
+
+/// The shortest time there is.
+const AFTER: SignedDuration = SignedDuration::from_micros(1);
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,10 @@
 //! What use cases give back, in the words of the wire.
 
 use berth_api::calendar::{CalendarEntry, Conflict, Details};
+use berth_api::desk::{Alternative, AlternativeKind, AlternativePart};
 use berth_api::names::{Names, PersonRef, ProjectRef, ResourceRef, SiteRef, TypeRef};
-use berth_app::{Directory, SeenClaim};
+use berth_app::{Directory, SeenClaim, desk};
+use berth_model::Take;
 
 /// The names that an answer needs, from what the use case met on its way.
 pub fn names(directory: &Directory) -> Names {
@@ -49,6 +51,40 @@ pub fn conflicts(found: &[berth_app::Conflict], directory: &Directory) -> Vec<Co
     let on_the_wire = |conflict: &berth_app::Conflict| Conflict {
         wanted: names.resource(conflict.wanted),
         claim: entry(&conflict.claim, &names),
+    };
+    found.iter().map(on_the_wire).collect()
+}
+
+/// What else could be had, as it crosses the wire.
+pub fn alternatives(found: &[desk::Alternative], directory: &Directory) -> Vec<Alternative> {
+    let names = names(directory);
+    let on_the_wire = |found: &desk::Alternative| Alternative {
+        kind: match found.kind {
+            desk::AlternativeKind::Time => AlternativeKind::Time,
+            desk::AlternativeKind::Elsewhere => AlternativeKind::Elsewhere,
+            desk::AlternativeKind::Fewer => AlternativeKind::Fewer,
+            desk::AlternativeKind::Split => AlternativeKind::Split,
+        },
+        distance_s: found.distance.as_secs(),
+        parts: found
+            .parts
+            .iter()
+            .map(|part| AlternativePart {
+                site: names.site(part.site),
+                start: part.span.start(),
+                end: part.span.end(),
+                resources: part
+                    .resources
+                    .iter()
+                    .map(|id| names.resource(*id))
+                    .collect(),
+                amount: match found.take {
+                    Take::Exclusive => None,
+                    Take::Amount(amount) => Some(amount),
+                },
+            })
+            .collect(),
+        holds: found.holds.clone(),
     };
     found.iter().map(on_the_wire).collect()
 }

@@ -125,6 +125,9 @@ codes! {
     ReservationConflict "reservation.conflict" 409
         "What you want is taken at that time"
         "Choose another time or another resource; `conflicts` lists what is in the way.";
+    ReservationNoRoom "reservation.no_room" 409
+        "There is no room for that then"
+        "Take one of the `alternatives`, or ask when it can be had.";
     ReservationIllegalState "reservation.illegal_state" 409
         "The reservation is not in a state that allows this"
         "Read it again: it may have started, ended or been decided meanwhile.";

@@ -11,7 +11,7 @@ mod plan;
 mod step;
 
 pub use change::{Extension, ReservationChange};
-pub use check::Item;
+pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
-pub(crate) use create::{HOLD_LIFE, HOLDS_MAX};
+pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, asks_leave, movable_until, told};
 pub use look::{ReservationFilter, ReservationView};

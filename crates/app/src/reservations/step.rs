@@ -75,6 +75,10 @@ fn words(transition: Transition) -> (&'static str, EventKind) {
         (State::Held, State::Confirmed | State::PendingApproval) => {
             ("reservation.take", EventKind::ReservationChanged)
         }
+        (State::Waiting, State::Confirmed | State::PendingApproval) => {
+            ("reservation.give", EventKind::ReservationCreated)
+        }
+        (State::Waiting, State::Held) => ("reservation.offer", EventKind::ReservationOffered),
         (_, State::Confirmed) => ("reservation.approve", EventKind::ReservationApproved),
         (_, State::Rejected) => ("reservation.reject", EventKind::ReservationRejected),
         (_, State::Cancelled) => ("reservation.cancel", EventKind::ReservationCancelled),
@@ -84,6 +88,7 @@ fn words(transition: Transition) -> (&'static str, EventKind) {
         (_, State::Done) => ("reservation.finish", EventKind::ReservationEnded),
         (_, State::Failed) => ("reservation.fail", EventKind::ReservationFailed),
         // Nothing leads back to where a reservation begins.
+        (_, State::Waiting) => ("reservation.wait", EventKind::ReservationWaiting),
         (_, State::Held) => ("reservation.hold", EventKind::ReservationChanged),
         (_, State::PendingApproval) => ("reservation.ask", EventKind::ReservationChanged),
     }

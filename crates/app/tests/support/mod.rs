@@ -247,6 +247,9 @@ impl Lab {
             parameters: Default::default(),
             owner: None,
             hold: false,
+            any: None,
+            pinned: false,
+            wait: None,
         }
     }
 

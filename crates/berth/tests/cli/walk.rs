@@ -91,6 +91,20 @@ pub const WALK: &[Line] = &[
     line("resource tree --under rack-2"),
     line("resource remove rack-1"),
     line("free --for 1h --type node"),
+    line(
+        "when |1 x node| --for 1h --where gpus>=4 --or |1 for 30m| --from 2101-03-08 --before 2101-03-10",
+    ),
+    keep(
+        "any",
+        "book --any node --where gpus>=4 --from |2101-03-07 09:00| --for 1h -o json",
+    ),
+    keep(
+        "waiting",
+        "book pisa/node-1 --from |2101-03-07 09:00| --for 1h --wait=offer -o json",
+    ),
+    line("reservation show {waiting}"),
+    line("reservation cancel {waiting}"),
+    line("reservation cancel {any}"),
     keep(
         "mine",
         "book pisa/node-1 --from |2101-03-08 09:00| --for 2h -o json",

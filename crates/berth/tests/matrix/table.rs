@@ -167,6 +167,10 @@ pub fn rows() -> Vec<Row> {
         row("get_calendar", SEE_FREE_BUSY)
             .query("?from=2027-01-01T00:00:00Z&to=2027-02-01T00:00:00Z"),
         row("list_free", SEE_FREE_BUSY),
+        row("when", "- yyyy yy yyyy --- yy y cy").body(|_| json!({"wish": wish()})),
+        row("when", "- 000y 00 yyyy --- yy y cy")
+            .about("in a site")
+            .body(|_| json!({"wish": wish(), "sites": ["torino"]})),
         row("list_maintenance", MEMBERS_SEE),
         row("plan_maintenance", ADMINS_DO).gives(201).body(window),
         row("plan_maintenance", ADMINS_DO)
@@ -194,6 +198,8 @@ pub fn rows() -> Vec<Row> {
             body["on_behalf_of"] = json!("adele");
             body
         }),
+        row("book_any", MEMBERS_BOOK).gives(201).body(any),
+        row("book_any", MEMBERS_BOOK).about("only tried").query("?dry_run=true").body(any),
         row("get_reservation", MEMBERS_SEE),
         row("get_reservation", OWNERS_SEE).private(),
         row("list_reservation_history", MEMBERS_SEE),
@@ -232,6 +238,17 @@ pub fn rows() -> Vec<Row> {
 fn booking(fresh: &Fresh) -> Value {
     let (start, end) = fresh.slot();
     json!({"title": "a test", "start": start, "end": end, "resources": [{"resource": "gpu-01"}]})
+}
+
+fn wish() -> Value {
+    json!({"what": "server", "variants": [{"for": "PT1H"}]})
+}
+
+fn any(fresh: &Fresh) -> Value {
+    let (start, end) = fresh.slot();
+    let variants = [json!({"for": "PT1H"})];
+    let wish = json!({"what": "server", "variants": variants, "earliest": start, "before": end});
+    json!({"title": "a test", "wish": wish})
 }
 
 fn window(fresh: &Fresh) -> Value {

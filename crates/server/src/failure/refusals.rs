@@ -4,7 +4,7 @@ use berth_api::{Code, Problem};
 use berth_app::{Directory, Error};
 
 use super::Failure;
-use crate::shown::{conflicts, names};
+use crate::shown::{alternatives, conflicts, names};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -17,10 +17,20 @@ impl From<Error> for Failure {
             Error::Invalid(errors) => errors.into(),
             Error::Conflict {
                 conflicts: found,
+                alternatives: instead,
                 directory,
             } => Problem::new(Code::ReservationConflict)
                 .detail(in_the_way("It cannot be booked", &found, &directory))
                 .conflicts(conflicts(&found, &directory))
+                .alternatives(alternatives(&instead, &directory))
+                .into(),
+            Error::NoRoom {
+                alternatives: instead,
+                directory,
+                ..
+            } => Problem::new(Code::ReservationNoRoom)
+                .detail(detail)
+                .alternatives(alternatives(&instead, &directory))
                 .into(),
             Error::MoveConflict {
                 conflicts: found,

@@ -20,6 +20,7 @@ mod resources;
 mod sites;
 mod tokens;
 mod types;
+mod when;
 
 use berth_api::page::DryRunQuery;
 use berth_app::settlement::Mode;
@@ -38,6 +39,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(types::router())
         .merge(resources::router())
         .merge(calendar::router())
+        .merge(when::router())
         .merge(feeds::router())
         .merge(closures::router())
         .merge(maintenance::router())

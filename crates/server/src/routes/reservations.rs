@@ -1,5 +1,6 @@
 //! Reservations: looking at them here, making and changing them in [`booking`], ending and deciding in [`deciding`].
 
+mod any;
 mod booking;
 mod deciding;
 mod desk;
@@ -25,6 +26,7 @@ pub fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::default()
         .routes(routes!(list_my_reservations))
         .routes(routes!(list_reservations, booking::create_reservation))
+        .routes(routes!(any::book_any))
         .routes(routes!(get_reservation, booking::change_reservation))
         .routes(routes!(booking::extend_reservation))
         .routes(routes!(deciding::cancel_reservation))
