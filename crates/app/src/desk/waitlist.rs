@@ -174,6 +174,7 @@ impl App {
             let Some(mut before) = before.filter(|now| now.version == waiting.version) else {
                 return Ok(false);
             };
+            self.expect_open(&mut tx, &owner, &place, found.span).await?;
             let ids = found.takes.iter().map(|(resource, _)| *resource).collect();
             let known = wanted(&mut tx, waiting.site, ids, Vec::new()).await?;
             let asks = asks_leave(&place, &owner, known.iter());

@@ -54,7 +54,7 @@ pub struct NewReservation {
 const FREEZE: SignedDuration = SignedDuration::from_hours(2);
 
 /// Long enough to read what is offered, too short to keep others out by habit.
-const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
+pub(crate) const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
 pub(crate) const HOLDS_MAX: u64 = 3;
 
 /// A reservation that stands, with everything it names.
@@ -132,6 +132,7 @@ impl App {
                     return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
                 }
                 let draft = self.draft(&mut tx, caller, &place, new, id).await?;
+                self.expect_open(&mut tx, caller, &place, new.span).await?;
                 let by = By::from(caller);
                 let site = place.id();
                 wanted = Some(Taken { place, claims: draft.claims.clone() });
@@ -200,7 +201,9 @@ impl App {
         drop(reader);
         let mut tx = self.store.begin().await?;
         let id = ReservationId(fresh(self.now()));
-        let draft = match self.draft(&mut tx, caller, &place, new, id).await {
+        let drafted = self.draft(&mut tx, caller, &place, new, id).await;
+        let open = self.expect_open(&mut tx, caller, &place, new.span).await;
+        let draft = match drafted.and_then(|draft| open.map(|()| draft)) {
             Ok(draft) => draft,
             Err(error) => {
                 tx.withdraw().await?;

@@ -7,6 +7,8 @@
 mod addresses;
 mod audit;
 mod calendar;
+mod closures;
+mod feeds;
 mod joins;
 mod maintenance;
 mod members;
@@ -40,6 +42,8 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(resources::router())
         .merge(calendar::router())
         .merge(when::router())
+        .merge(feeds::router())
+        .merge(closures::router())
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(audit::router())
