@@ -4,7 +4,7 @@
 
 use berth_engine::policy::{Accepted, Booking, Desk, Finding, LOOK_D, Ledger, Refusal, Rules};
 use berth_model::policy::Length;
-use berth_model::{PersonId, ProjectId};
+use berth_model::{PersonId, ProjectId, Span};
 use berth_store::Conn;
 use berth_store::reservations::{self, Whose};
 use jiff::{SignedDuration, Timestamp};
@@ -31,7 +31,8 @@ impl App {
     ) -> Result<(Vec<Finding>, Result<Accepted, Refusal>)> {
         let now = self.now();
         let rules = booking.rules(&kept.policies);
-        let calendar = self.calendar_of(conn, &place.site).await?;
+        let holidays = holidays_asked(&rules, booking);
+        let calendar = self.calendar_of(conn, &place.site, holidays).await?;
         let counts = Counts::of(&rules, project);
         counts.hold(conn, booking.person).await?;
         // First only what decides; a refusal then looks further, for a time that would do.
@@ -90,6 +91,15 @@ impl App {
         }
         Ok(standing)
     }
+}
+
+/// The time in which holidays matter: the booking's own, and around it where another time is looked for.
+fn holidays_asked(rules: &Rules, booking: &Booking) -> Option<Span> {
+    let asked = rules.closed_on_holidays.as_ref();
+    asked.filter(|limit| limit.value)?;
+    let around = WEEK + SignedDuration::from_hours(24 * LOOK_D);
+    let (from, to) = (booking.span.start() - around, booking.span.end() + around);
+    Some(Span::new(from, to).unwrap_or(booking.span))
 }
 
 /// Whose bookings the rules count.
