@@ -9,11 +9,14 @@ mod standing;
 mod test;
 
 use berth_engine::rights::Action;
-use berth_model::policy::{Part, Scope};
+use berth_model::Span;
+use berth_model::closure::ClosureKind;
+use berth_model::policy::{Holiday, Part, Scope, When};
 use berth_model::reference::SiteReference;
 use berth_model::site::Site;
-use berth_store::policies;
 pub use berth_store::policies::Version;
+use berth_store::{closures, policies};
+use jiff::SignedDuration;
 
 pub(crate) use kept::{Kept, KeptPolicies};
 pub(crate) use names::Renamed;
@@ -46,6 +49,11 @@ impl PolicyAt {
 
 /// More versions than anybody reads at once.
 const HISTORY_MAX: u64 = 1_000;
+
+/// How far holidays are looked at: what stands may have begun, and nothing is booked further ahead.
+const HOLIDAYS_BACK: SignedDuration = SignedDuration::from_hours(366 * 24);
+const HOLIDAYS_AHEAD: SignedDuration = SignedDuration::from_hours(3 * 366 * 24);
+const HOLIDAYS_MAX: u64 = 5_000;
 
 impl App {
     /// Everything that holds in a site now: its own policies, and those of the whole installation.
@@ -113,13 +121,27 @@ impl App {
     /// The one place where calendars that a site reads in become holidays.
     pub(crate) async fn calendar_of(
         &self,
-        _conn: &mut berth_store::Conn,
+        conn: &mut berth_store::Conn,
         site: &Site,
     ) -> Result<berth_engine::policy::Calendar> {
-        let holidays: &[berth_model::policy::Holiday] = &[];
+        let now = self.now();
+        let holidays = match Span::new(now - HOLIDAYS_BACK, now + HOLIDAYS_AHEAD) {
+            Ok(span) => {
+                let kind = Some(ClosureKind::Holidays);
+                closures::closed_between(conn, site.id, kind, span, HOLIDAYS_MAX).await?
+            }
+            Err(_) => Vec::new(),
+        };
+        let holidays: Vec<Holiday> = holidays
+            .into_iter()
+            .map(|one| Holiday {
+                name: one.closed.title,
+                when: When::Span(one.closed.span),
+            })
+            .collect();
         Ok(berth_engine::policy::Calendar::new(
             site.time_zone.rules(),
-            holidays,
+            &holidays,
         ))
     }
 }
