@@ -8,6 +8,7 @@ mod set;
 mod standing;
 mod test;
 
+use berth_engine::policy::Calendar;
 use berth_engine::rights::Action;
 use berth_model::Span;
 use berth_model::closure::ClosureKind;
@@ -15,8 +16,7 @@ use berth_model::policy::{Holiday, Part, Scope, When};
 use berth_model::reference::SiteReference;
 use berth_model::site::Site;
 pub use berth_store::policies::Version;
-use berth_store::{closures, policies};
-use jiff::SignedDuration;
+use berth_store::{Conn, closures, policies};
 
 pub(crate) use kept::{Kept, KeptPolicies};
 pub(crate) use names::Renamed;
@@ -47,13 +47,10 @@ impl PolicyAt {
     }
 }
 
+/// Years of them, from many calendars.
+const HOLIDAYS_MAX: u64 = 10_000;
 /// More versions than anybody reads at once.
 const HISTORY_MAX: u64 = 1_000;
-
-/// How far holidays are looked at: what stands may have begun, and nothing is booked further ahead.
-const HOLIDAYS_BACK: SignedDuration = SignedDuration::from_hours(366 * 24);
-const HOLIDAYS_AHEAD: SignedDuration = SignedDuration::from_hours(3 * 366 * 24);
-const HOLIDAYS_MAX: u64 = 5_000;
 
 impl App {
     /// Everything that holds in a site now: its own policies, and those of the whole installation.
@@ -116,32 +113,26 @@ impl App {
         Ok((found, directory))
     }
 
-    /// A site's clock and the days on which it is closed, as its policies speak of them.
-    ///
-    /// The one place where calendars that a site reads in become holidays.
+    /// A site's clock and the days on which it is closed, as its policies speak of them: the one place where the calendars
+    /// that a site reads in become holidays. They are looked up only where somebody asks for them.
     pub(crate) async fn calendar_of(
         &self,
-        conn: &mut berth_store::Conn,
+        conn: &mut Conn,
         site: &Site,
-    ) -> Result<berth_engine::policy::Calendar> {
-        let now = self.now();
-        let holidays = match Span::new(now - HOLIDAYS_BACK, now + HOLIDAYS_AHEAD) {
-            Ok(span) => {
+        holidays_within: Option<Span>,
+    ) -> Result<Calendar> {
+        let found = match holidays_within {
+            Some(span) => {
                 let kind = Some(ClosureKind::Holidays);
                 closures::closed_between(conn, site.id, kind, span, HOLIDAYS_MAX).await?
             }
-            Err(_) => Vec::new(),
+            None => Vec::new(),
         };
-        let holidays: Vec<Holiday> = holidays
-            .into_iter()
-            .map(|one| Holiday {
-                name: one.closed.title,
-                when: When::Span(one.closed.span),
-            })
-            .collect();
-        Ok(berth_engine::policy::Calendar::new(
-            site.time_zone.rules(),
-            &holidays,
-        ))
+        let holidays = found.into_iter().map(|met| Holiday {
+            name: met.closed.title,
+            when: When::Span(met.closed.span),
+        });
+        let holidays: Vec<Holiday> = holidays.collect();
+        Ok(Calendar::new(site.time_zone.rules(), &holidays))
     }
 }

@@ -9,6 +9,8 @@ mod decide;
 mod desk;
 pub(crate) mod hold;
 mod judge;
+mod leave;
+mod limits;
 mod look;
 mod plan;
 mod step;
