@@ -28,7 +28,7 @@ use crate::policies::{Kept, booking, role_in, roles};
 impl App {
     /// Judges a drafted booking: sets its terms and the state it begins in, and adds the claims that hold its buffers.
     /// `directory` knows its resources, their types and its project.
-    pub(super) async fn judge(
+    pub(crate) async fn judge(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -219,7 +219,7 @@ impl App {
         verdict.map_err(|refusal| Error::Policy(Box::new(refusal)))
     }
 
-    async fn role_of(
+    pub(super) async fn role_of(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -259,7 +259,7 @@ impl App {
     }
 }
 
-fn buffer_lengths(rules: &Rules) -> (Length, Length) {
+pub(super) fn buffer_lengths(rules: &Rules) -> (Length, Length) {
     let length = |limit: &Option<berth_engine::policy::Limit<Length>>| {
         limit.as_ref().map_or(Length::ZERO, |limit| limit.value)
     };

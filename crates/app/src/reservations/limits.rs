@@ -2,15 +2,22 @@
 //!
 //! The person or the project is held still until the transaction ends, so that two requests at once count each other.
 
-use berth_engine::policy::{Accepted, Booking, Desk, Finding, LOOK_D, Ledger, Refusal, Rules};
-use berth_model::policy::Length;
-use berth_model::{PersonId, ProjectId, Span};
-use berth_store::Conn;
+use std::collections::BTreeSet;
+
+use berth_engine::policy::{
+    Accepted, Booking, Desk, Finding, LOOK_D, Ledger, Refusal, Rules, Starts,
+};
+use berth_model::policy::{Length, Rule};
+use berth_model::{Name, PersonId, ProjectId, Span};
 use berth_store::reservations::{self, Whose};
+use berth_store::{Conn, projects};
 use jiff::{SignedDuration, Timestamp};
 
 use super::check::LENGTH_MAX;
+use super::judge::buffer_lengths;
 use crate::App;
+use crate::caller::Caller;
+use crate::desk::{MOMENT, Permitted};
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::place::Place;
@@ -60,6 +67,75 @@ impl App {
         Err(Error::Internal("a booking was judged by nobody".into()))
     }
 
+    /// The starts in `window` at which the policies accept a booking like this; none where there are no policies to ask.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "who asks for what, where and when"
+    )]
+    pub(crate) async fn permitted_by_policy(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        owner: PersonId,
+        project: Option<Name>,
+        types: BTreeSet<Name>,
+        length: SignedDuration,
+        window: Span,
+    ) -> Result<Option<Permitted>> {
+        let kept = self.policies_of(conn, &place.site).await?;
+        if kept.asks_nothing {
+            return Ok(None);
+        }
+        let now = self.now();
+        let span = Span::new(window.start(), window.start() + length)
+            .map_err(|error| Error::Internal(error.to_string()))?;
+        let in_project = match &project {
+            Some(name) => projects::by_name(conn, place.id(), name).await?,
+            None => None,
+        };
+        let booking = Booking {
+            id: None,
+            person: owner,
+            role: self.role_of(conn, caller, place, owner).await?,
+            project,
+            types,
+            resources: Vec::new(),
+            span,
+            stands_from: None,
+        };
+        let rules = booking.rules(&kept.policies);
+        let asked = rules.closed_on_holidays.as_ref();
+        let asked = asked.filter(|limit| limit.value);
+        let holidays = asked.and(Span::new(window.start(), window.end() + length).ok());
+        let calendar = self.calendar_of(conn, &place.site, holidays).await?;
+        let counts = Counts::of(&rules, in_project.map(|project| project.id));
+        let time = (now.min(window.start() - WEEK), window.end() + length + WEEK);
+        let standing = self.counted(conn, place, &counts, &booking, time).await?;
+        let desk = Desk {
+            rules: &rules,
+            calendar: &calendar,
+            ledger: &Ledger::beside(&booking, &standing, &kept.policies, &calendar),
+            now,
+        };
+        let at_no_time = [Rule::WhoMayBook, Rule::ActiveBookings];
+        let findings = desk.explain(&booking);
+        let refuses =
+            |finding: &Finding| at_no_time.contains(&finding.rule) && !finding.breaches.is_empty();
+        let starts = if findings.iter().any(refuses) {
+            Vec::new()
+        } else {
+            spans(&desk.starts(&booking, window), rules.start_step.is_some())
+        };
+        let (set_up, clean_up) = buffer_lengths(&rules);
+        Ok(Some(Permitted {
+            starts,
+            set_up: set_up.duration(),
+            clean_up: clean_up.duration(),
+            rules: Some(rules),
+        }))
+    }
+
     /// What stands of those who are counted, as far as it touches this time.
     async fn counted(
         &self,
@@ -91,6 +167,26 @@ impl App {
         }
         Ok(standing)
     }
+}
+
+/// The more steps there are, the later ones matter less.
+const STEPS_MAX: usize = 20_000;
+
+/// Permitted starts as spans; where they go in steps, each is one of its own.
+fn spans(starts: &Starts<'_>, in_steps: bool) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for (first, last) in starts.ranges() {
+        if !in_steps {
+            spans.extend(Span::new(*first, *last + MOMENT));
+            continue;
+        }
+        let mut next = starts.from(*first);
+        while let Some(at) = next.filter(|at| at <= last && spans.len() < STEPS_MAX) {
+            spans.extend(Span::new(at, at + MOMENT));
+            next = starts.from(at + MOMENT);
+        }
+    }
+    spans
 }
 
 /// The time in which holidays matter: the booking's own, and around it where another time is looked for.

@@ -19,5 +19,5 @@ pub(crate) use buffers::{buffers, held_buffers};
 pub use change::{Extension, ReservationChange};
 pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
-pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, asks_leave, movable_until, told};
+pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, movable_until, told};
 pub use look::{ReservationFilter, ReservationView};
