@@ -9,6 +9,7 @@
 mod bare;
 mod booking;
 mod bulk;
+mod desk;
 mod direct;
 mod http;
 mod lab;
@@ -20,7 +21,7 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 4] = ["booking", "direct", "loaded", "start"];
+const GROUPS: [&str; 5] = ["booking", "desk", "direct", "loaded", "start"];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -36,6 +37,9 @@ async fn main() -> Result<()> {
     let mut report = Report::load()?;
     if wanted("booking") {
         booking::run(&mut report).await?;
+    }
+    if wanted("desk") {
+        desk::run(&mut report).await?;
     }
     if wanted("direct") {
         direct::run(&mut report).await?;

@@ -12,6 +12,7 @@ mod inventory;
 mod people;
 mod records;
 mod reservations;
+mod series;
 mod sites;
 mod sse;
 mod timeline;

@@ -10,8 +10,8 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    maintenance, member, person, profile, project, reservation, resource, serve, site, token,
-    topics, types,
+    maintenance, member, person, profile, project, reservation, resource, series, serve, site,
+    token, topics, types,
 };
 use crate::demo;
 use crate::output::Format;
@@ -91,6 +91,9 @@ pub enum Client {
     /// Reservations: list, show, extend, change, cancel, decide
     #[command(subcommand)]
     Reservation(reservation::Reservation),
+    /// Series of bookings: list, show, change, cancel
+    #[command(subcommand)]
+    Series(series::Series),
     /// Sites: list, show, make, join
     #[command(subcommand)]
     Site(site::Site),
@@ -168,7 +171,10 @@ pub enum Local {
 /// How the list of commands is parted for people. A test holds it to the commands that there are.
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("You", &["login", "logout", "whoami", "profile", "token"]),
-    ("Booking", &["book", "free", "calendar", "reservation"]),
+    (
+        "Booking",
+        &["book", "free", "calendar", "reservation", "series"],
+    ),
     (
         "A site",
         &[

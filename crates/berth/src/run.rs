@@ -11,8 +11,8 @@ use tokio::runtime::Builder;
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, audit, book, calendar, completion, config, database, doctor, event, free, login, logout,
-    maintenance, member, openapi, person, profile, project, reservation, resource, serve, site,
-    token, topics, types, version, whoami,
+    maintenance, member, openapi, person, profile, project, reservation, resource, series, serve,
+    site, token, topics, types, version, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -55,6 +55,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Free(command) => free::run(command, context).await,
         Client::Calendar(command) => calendar::run(command, context).await,
         Client::Reservation(command) => reservation::run(command, context).await,
+        Client::Series(command) => series::run(command, context).await,
         Client::Site(command) => site::run(command, context).await,
         Client::Member(command) => member::run(command, context).await,
         Client::Project(command) => project::run(command, context).await,

@@ -19,6 +19,7 @@ pub mod policy;
 pub mod recurrence;
 pub mod reference;
 pub mod reservation;
+pub mod series;
 pub mod site;
 pub mod span;
 
@@ -29,4 +30,5 @@ pub use inventory::{Resource, ResourceType, Status};
 pub use name::{LoginName, Name, Text};
 pub use recurrence::{Pattern, Recurrence};
 pub use reference::Reference;
+pub use series::{Occurrence, Series};
 pub use span::Span;

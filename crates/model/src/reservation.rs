@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::claim::Take;
 use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId};
 use crate::name::{Name, Text};
+use crate::series::Occurrence;
 use crate::span::Span;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct Reservation {
     /// What it must still meet, besides its span.
     #[serde(default)]
     pub terms: Terms,
+    /// Which of which series it is; none for a booking by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurrence: Option<Occurrence>,
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

@@ -144,6 +144,10 @@ codes! {
         "A resource takes no new bookings now"
         "Choose another resource, or wait until it is ACTIVE again.";
 
+    SeriesOver "series.over" 409
+        "Nothing of the series is left to change"
+        "Read the series again: what has begun, was cancelled or differs is changed by itself.";
+
     ResourceCycle "resource.cycle" 409
         "A resource cannot be inside itself"
         "Choose a parent outside the subtree that moves.";

@@ -10,6 +10,7 @@ use berth_model::{
     Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, ResourceId, SecretId,
     SiteId, Span, Take, Text,
 };
+use berth_store::booking::Booking;
 use berth_store::inventory::{Wanted, wanted};
 use berth_store::{Conn, booking, projects, reservations, secrets, sites};
 use jiff::{SignedDuration, Timestamp};
@@ -58,25 +59,23 @@ pub struct Booked {
 pub type Preview = Result<State, Error>;
 
 /// A booking that met every condition but the database's own.
-struct Draft {
-    reservation: Reservation,
-    claims: Vec<Claim>,
-    answers: CheckedAnswers,
-    directory: Directory,
+pub(super) struct Draft {
+    pub reservation: Reservation,
+    pub claims: Vec<Claim>,
 }
 
 /// What is asked for, without when: everything that was looked up and checked for it once, however many times it is
 /// then drafted for.
 pub(super) struct Order {
-    owner: PersonId,
+    pub owner: PersonId,
     project: Option<ProjectId>,
     title: Text,
     privacy: Privacy,
     takes: Vec<(ResourceId, Take)>,
-    answers: CheckedAnswers,
+    pub answers: CheckedAnswers,
     asks_leave: bool,
     hold: bool,
-    directory: Directory,
+    pub directory: Directory,
 }
 
 impl App {
@@ -94,11 +93,14 @@ impl App {
                 if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
                     return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
                 }
-                let draft = self.draft(&mut tx, caller, &place, new, id).await?;
-                wanted = Some((place, draft.claims.clone()));
-                self.hold(&mut tx, &By::from(caller), &draft.claims, softer).await?;
-                self.write(&mut tx, caller, &draft).await?;
-                Ok(Made::now(draft.booked()))
+                let order = self.order(&mut tx, caller, &place, new).await?;
+                let Draft { reservation, claims } = self.draft(&place, &order, id, new.span)?;
+                wanted = Some((place, claims.clone()));
+                self.hold(&mut tx, &By::from(caller), &claims, softer).await?;
+                let booking = self.booking(caller, reservation)?;
+                booking::insert(&mut tx, &booking).await?;
+                self.keep_secrets(&mut tx, &booking.reservation, &order.answers).await?;
+                Ok(Made::now(Booked { reservation: booking.reservation, directory: order.directory }))
             });
             match made {
                 Err(error) if is_taken(&error) => {}
@@ -130,16 +132,12 @@ impl App {
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
         drop(reader);
         let mut tx = self.store.begin().await?;
-        let draft = match self
-            .draft(
-                &mut tx,
-                caller,
-                &place,
-                new,
-                ReservationId(fresh(self.now())),
-            )
-            .await
-        {
+        let drafted = async {
+            let order = self.order(&mut tx, caller, &place, new).await?;
+            let id = ReservationId(fresh(self.now()));
+            self.draft(&place, &order, id, new.span)
+        };
+        let draft = match drafted.await {
             Ok(draft) => draft,
             Err(error) => {
                 tx.withdraw().await?;
@@ -159,18 +157,17 @@ impl App {
         })
     }
 
-    /// Everything that can be decided before the claim rule is asked.
-    async fn draft(
+    /// What an order makes at a time. Every booking comes through here, alone or as one of a series, so this is where
+    /// all that depends on the time is decided before the claim rule is asked.
+    pub(super) fn draft(
         &self,
-        conn: &mut Conn,
-        caller: &Caller,
         place: &Place,
-        new: &NewReservation,
+        order: &Order,
         id: ReservationId,
+        span: Span,
     ) -> Result<Draft> {
-        check::times(new.span, self.now())?;
-        let order = self.order(conn, caller, place, new).await?;
-        Ok(order.draft(place.id(), id, new.span, self.now()))
+        check::times(span, self.now())?;
+        Ok(order.draft(place.id(), id, span, self.now()))
     }
 
     /// Looks up and checks what a booking asks for, apart from its time.
@@ -279,15 +276,14 @@ impl App {
         Ok(Some(id))
     }
 
-    /// The reservation itself, its secrets, its first line of history, and the record of it.
-    async fn write(&self, conn: &mut Conn, caller: &Caller, draft: &Draft) -> Result<()> {
-        let reservation = &draft.reservation;
+    /// The reservation with its first line of history and the record of its making, ready to be written.
+    pub(super) fn booking(&self, caller: &Caller, reservation: Reservation) -> Result<Booking> {
         let change = Change::new("reservation.create", Some(reservation.site), reservation.id)
-            .after(reservation)
+            .after(&reservation)
             .tell_only(
                 EventKind::ReservationCreated,
                 Audience::Members,
-                told(reservation),
+                told(&reservation),
             );
         let (entry, event) = self.written(caller, change);
         let event = event.ok_or_else(|| Error::Internal("a booking tells of itself".into()))?;
@@ -300,8 +296,12 @@ impl App {
             by: Some(caller.id()),
             reason: None,
         };
-        booking::insert(conn, reservation, &history, &entry, &event).await?;
-        self.keep_secrets(conn, reservation, &draft.answers).await
+        Ok(Booking {
+            reservation,
+            history,
+            entry,
+            event,
+        })
     }
 
     pub(super) async fn keep_secrets(
@@ -345,7 +345,7 @@ impl App {
 
 impl Order {
     /// The reservation this order makes at a time, with its claims.
-    fn draft(self, site: SiteId, id: ReservationId, span: Span, now: Timestamp) -> Draft {
+    fn draft(&self, site: SiteId, id: ReservationId, span: Span, now: Timestamp) -> Draft {
         let holder = Holder::Reservation(id);
         let claim = |(resource, take): &(ResourceId, Take)| {
             Claim::firm(ClaimId(fresh(now)), site, *resource, span, *take, holder)
@@ -356,7 +356,7 @@ impl Order {
             site,
             owner: self.owner,
             project: self.project,
-            title: self.title,
+            title: self.title.clone(),
             privacy: self.privacy,
             state: match (self.hold, self.asks_leave) {
                 (true, _) => State::Held,
@@ -379,6 +379,7 @@ impl Order {
                 decide_by: self.hold.then(|| now + HOLD_LIFE),
                 ..Terms::default()
             },
+            occurrence: None,
             version: 1,
             created_at: now,
             updated_at: now,
@@ -386,17 +387,6 @@ impl Order {
         Draft {
             reservation,
             claims,
-            answers: self.answers,
-            directory: self.directory,
-        }
-    }
-}
-
-impl Draft {
-    fn booked(self) -> Booked {
-        Booked {
-            reservation: self.reservation,
-            directory: self.directory,
         }
     }
 }
@@ -423,6 +413,9 @@ pub(super) fn told(reservation: &Reservation) -> serde_json::Value {
         told["title"] = json!(reservation.title);
         told["owner"] = json!(reservation.owner);
         told["reason"] = json!(reservation.state_reason);
+    }
+    if let Some(occurrence) = reservation.occurrence {
+        told["series"] = json!(occurrence.series);
     }
     told
 }

@@ -8,6 +8,7 @@ mod desk;
 pub(crate) mod hold;
 mod look;
 mod plan;
+mod series;
 mod step;
 
 pub use change::{Extension, ReservationChange};
@@ -15,3 +16,7 @@ pub use check::Item;
 pub(crate) use create::HOLDS_MAX;
 pub use create::{Booked, NewReservation, Preview};
 pub use look::{ReservationFilter, ReservationView};
+pub use series::{
+    Foreseen, NewSeries, OnConflict, Part, SeriesChange, SeriesFilter, SeriesPreview, SeriesView,
+    Skipped,
+};

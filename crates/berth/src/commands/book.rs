@@ -1,6 +1,7 @@
 //! `berth book`: a reservation of one or several resources.
 
 pub mod answers;
+pub mod repeat;
 
 use berth_api::client::Client;
 use berth_api::reference::{PersonReference, ProjectReference, SiteReference};
@@ -18,6 +19,7 @@ use crate::output::Format;
 use crate::show;
 use crate::times::{Times, Until};
 use answers::AnswerArguments;
+use repeat::RepeatArguments;
 
 #[derive(Debug, Args)]
 pub struct Book {
@@ -41,13 +43,15 @@ pub struct Book {
     #[command(flatten)]
     answers: AnswerArguments,
     /// Only keep it free for two minutes; `berth reservation take` then books it
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["every", "repeat"])]
     hold: bool,
     /// Say whether it would be accepted, and book nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     once: Once,
+    #[command(flatten)]
+    repeat: RepeatArguments,
 }
 
 /// A time that begins, and ends or lasts.
@@ -85,6 +89,9 @@ impl TimeArguments {
 pub async fn run(book: Book, context: &Context) -> anyhow::Result<()> {
     let site = context.site_of_all(&book.resources)?;
     let (dry_run, once) = (book.dry_run, book.once.clone());
+    if book.repeat.is_asked()? {
+        return run_series(book, &site, context).await;
+    }
     let new = request(book, &context.client, &site, &context.times).await?;
     if dry_run {
         return preview(&new, &site, context).await;
@@ -100,6 +107,15 @@ pub async fn run(book: Book, context: &Context) -> anyhow::Result<()> {
         _ => format!("Cancel it with: berth reservation cancel {id}"),
     });
     Ok(())
+}
+
+/// The same, again and again.
+async fn run_series(mut book: Book, site: &SiteReference, context: &Context) -> anyhow::Result<()> {
+    let repeat = std::mem::take(&mut book.repeat);
+    let (dry_run, once, what) = (book.dry_run, book.once.clone(), names(&book.resources));
+    let first = request(book, &context.client, site, &context.times).await?;
+    let new = repeat.series(first, &context.times)?;
+    repeat::run(&new, &what, site, dry_run, &once, context).await
 }
 
 async fn request(

@@ -48,6 +48,7 @@ impl From<Error> for Failure {
                 None => say(Code::ReservationStatus),
             },
             Error::State(_) => say(Code::ReservationIllegalState),
+            Error::SeriesOver => say(Code::SeriesOver),
             Error::TooManyHolds => say(Code::ReservationTooManyHolds),
             Error::HoldOver => say(Code::ReservationHoldOver),
             Error::CheckInEarly(_) => say(Code::ReservationCheckInEarly),

@@ -5,7 +5,7 @@
 use berth_api::reference::{
     PersonReference, ProjectReference, ResourceReference, SiteReference, TypeReference,
 };
-use berth_model::{JoinRequestId, ReservationId, TokenId, WindowId};
+use berth_model::{JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -82,6 +82,12 @@ addresses! {
         site: SiteReference,
         /// The window's id.
         window: WindowId,
+    }
+    SeriesAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The series' id.
+        series: SeriesId,
     }
     ReservationAt {
         /// The site's name or id.

@@ -15,6 +15,7 @@ mod people;
 mod projects;
 mod reservations;
 mod resources;
+mod series;
 mod sites;
 mod tokens;
 mod types;
@@ -38,6 +39,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(calendar::router())
         .merge(maintenance::router())
         .merge(reservations::router())
+        .merge(series::router())
         .merge(audit::router())
 }
 

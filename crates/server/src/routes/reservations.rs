@@ -1,6 +1,6 @@
 //! Reservations: looking at them here, making and changing them in [`booking`], ending and deciding in [`deciding`].
 
-mod booking;
+pub(in crate::routes) mod booking;
 mod deciding;
 mod desk;
 

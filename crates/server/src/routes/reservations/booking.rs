@@ -138,7 +138,7 @@ pub(super) async fn extend_reservation(
     Ok(versioned(extended))
 }
 
-fn item(wanted: WantedResource) -> Item {
+pub(in crate::routes) fn item(wanted: WantedResource) -> Item {
     Item {
         resource: wanted.resource,
         amount: wanted.amount,
