@@ -87,6 +87,9 @@ written!(
         if text.chars().count() > RULE_MAX_CHARS {
             return Err(format!("a rule has at most {RULE_MAX_CHARS} characters"));
         }
+        if text.chars().any(char::is_control) {
+            return Err("must not contain control characters".to_owned());
+        }
         text.parse::<Recurrence>()
             .map_err(|error| error.to_string())
     },
@@ -118,10 +121,18 @@ written!(
     /// A time of day on the site's wall clock: `09:00`.
     TimeOfDay(Time),
     |text| {
-        let time = Time::strptime("%H:%M", text).or_else(|_| Time::strptime("%H:%M:%S", text));
-        time.ok()
-            .filter(|_| matches!(text.len(), 5 | 8))
-            .ok_or_else(|| "is not a time of day: write it like 09:00".to_owned())
+        let refused = || "is not a time of day: write it like 09:00".to_owned();
+        let part = |part: &str| {
+            let is_plain = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+            part.parse::<i8>().ok().filter(|_| is_plain)
+        };
+        let parts: Option<Vec<i8>> = text.split(':').map(part).collect();
+        let time = match parts.as_deref() {
+            Some([hour, minute]) => Time::new(*hour, *minute, 0, 0),
+            Some([hour, minute, second]) => Time::new(*hour, *minute, *second, 0),
+            _ => return Err(refused()),
+        };
+        time.map_err(|_| refused())
     },
     text(5, 8)
         .pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$"))
@@ -164,5 +175,6 @@ mod tests {
         assert!("FREQ=DAILY;COUNT=3".parse::<Rule>().is_ok());
         let long = format!("FREQ=WEEKLY;COUNT=3;BYDAY={}MO", "MO,".repeat(200));
         assert!(long.parse::<Rule>().is_err());
+        assert!("\tFREQ=DAILY;COUNT=3".parse::<Rule>().is_err());
     }
 }
