@@ -59,8 +59,8 @@ impl App {
                     self.leave_out(&mut tx, caller, &place, &mut plan).await?;
                 }
                 plan.refuse_if_empty()?;
-                let claims: Vec<Claim> = plan.claims().flatten().cloned().collect();
                 let wanted: Vec<Vec<Claim>> = plan.claims().map(<[Claim]>::to_vec).collect();
+                let claims = wanted.concat();
                 asked = Some((place, plan.order.directory.clone(), wanted));
                 self.hold(&mut tx, &By::from(caller), &claims, softer).await?;
                 Ok(Made::now(self.write_series(&mut tx, caller, plan).await?))
