@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::clock::Clock;
+use crate::desk::Boards;
 use crate::events::Tail;
 use crate::vault::Vault;
 
@@ -54,6 +55,7 @@ pub struct Parts {
     /// Rung when events were numbered that this server's tail has not read.
     pub(crate) tail_stale: Notify,
     pub tail: Tail,
+    pub(crate) boards: Boards,
     /// Hashing a password takes a core and 19 MiB for a moment; guessing must not take them all.
     pub(crate) hashing: Semaphore,
 }
@@ -72,6 +74,7 @@ impl App {
             planned: Notify::new(),
             tail_stale: Notify::new(),
             tail: Tail::default(),
+            boards: Boards::default(),
             hashing: Semaphore::new(HASHING_MAX),
         }))
     }

@@ -1,10 +1,11 @@
 //! Why something was refused. Each variant becomes one problem code with a page of its own.
 
 use berth_model::reservation::NotFrom;
-use berth_model::{FieldErrors, Name, ReservationId, Status, Text};
+use berth_model::{FieldErrors, Name, ReservationId, Selection, Status, Text};
 use berth_store::Refused;
 use jiff::Timestamp;
 
+use crate::desk::Alternative;
 use crate::directory::Directory;
 use crate::reservations::HOLDS_MAX;
 use crate::seen::Conflict;
@@ -26,6 +27,13 @@ pub enum Error {
     #[error("the claim rule refuses it: {} claim(s) are in the way", conflicts.len())]
     Conflict {
         conflicts: Vec<Conflict>,
+        alternatives: Vec<Alternative>,
+        directory: Box<Directory>,
+    },
+    #[error("there is no room for {wanted} then")]
+    NoRoom {
+        wanted: Selection,
+        alternatives: Vec<Alternative>,
         directory: Box<Directory>,
     },
     #[error("moving it would make {} claim(s) conflict", conflicts.len())]

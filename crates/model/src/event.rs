@@ -102,6 +102,7 @@ kinds! {
     MaintenanceEnded "maintenance.ended",
     ReservationCreated "reservation.created",
     ReservationChanged "reservation.changed",
+    ReservationMoved "reservation.moved",
     ReservationHandedOver "reservation.handed_over",
     ReservationCheckedIn "reservation.checked_in",
     ReservationNoShow "reservation.no_show",

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::claim::Take;
 use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId};
 use crate::name::{Name, Text};
+use crate::selection::Selection;
 use crate::series::Occurrence;
 use crate::span::Span;
 
@@ -42,7 +43,7 @@ pub struct Reservation {
 
 /// What a reservation was made under and must meet as time goes on. Set when it is made, from the policies of that day,
 /// so that a later policy changes nothing that was promised.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Terms {
     /// Whether it needs an approver's leave; a held one, once it is taken.
     #[serde(default)]
@@ -55,6 +56,14 @@ pub struct Terms {
     pub undecided: Undecided,
     #[serde(default)]
     pub check_in: CheckIn,
+    /// What was asked for, where any of a kind would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub any: Option<Selection>,
+    /// Until then it may be given others of the same kind, so that someone else fits in. Absent once it is pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub movable_until: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -77,6 +86,12 @@ pub enum CheckIn {
 }
 
 impl Reservation {
+    /// Until when it may be given others of its kind; never once it has begun.
+    pub fn movable_until(&self) -> Option<Timestamp> {
+        let waits = matches!(self.state, State::PendingApproval | State::Confirmed);
+        self.terms.movable_until.filter(|_| waits)
+    }
+
     /// Whether this step is taken because nobody came.
     pub fn is_no_show(&self, step: Transition, now: Timestamp) -> bool {
         let absent = matches!(self.terms.check_in, CheckIn::Until(by) if by <= now);

@@ -37,8 +37,8 @@ pub async fn insert(conn: &mut Conn, booking: &Booking) -> Result<()> {
     let (audience, audience_person) = audience_columns(event.audience);
     either(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at, terms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32);
+             parameters, version, created_at, updated_at, due_at, terms, movable_until)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32, $33);
          INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
          VALUES ($1, $17, NULL, $7, $9, $10, $18, $19);
          INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
@@ -47,8 +47,8 @@ pub async fn insert(conn: &mut Conn, booking: &Booking) -> Result<()> {
          VALUES ($27, $17, $28, $2, $25, $29, $30, $31)",
         "WITH made AS (
              INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-                 parameters, version, created_at, updated_at, due_at, terms)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32)),
+                 parameters, version, created_at, updated_at, due_at, terms, movable_until)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32, $33)),
          told AS (
              INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
              VALUES ($1, $17, NULL, $7, $9, $10, $18, $19)),
@@ -90,6 +90,7 @@ pub async fn insert(conn: &mut Conn, booking: &Booking) -> Result<()> {
     .bind(audience_person)
     .bind(event.data.to_string())
     .bind(to_json(&new.terms))
+    .bind(new.movable_until())
     .execute(conn)
     .await?;
     Ok(())
@@ -120,6 +121,7 @@ struct Line<'a> {
     series: Option<String>,
     occurrence: Option<String>,
     differs: bool,
+    movable_until: Option<i64>,
     at: i64,
     changed_by: Option<String>,
     reason: Option<&'a str>,
@@ -175,6 +177,7 @@ impl<'a> Line<'a> {
             series: series.map(digits),
             occurrence,
             differs,
+            movable_until: new.movable_until().map(|at| at.as_microsecond()),
             at: history.at.as_microsecond(),
             changed_by: history.by.map(|by| digits(by.0)),
             reason: history.reason.as_ref().map(|text| text.as_str()),
@@ -200,12 +203,12 @@ pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
     let lines: Vec<Line<'_>> = lines.map(|(nth, one)| Line::new(nth, one)).collect();
     either(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs)
+             parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until)
          SELECT unhex(value ->> 'id'), unhex(value ->> 'site'), unhex(value ->> 'owner'), unhex(value ->> 'project'),
              value ->> 'title', value ->> 'privacy', value ->> 'state', value ->> 'state_reason', value ->> 'starts',
              value ->> 'ends', value ->> 'items', value ->> 'parameters', value ->> 'version', value ->> 'created_at',
              value ->> 'updated_at', value ->> 'due_at', value ->> 'terms', unhex(value ->> 'series'),
-             value ->> 'occurrence', value ->> 'differs'
+             value ->> 'occurrence', value ->> 'differs', value ->> 'movable_until'
          FROM json_each($1);
          INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
          SELECT unhex(value ->> 'id'), value ->> 'at', NULL, value ->> 'state', value ->> 'starts', value ->> 'ends',
@@ -224,14 +227,15 @@ pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
              SELECT * FROM json_to_recordset($1::json) AS v (nth bigint, id uuid, site uuid, owner uuid, project uuid,
                  title text, privacy text, state text, state_reason text, starts bigint, ends bigint, items text,
                  parameters text, version bigint, created_at bigint, updated_at bigint, due_at bigint, terms text,
-                 series uuid, occurrence text, differs boolean, at bigint, changed_by uuid, reason text, entry uuid,
-                 actor_kind text, actor uuid, origin text, action text, subject text, after text, event uuid, kind text,
+                 series uuid, occurrence text, differs boolean, movable_until bigint, at bigint, changed_by uuid,
+                 reason text, entry uuid, actor_kind text, actor uuid, origin text, action text, subject text, after text, event uuid, kind text,
                  audience text, audience_person uuid, data text)),
          made AS (
              INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs)
+                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until)
              SELECT id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs
+                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs,
+                 movable_until
              FROM line ORDER BY nth),
          told AS (
              INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)

@@ -407,6 +407,18 @@ pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<
     .await
 }
 
+/// The resources that these reservations, windows or claims have, or had, a claim on. Ids that name none are passed over.
+pub async fn touched_by(conn: &mut Conn, subjects: Vec<Uuid>) -> Result<Vec<ResourceId>> {
+    either(
+        "SELECT resource FROM claim WHERE holder IN (SELECT unhex(value) FROM json_each($1))
+         UNION SELECT resource FROM claim WHERE id IN (SELECT unhex(value) FROM json_each($1))",
+        "SELECT resource FROM claim WHERE holder = ANY($1) UNION SELECT resource FROM claim WHERE id = ANY($1)",
+    )
+    .bind(subjects)
+    .map(conn, |row| Ok(ResourceId(row.get("resource")?)))
+    .await
+}
+
 /// Every holding claim on the given resources.
 pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<Vec<Claim>> {
     either(

@@ -59,8 +59,8 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
     let (series, occurrence, differs) = occurrence_columns(new.occurrence);
     query(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+             parameters, version, created_at, updated_at, due_at, terms, movable_until, series, occurrence, differs)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
     )
     .bind(new.id.0)
     .bind(new.site.0)
@@ -79,6 +79,7 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
     .bind(new.updated_at)
     .bind(new.state.next_due(new.span, &new.terms))
     .bind(to_json(&new.terms))
+    .bind(new.movable_until())
     .bind(series)
     .bind(occurrence)
     .bind(differs)
@@ -92,9 +93,9 @@ pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<
     let (series, occurrence, differs) = occurrence_columns(new.occurrence);
     let changed = query(
         "UPDATE reservation SET owner = $1, project = $2, title = $3, privacy = $4, starts = $5, ends = $6, items = $7,
-             parameters = $8, updated_at = $9, due_at = $10, terms = $11, series = $12, occurrence = $13, differs = $14,
-             version = version + 1
-         WHERE id = $15 AND version = $16 AND state = $17",
+             parameters = $8, updated_at = $9, due_at = $10, terms = $11, movable_until = $12, series = $13,
+             occurrence = $14, differs = $15, version = version + 1
+         WHERE id = $16 AND version = $17 AND state = $18",
     )
     .bind(new.owner.0)
     .bind(new.project.map(|id| id.0))
@@ -107,6 +108,7 @@ pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<
     .bind(new.updated_at)
     .bind(new.state.next_due(new.span, &new.terms))
     .bind(to_json(&new.terms))
+    .bind(new.movable_until())
     .bind(series)
     .bind(occurrence)
     .bind(differs)
@@ -128,8 +130,8 @@ pub async fn apply(
 ) -> Result<bool> {
     let changed = query(
         "UPDATE reservation SET state = $1, state_reason = $2, starts = $3, ends = $4, updated_at = $5, due_at = $6,
-             terms = $7, version = version + 1
-         WHERE id = $8 AND version = $9 AND state = $10",
+             terms = $7, movable_until = $8, version = version + 1
+         WHERE id = $9 AND version = $10 AND state = $11",
     )
     .bind(transition.to().word())
     .bind(after.state_reason.as_ref().map(Text::as_str))
@@ -138,6 +140,7 @@ pub async fn apply(
     .bind(after.updated_at)
     .bind(transition.to().next_due(after.span, &after.terms))
     .bind(to_json(&after.terms))
+    .bind(after.movable_until())
     .bind(after.id.0)
     .bind(version)
     .bind(transition.from().word())
@@ -293,6 +296,27 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
         .bind(filter.resource.map(|id| id.0))
         .map(conn, reservation)
         .await
+}
+
+/// Those that may still be given others of their kind and meet this span, by start.
+pub async fn movable(
+    conn: &mut Conn,
+    site: SiteId,
+    during: Span,
+    now: Timestamp,
+    limit: u64,
+) -> Result<Vec<Reservation>> {
+    query(
+        "SELECT * FROM reservation
+         WHERE site = $1 AND movable_until > $2 AND starts < $3 AND ends > $4 ORDER BY starts, id LIMIT $5",
+    )
+    .bind(site.0)
+    .bind(now)
+    .bind(during.end())
+    .bind(during.start())
+    .bind(limit)
+    .map(conn, reservation)
+    .await
 }
 
 /// Reservations whose time has come, the most overdue first.

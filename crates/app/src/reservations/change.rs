@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
-use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
+use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{Claim, ClaimId, FieldErrors, Name, Occurrence, ReservationId, Span, Take, Text};
 use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
 
 use super::check::{self, Item, RawAnswers};
-use super::create::{Booked, learn, told};
+use super::create::{Booked, learn, movable_until, told};
 use super::hold::is_taken;
 use super::plan::{Plan, plan};
 use crate::App;
@@ -209,6 +209,7 @@ impl App {
             parameters: answers
                 .as_ref()
                 .map_or(before.parameters.clone(), |answers| answers.shown.clone()),
+            terms: changed_terms(&before, change, span, now),
             occurrence,
             version: before.version + 1,
             updated_at: now,
@@ -348,6 +349,22 @@ fn new_span(before: &Reservation, change: &ReservationChange, now: Timestamp) ->
         check::times(span, now)?;
     }
     Ok(span)
+}
+
+/// Whoever names the resources means these, and no longer any of a kind.
+fn changed_terms(
+    before: &Reservation,
+    change: &ReservationChange,
+    span: Span,
+    now: Timestamp,
+) -> Terms {
+    let any = before.terms.any.clone().filter(|_| change.items.is_none());
+    let pinned = before.terms.movable_until.is_none();
+    Terms {
+        movable_until: movable_until(any.as_ref(), pinned, span, now),
+        any,
+        ..before.terms.clone()
+    }
 }
 
 fn item_again(item: &reservation::Item) -> Item {

@@ -8,7 +8,7 @@ use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{
     Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, ResourceId, SecretId,
-    SiteId, Span, Take, Text,
+    Selection, SiteId, Span, Take, Text,
 };
 use berth_store::booking::Booking;
 use berth_store::inventory::{Wanted, wanted};
@@ -22,6 +22,7 @@ use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
 use crate::clock::fresh;
+use crate::desk::{MADE_ROOM, Relocation};
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
@@ -42,7 +43,14 @@ pub struct NewReservation {
     pub owner: Option<PersonReference>,
     /// Only keep it free for a moment; [`App::take_reservation`] makes it a booking.
     pub hold: bool,
+    /// What was asked for, where any of a kind would do and the items are what was found.
+    pub any: Option<Selection>,
+    /// Never give it others of its kind.
+    pub pinned: bool,
 }
+
+/// How long before its start a booking of any of a kind stands where it is.
+const FREEZE: SignedDuration = SignedDuration::from_hours(2);
 
 /// Long enough to read what is offered, too short to keep others out by habit.
 const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
@@ -75,7 +83,15 @@ pub(super) struct Order {
     pub answers: CheckedAnswers,
     asks_leave: bool,
     hold: bool,
+    any: Option<Selection>,
+    pinned: bool,
     pub directory: Directory,
+}
+
+/// Claims that the rule refused.
+pub(crate) struct Taken {
+    pub place: Place,
+    pub claims: Vec<Claim>,
 }
 
 impl App {
@@ -85,6 +101,21 @@ impl App {
         site: &SiteReference,
         new: &NewReservation,
     ) -> Result<Made<Booked>> {
+        match self.try_book(caller, site, new, &[]).await? {
+            Ok(made) => Ok(made),
+            Err(taken) => Err(self.refused(caller, new, &taken).await),
+        }
+    }
+
+    /// Books, after giving others of their kind to those who stand in the way. What the rule refused is not an error yet:
+    /// there may be another way.
+    pub(crate) async fn try_book(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewReservation,
+        moves: &[Relocation],
+    ) -> Result<Result<Made<Booked>, Taken>> {
         let id = ReservationId(fresh(self.now()));
         let mut wanted = None;
         for softer in [Softer::LeftAlone, Softer::GiveWay] {
@@ -95,8 +126,11 @@ impl App {
                 }
                 let order = self.order(&mut tx, caller, &place, new).await?;
                 let Draft { reservation, claims } = self.draft(&place, &order, id, new.span)?;
-                wanted = Some((place, claims.clone()));
-                self.hold(&mut tx, &By::from(caller), &claims, softer).await?;
+                let by = By::from(caller);
+                let site = place.id();
+                wanted = Some(Taken { place, claims: claims.clone() });
+                self.relocate(&mut tx, &by, site, moves, MADE_ROOM).await?;
+                self.hold(&mut tx, &by, &claims, softer).await?;
                 let booking = self.booking(caller, reservation)?;
                 booking::insert(&mut tx, &booking).await?;
                 self.keep_secrets(&mut tx, &booking.reservation, &order.answers).await?;
@@ -109,16 +143,35 @@ impl App {
                         self.planned.notify_one();
                     }
                     self.falls_due(new.span.start());
-                    return made;
+                    return made.map(Ok);
                 }
             }
         }
-        match wanted {
-            Some((place, claims)) => Err(self.refusal(&place, caller, &claims, &[]).await),
-            None => Err(Error::Internal(
-                "a claim was refused that nobody made".into(),
-            )),
-        }
+        wanted
+            .map(Err)
+            .ok_or_else(|| Error::Internal("a claim was refused that nobody made".into()))
+    }
+
+    /// Why it was refused, and what else there is.
+    async fn refused(&self, caller: &Caller, new: &NewReservation, taken: &Taken) -> Error {
+        let Taken { place, claims } = taken;
+        let refusal = self.refusal(place, caller, claims, &[]).await;
+        self.with_alternatives(refusal, caller, place, new, claims)
+            .await
+    }
+
+    /// What a request with the caller's key made before, if it came with one that was used.
+    pub(crate) async fn made_before(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+    ) -> Result<Option<Booked>> {
+        let mut reader = self.store.read().await?;
+        let Some(earlier) = self.earlier(&mut reader, caller).await? else {
+            return Ok(None);
+        };
+        let place = self.place(&mut reader, caller, site, Action::Book).await?;
+        self.booked(&mut reader, &place, earlier).await.map(Some)
     }
 
     /// Goes through with a booking up to the claims, and then withdraws it: the answer is the real one.
@@ -127,6 +180,16 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         new: &NewReservation,
+    ) -> Result<Preview> {
+        self.preview_with(caller, site, new, &[]).await
+    }
+
+    pub(crate) async fn preview_with(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewReservation,
+        moves: &[Relocation],
     ) -> Result<Preview> {
         let mut reader = self.store.read().await?;
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
@@ -144,14 +207,23 @@ impl App {
                 return Ok(Err(error));
             }
         };
-        let held = self
-            .hold(&mut tx, &By::from(caller), &draft.claims, Softer::GiveWay)
+        let by = By::from(caller);
+        let moved = self
+            .relocate(&mut tx, &by, place.id(), moves, MADE_ROOM)
             .await;
+        let held = match moved {
+            Ok(()) => {
+                self.hold(&mut tx, &by, &draft.claims, Softer::GiveWay)
+                    .await
+            }
+            Err(error) => Err(error),
+        };
         tx.withdraw().await?;
         Ok(match held {
             Ok(()) => Ok(draft.reservation.state),
             Err(error) if is_taken(&error) => {
-                Err(self.refusal(&place, caller, &draft.claims, &[]).await)
+                let claims = draft.claims;
+                Err(self.refused(caller, new, &Taken { place, claims }).await)
             }
             Err(error) => Err(error),
         })
@@ -217,6 +289,8 @@ impl App {
             answers,
             asks_leave: !decided && resources.iter().any(|wanted| wanted.kind.needs_approval),
             hold: new.hold,
+            any: new.any.clone(),
+            pinned: new.pinned,
             directory,
         })
     }
@@ -377,6 +451,8 @@ impl Order {
             terms: Terms {
                 asks_leave: self.asks_leave,
                 decide_by: self.hold.then(|| now + HOLD_LIFE),
+                movable_until: movable_until(self.any.as_ref(), self.pinned, span, now),
+                any: self.any.clone(),
                 ..Terms::default()
             },
             occurrence: None,
@@ -391,6 +467,17 @@ impl Order {
     }
 }
 
+/// Until when it may be given others of its kind.
+pub(super) fn movable_until(
+    any: Option<&Selection>,
+    pinned: bool,
+    span: Span,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let until = span.start() - FREEZE;
+    (any.is_some() && !pinned && now < until).then_some(until)
+}
+
 pub(super) fn learn(directory: &mut Directory, wanted: &[&Wanted]) {
     for wanted in wanted {
         directory.add_type(&wanted.kind);
@@ -399,7 +486,7 @@ pub(super) fn learn(directory: &mut Directory, wanted: &[&Wanted]) {
 }
 
 /// A reservation for the event stream, which every member reads: of a private one only what the calendar shows.
-pub(super) fn told(reservation: &Reservation) -> serde_json::Value {
+pub(crate) fn told(reservation: &Reservation) -> serde_json::Value {
     let resources: Vec<_> = reservation.items.iter().map(|item| item.resource).collect();
     let mut told = json!({
         "reservation": reservation.id,

@@ -12,9 +12,9 @@ mod series;
 mod step;
 
 pub use change::{Extension, ReservationChange};
-pub use check::Item;
-pub(crate) use create::HOLDS_MAX;
+pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
+pub(crate) use create::{HOLDS_MAX, told};
 pub use look::{ReservationFilter, ReservationView};
 pub use series::{
     Foreseen, NewSeries, OnConflict, Part, SeriesChange, SeriesFilter, SeriesPreview, SeriesView,

@@ -247,6 +247,8 @@ impl Lab {
             parameters: Default::default(),
             owner: None,
             hold: false,
+            any: None,
+            pinned: false,
         }
     }
 

@@ -118,6 +118,7 @@ impl App {
                 .filter_map(|(wanted, claim)| seen.get(&(*wanted, claim.id)).cloned());
             let refusal = Error::Conflict {
                 conflicts: seen.collect(),
+                alternatives: Vec::new(),
                 directory: Box::new(directory.clone()),
             };
             (!met.is_empty()).then_some(refusal)

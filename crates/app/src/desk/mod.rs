@@ -1,0 +1,13 @@
+//! The booking desk: what can be had and when, any of a kind, and what else could be had when the answer is no.
+
+mod alternatives;
+mod any;
+mod board;
+mod moves;
+mod when;
+
+pub use alternatives::{Alternative, AlternativeKind, Part};
+pub use any::NewAny;
+pub(crate) use board::Boards;
+pub(crate) use moves::{MADE_ROOM, Relocation};
+pub use when::{Answer, Choice, Variant, Wish};
