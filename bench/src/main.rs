@@ -15,13 +15,14 @@ mod http;
 mod lab;
 mod loaded;
 mod report;
+mod series;
 mod start;
 
 use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 5] = ["booking", "desk", "direct", "loaded", "start"];
+const GROUPS: [&str; 5] = ["booking", "direct", "loaded", "desk", "start"];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -38,14 +39,15 @@ async fn main() -> Result<()> {
     if wanted("booking") {
         booking::run(&mut report).await?;
     }
-    if wanted("desk") {
-        desk::run(&mut report).await?;
-    }
     if wanted("direct") {
         direct::run(&mut report).await?;
     }
     if wanted("loaded") {
         loaded::run(&mut report).await?;
+    }
+    if wanted("desk") {
+        desk::run(&mut report).await?;
+        series::run(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

@@ -10,6 +10,7 @@ mod call;
 mod error;
 mod inventory;
 mod people;
+mod policies;
 mod records;
 mod reservations;
 mod series;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::calendar::{amount, span};
+use crate::desk::WaitFor;
 use crate::list::List;
 use crate::moment::Moment;
 use crate::names::{Names, PersonRef, ProjectRef, ResourceRef, SiteRef};
@@ -109,6 +110,10 @@ pub struct NewReservation {
     /// Only keep it free for two minutes; taking it then cannot fail. At most three at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// Where there is no room: wait for it, instead of being refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub wait: Option<WaitFor>,
 }
 
 /// Who gets a reservation, and why.

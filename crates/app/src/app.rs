@@ -9,6 +9,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::clock::Clock;
 use crate::desk::Boards;
 use crate::events::Tail;
+use crate::policies::KeptPolicies;
 use crate::vault::Vault;
 
 /// How sign-in behaves; everything else about a server is not the application's business.
@@ -56,6 +57,7 @@ pub struct Parts {
     pub(crate) tail_stale: Notify,
     pub tail: Tail,
     pub(crate) boards: Boards,
+    pub(crate) policies: KeptPolicies,
     /// Hashing a password takes a core and 19 MiB for a moment; guessing must not take them all.
     pub(crate) hashing: Semaphore,
 }
@@ -75,6 +77,7 @@ impl App {
             tail_stale: Notify::new(),
             tail: Tail::default(),
             boards: Boards::default(),
+            policies: KeptPolicies::default(),
             hashing: Semaphore::new(HASHING_MAX),
         }))
     }

@@ -48,6 +48,9 @@ pub enum Error {
         from: Name,
         reason: Option<Text>,
     },
+    /// It would not keep the policies of the site.
+    #[error("{0}")]
+    Policy(Box<berth_engine::policy::Refusal>),
     #[error(transparent)]
     State(#[from] NotFrom),
     #[error("{0}")]

@@ -24,6 +24,7 @@ pub mod maintenance;
 mod once;
 mod people;
 mod place;
+pub mod policies;
 mod projects;
 mod record;
 pub mod reservations;

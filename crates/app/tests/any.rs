@@ -4,8 +4,9 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use berth_app::desk::{AlternativeKind, NewAny, Variant, Wish};
+use berth_app::desk::{AlternativeKind, NewAny, Variant, WaitFor, Wish};
 use berth_app::{Caller, Error, Once};
+use berth_model::event::EventKind;
 use berth_model::reservation::{Privacy, Reservation, State};
 use berth_model::{Reference, ResourceId, Selection, Status};
 use jiff::SignedDuration;
@@ -20,6 +21,9 @@ on_both!(
     the_board_follows_what_happens,
     many_at_once_get_no_more_than_there_is,
     a_request_that_comes_twice_books_once,
+    whoever_waits_is_served_in_turn,
+    an_offer_is_taken_or_goes_on_to_the_next,
+    what_stands_on_a_failed_resource_moves_or_its_owner_is_told,
 );
 
 /// Adds so many resources of the type `kind` to the lab.
@@ -59,6 +63,7 @@ fn any(wish: Wish) -> NewAny {
         parameters: Default::default(),
         owner: None,
         hold: false,
+        wait: None,
     }
 }
 
@@ -302,4 +307,153 @@ async fn a_request_that_comes_twice_books_once(lab: Lab) {
         .expect("the same");
     assert!(!first.replayed && second.replayed);
     assert_eq!(first.value.reservation.id, second.value.reservation.id);
+}
+
+fn waiting_for(
+    lab: &Lab,
+    resource: &str,
+    wait: WaitFor,
+) -> berth_app::reservations::NewReservation {
+    let mut wish = lab.wish(&[resource], 24, 26);
+    wish.wait = Some(wait);
+    wish
+}
+
+async fn whoever_waits_is_served_in_turn(lab: Lab) {
+    stock(&lab, "node", 1).await;
+    let first = lab.book(&lab.ada, &["node-01"], 24, 26).await;
+    let book = async |who: &Caller, wish| {
+        let made = lab.app.book(who, &site(), &wish).await;
+        made.expect("it waits").value.reservation
+    };
+    let bob = book(&lab.bob, waiting_for(&lab, "node-01", WaitFor::Booking)).await;
+    lab.set_clock(lab.at(0) + SignedDuration::from_secs(1));
+    let admin = book(&lab.admin, waiting_for(&lab, "node-01", WaitFor::Booking)).await;
+    assert_eq!((bob.state, bob.items.len()), (State::Waiting, 0));
+    lab.wait_until(1).await;
+    assert_eq!(lab.read(bob.id).await.state, State::Waiting);
+    let cancel = async |who: &Caller, id| {
+        let at = site();
+        let gone = lab.app.cancel_reservation(who, &at, id, None, None);
+        gone.await.expect("it is theirs");
+    };
+    cancel(&lab.ada, first.id).await;
+    lab.wait_until(2).await;
+    let served = lab.read(bob.id).await;
+    assert_eq!((served.state, served.items.len()), (State::Confirmed, 1));
+    assert_eq!(served.span, first.span);
+    assert_eq!(
+        lab.read(admin.id).await.state,
+        State::Waiting,
+        "one at a time"
+    );
+    // Whoever no longer wants it lets the next one have it; whoever is not served in time is told.
+    cancel(&lab.admin, admin.id).await;
+    let late = book(&lab.ada, waiting_for(&lab, "node-01", WaitFor::Booking)).await;
+    lab.wait_until(25).await;
+    let late = lab.read(late.id).await;
+    assert_eq!(late.state, State::Cancelled);
+    assert!(
+        late.state_reason
+            .is_some_and(|why| why.as_str().contains("no room"))
+    );
+}
+
+async fn an_offer_is_taken_or_goes_on_to_the_next(lab: Lab) {
+    stock(&lab, "node", 1).await;
+    let first = lab.book(&lab.ada, &["node-01"], 24, 26).await;
+    let mut any_node = any(wish(&lab, "1 x node", 24, 26));
+    any_node.wait = Some(WaitFor::Offer);
+    let bob = take(&lab, &lab.bob, any_node.clone())
+        .await
+        .expect("it waits");
+    lab.set_clock(lab.at(0) + SignedDuration::from_secs(1));
+    let admin = take(&lab, &lab.admin, any_node).await.expect("it waits");
+    assert_eq!(bob.state, State::Waiting);
+    lab.app
+        .cancel_reservation(&lab.ada, &site(), first.id, None, None)
+        .await
+        .expect("it is ada's");
+    lab.wait_until(1).await;
+    let offered = lab.read(bob.id).await;
+    assert_eq!(offered.state, State::Held);
+    // Bob does not look, so that it is the next one's after a while.
+    lab.wait_until(2).await;
+    assert_eq!(lab.read(bob.id).await.state, State::Cancelled);
+    let offered = lab.read(admin.id).await;
+    assert_eq!(offered.state, State::Held);
+    let taken = lab
+        .app
+        .take_reservation(&lab.admin, &site(), admin.id, None)
+        .await
+        .expect("it is offered");
+    assert_eq!(taken.reservation.state, State::Confirmed);
+    // What there is none of is not waited for.
+    let mut never = any(wish(&lab, "2 x node", 30, 31));
+    never.wait = Some(WaitFor::Booking);
+    let refused = take(&lab, &lab.bob, never).await;
+    assert!(matches!(refused, Err(Error::NoRoom { .. })));
+}
+
+async fn what_stands_on_a_failed_resource_moves_or_its_owner_is_told(lab: Lab) {
+    stock(&lab, "node", 3).await;
+    let movable = take(&lab, &lab.ada, any(wish(&lab, "1 x node", 24, 26))).await;
+    let movable = movable.expect("one of three");
+    let mut pinned = any(wish(&lab, "1 x node", 24, 26));
+    pinned.pinned = true;
+    let pinned = take(&lab, &lab.bob, pinned).await.expect("one of three");
+    let set = async |of: &Reservation, status| {
+        let node = Reference::Id(*resources(of).first().expect("a resource"));
+        let at = site();
+        let set = lab
+            .app
+            .set_status(&lab.admin, &at, &node, None, status, None);
+        set.await.expect("an admin may");
+    };
+    set(&movable, Status::Maintenance).await;
+    lab.wait_until(1).await;
+    let stays = lab.read(movable.id).await;
+    assert_eq!(
+        resources(&stays),
+        resources(&movable),
+        "maintenance moves nobody"
+    );
+
+    set(&movable, Status::Unavailable).await;
+    lab.wait_until(2).await;
+    let moved = lab.read(movable.id).await;
+    assert!(resources(&moved).is_disjoint(&resources(&movable)));
+    assert!(resources(&moved).is_disjoint(&resources(&pinned)));
+    assert_eq!((moved.span, moved.state), (movable.span, movable.state));
+
+    // The second failure leaves no other place; neither booking is given up, and both owners hear of it.
+    set(&pinned, Status::Unavailable).await;
+    lab.wait_until(3).await;
+    assert_eq!(resources(&lab.read(pinned.id).await), resources(&pinned));
+    assert_eq!(fates(&lab, &lab.bob).await, ["cannot_be_held"]);
+    set(&moved, Status::Unavailable).await;
+    lab.wait_until(4).await;
+    assert_eq!(resources(&lab.read(moved.id).await), resources(&moved));
+    assert_eq!(fates(&lab, &lab.ada).await, ["cannot_be_held"]);
+    // When one is back there is a place to offer, and a place to go.
+    lab.add("node-04", "node", None, None).await;
+    lab.wait_until(5).await;
+    let back = lab.read(moved.id).await;
+    assert!(resources(&back).is_disjoint(&resources(&moved)));
+    lab.add("node-05", "node", None, None).await;
+    lab.wait_until(6).await;
+    assert_eq!(fates(&lab, &lab.bob).await, ["cannot_be_held", "offered"]);
+}
+
+/// What a person was told of their troubles, in order.
+async fn fates(lab: &Lab, who: &Caller) -> Vec<String> {
+    let page = lab.app.events_after(who, None, 0, 1000).await;
+    let events = page.expect("one's own events").events;
+    let troubles = events
+        .iter()
+        .filter(|one| one.event.kind == EventKind::ReservationTroubled);
+    let fate = |one: &std::sync::Arc<berth_model::event::NumberedEvent>| {
+        one.event.data["fate"].as_str().map(str::to_owned)
+    };
+    troubles.filter_map(fate).collect()
 }

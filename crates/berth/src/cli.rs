@@ -10,8 +10,8 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    maintenance, member, person, profile, project, reservation, resource, series, serve, site,
-    token, topics, types,
+    maintenance, member, person, policy, profile, project, reservation, resource, series, serve,
+    site, token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -86,6 +86,8 @@ pub enum Client {
     Book(book::Book),
     /// Find out what is free, and when
     Free(free::Free),
+    /// Find out when something of a kind can be had, over all your sites
+    When(when::When),
     /// Show who has what, as a picture of the day and an agenda
     Calendar(calendar::Calendar),
     /// Reservations: list, show, extend, change, cancel, decide
@@ -94,6 +96,8 @@ pub enum Client {
     /// Series of bookings: list, show, change, cancel
     #[command(subcommand)]
     Series(series::Series),
+    /// List what waits for your approval
+    Approvals,
     /// Sites: list, show, make, join
     #[command(subcommand)]
     Site(site::Site),
@@ -103,6 +107,9 @@ pub enum Client {
     /// Projects inside a site
     #[command(subcommand)]
     Project(project::Project),
+    /// Policies: what is asked of bookings
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Resource types and their booking forms
     #[command(subcommand)]
     Type(types::Type),
@@ -173,7 +180,15 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("You", &["login", "logout", "whoami", "profile", "token"]),
     (
         "Booking",
-        &["book", "free", "calendar", "reservation", "series"],
+        &[
+            "book",
+            "free",
+            "when",
+            "calendar",
+            "reservation",
+            "series",
+            "approvals",
+        ],
     ),
     (
         "A site",
@@ -181,6 +196,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "site",
             "member",
             "project",
+            "policy",
             "type",
             "resource",
             "maintenance",

@@ -4,6 +4,7 @@
 //! nothing that the server decides.
 
 pub mod admin;
+pub mod approvals;
 pub mod audit;
 pub mod book;
 pub mod calendar;
@@ -19,6 +20,7 @@ pub mod maintenance;
 pub mod member;
 pub mod openapi;
 pub mod person;
+pub mod policy;
 pub mod profile;
 pub mod project;
 pub mod reservation;
@@ -30,6 +32,7 @@ pub mod token;
 pub mod topics;
 pub mod types;
 pub mod version;
+pub mod when;
 pub mod whoami;
 
 use berth_api::headers::{IdempotencyKey, IfMatch};

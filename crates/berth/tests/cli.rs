@@ -8,6 +8,7 @@ mod cli {
     pub mod lab;
     mod machine;
     mod people;
+    mod policies;
     mod series;
     pub mod walk;
 }

@@ -21,7 +21,7 @@ pub struct Selection {
     #[serde(default)]
     pub count: Count,
     /// Conditions on the attributes, all of which must hold.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "where", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, max_items = 20, examples(json!(["memory_gb>=40"])))]
     pub with: Vec<Requirement>,
     /// How much of each, where they are divisible; the whole of each, if left out.
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn it_reads_back_as_it_is_stored() {
-        let stored = serde_json::json!({"what": "A100", "count": 4, "with": ["memory_gb>=40"]});
+        let stored = serde_json::json!({"what": "A100", "count": 4, "where": ["memory_gb>=40"]});
         let read: Selection = serde_json::from_value(stored.clone()).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), stored);
         assert_eq!(read.to_string(), "4 x A100, with memory_gb>=40");

@@ -442,6 +442,8 @@ pub struct Entry {
     pub owner: Option<PersonId>,
     pub privacy: Option<Privacy>,
     pub state: Option<State>,
+    /// Whether it holds time before or after a reservation, to set up or to clean up.
+    pub is_buffer: bool,
 }
 
 /// What occupies the given resources between two moments, past and to come, on the sites' own timelines.
@@ -452,14 +454,16 @@ pub async fn calendar(
     limit: u64,
 ) -> Result<Vec<Entry>> {
     either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
          WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
            AND c.standing <> 'void' AND c.container IS NULL
          LIMIT $4",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
@@ -480,12 +484,14 @@ pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
         return Ok(Vec::new());
     }
     either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
          WHERE c.id IN (SELECT unhex(value) FROM json_each($1))",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
@@ -503,6 +509,7 @@ fn entry(row: &Row) -> Result<Entry> {
         owner: row.get::<Option<Uuid>>("owner")?.map(PersonId),
         privacy: row.optional_word("privacy")?,
         state: row.optional_word("state")?,
+        is_buffer: row.get("is_buffer")?,
     })
 }
 

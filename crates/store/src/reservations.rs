@@ -4,7 +4,7 @@ use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
 use berth_model::{
     Occurrence, PersonId, ProjectId, ReservationId, ResourceId, SeriesId, SiteId, Span, Text,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
@@ -130,8 +130,8 @@ pub async fn apply(
 ) -> Result<bool> {
     let changed = query(
         "UPDATE reservation SET state = $1, state_reason = $2, starts = $3, ends = $4, updated_at = $5, due_at = $6,
-             terms = $7, movable_until = $8, version = version + 1
-         WHERE id = $9 AND version = $10 AND state = $11",
+             terms = $7, movable_until = $8, items = $9, version = version + 1
+         WHERE id = $10 AND version = $11 AND state = $12",
     )
     .bind(transition.to().word())
     .bind(after.state_reason.as_ref().map(Text::as_str))
@@ -141,6 +141,7 @@ pub async fn apply(
     .bind(transition.to().next_due(after.span, &after.terms))
     .bind(to_json(&after.terms))
     .bind(after.movable_until())
+    .bind(to_json(&after.items))
     .bind(after.id.0)
     .bind(version)
     .bind(transition.from().word())
@@ -319,6 +320,23 @@ pub async fn movable(
     .await
 }
 
+/// Those who wait for room in a site, or in any, whoever came first first.
+pub async fn waiting(
+    conn: &mut Conn,
+    site: Option<SiteId>,
+    limit: u64,
+) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE state = 'waiting' AND ($1 IS NULL OR site = $1) ORDER BY created_at, id LIMIT $2",
+        "SELECT * FROM reservation WHERE state = 'waiting' AND ($1::uuid IS NULL OR site = $1)
+         ORDER BY created_at, id LIMIT $2",
+    )
+    .bind(site.map(|id| id.0))
+    .bind(limit)
+    .map(conn, reservation)
+    .await
+}
+
 /// Reservations whose time has come, the most overdue first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Reservation>> {
     query("SELECT * FROM reservation WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2")
@@ -336,21 +354,97 @@ pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
     row.optional_moment("at")
 }
 
-/// How many holds a person has now. The person is held still until the transaction ends, so that two holds made at once
-/// count each other.
-pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+/// Holds a person still until the transaction ends, so that two requests at once count each other's bookings.
+pub async fn hold_person(conn: &mut Conn, person: PersonId) -> Result<()> {
     either(
         "SELECT id FROM person WHERE id = $1",
         "SELECT id FROM person WHERE id = $1 FOR NO KEY UPDATE",
     )
-    .bind(owner.0)
+    .bind(person.0)
     .optional(conn)
     .await?;
+    Ok(())
+}
+
+/// The same for a project.
+pub async fn hold_project(conn: &mut Conn, project: ProjectId) -> Result<()> {
+    either(
+        "SELECT id FROM project WHERE id = $1",
+        "SELECT id FROM project WHERE id = $1 FOR NO KEY UPDATE",
+    )
+    .bind(project.0)
+    .optional(conn)
+    .await?;
+    Ok(())
+}
+
+/// Whose bookings a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    Person(PersonId),
+    Project(ProjectId),
+}
+
+/// What a limit counts: all in a site that hold now or did, and touch the time between two moments. No reservation is
+/// longer than `longest`, so that those that ended long before need not be read.
+pub async fn counted(
+    conn: &mut Conn,
+    site: SiteId,
+    whose: Whose,
+    (from, to): (Timestamp, Timestamp),
+    longest: SignedDuration,
+) -> Result<Vec<Reservation>> {
+    let asked = match whose {
+        Whose::Person(person) => query(
+            "SELECT * FROM reservation WHERE owner = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
+               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+        )
+        .bind(person.0),
+        Whose::Project(project) => query(
+            "SELECT * FROM reservation WHERE project = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
+               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+        )
+        .bind(project.0),
+    };
+    asked
+        .bind(site.0)
+        .bind(from)
+        .bind(to)
+        .bind(from - longest)
+        .map(conn, reservation)
+        .await
+}
+
+/// What waits for approval in the given sites, by start.
+pub async fn pending(conn: &mut Conn, sites: &[SiteId], limit: u64) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE site IN (SELECT unhex(value) FROM json_each($1)) AND state = 'pending_approval'
+         ORDER BY starts, id LIMIT $2",
+        "SELECT * FROM reservation WHERE site = ANY($1) AND state = 'pending_approval' ORDER BY starts, id LIMIT $2",
+    )
+    .bind(sites.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(limit)
+    .map(conn, reservation)
+    .await
+}
+
+/// How many holds a person has now; the person is held still, see [`hold_person`].
+pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    hold_person(conn, owner).await?;
     query("SELECT count(*) AS held FROM reservation WHERE owner = $1 AND state = 'held'")
         .bind(owner.0)
         .one(conn)
         .await?
         .count("held")
+}
+
+/// How many things a person waits for.
+pub async fn count_waiting(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    query("SELECT count(*) AS waiting FROM reservation WHERE owner = $1 AND state = 'waiting'")
+        .bind(owner.0)
+        .one(conn)
+        .await?
+        .count("waiting")
 }
 
 /// A person's reservations in a site that still hold something; in every site when none is named.

@@ -9,6 +9,7 @@ mod lease;
 mod reservations;
 mod sequencer;
 mod sweeper;
+mod waitlist;
 
 use berth_store::Engine;
 use jiff::Timestamp;
@@ -36,6 +37,7 @@ pub fn start(app: &App, stop: &CancellationToken) -> JoinSet<()> {
         keeper("reservations"),
         stop.clone(),
     ));
+    tasks.spawn(waitlist::run(app.clone(), keeper("waitlist"), stop.clone()));
     tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
     tasks

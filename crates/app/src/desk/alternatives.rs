@@ -343,6 +343,7 @@ impl App {
             project: new.project.clone().filter(|_| is_here),
             any: None,
             pinned: true,
+            wait: None,
             hold: true,
             ..new.clone()
         };

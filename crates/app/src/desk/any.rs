@@ -6,12 +6,13 @@ use berth_engine::arrange::{self, accept};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{Privacy, Reservation};
-use berth_model::{Amount, ReservationId, ResourceId, Span, Take, Text};
+use berth_model::{Count, ReservationId, ResourceId, Selection, Span, Text};
 use berth_store::reservations;
 use jiff::Timestamp;
 
 use super::board::BoardGuard;
 use super::moves::Relocation;
+use super::waitlist::WaitFor;
 use super::when::{Searched, Variant, Wish, search};
 use crate::App;
 use crate::caller::Caller;
@@ -32,14 +33,26 @@ pub struct NewAny {
     pub parameters: RawAnswers,
     pub owner: Option<PersonReference>,
     pub hold: bool,
+    /// Wait where there is no room.
+    pub wait: Option<WaitFor>,
 }
 
 /// Where a wish fits, and who moves for it.
-struct Placement {
-    span: Span,
+pub(super) struct Placement {
+    pub span: Span,
     variant: Variant,
-    resources: Vec<ResourceId>,
-    moves: Vec<Relocation>,
+    pub resources: Vec<ResourceId>,
+    pub moves: Vec<Relocation>,
+}
+
+impl Placement {
+    /// What was asked for, in the number that was found.
+    pub fn selection(&self, wish: &Wish) -> Selection {
+        Selection {
+            count: self.variant.count,
+            ..wish.what.clone()
+        }
+    }
 }
 
 /// How often a place is looked for again when another was quicker.
@@ -61,7 +74,7 @@ impl App {
         for _ in 0..ATTEMPTS {
             let (place, found) = self.placement(caller, site, &new.wish).await?;
             let Some(found) = found else {
-                return Err(self.no_room(caller, &place, new).await);
+                return self.refuse_or_wait(caller, &place, new).await;
             };
             let definite = new.at(&found);
             let tried = self.try_book(caller, site, &definite, &found.moves);
@@ -70,7 +83,29 @@ impl App {
             }
         }
         let (place, _) = self.placement(caller, site, &new.wish).await?;
-        Err(self.no_room(caller, &place, new).await)
+        self.refuse_or_wait(caller, &place, new).await
+    }
+
+    /// There is no room now. Waiting makes sense if there could ever be: if there are so many of the kind.
+    async fn refuse_or_wait(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        new: &NewAny,
+    ) -> Result<Made<Booked>> {
+        let fewest = new.wish.variants.iter().map(|variant| variant.count).min();
+        let fewest = fewest.map_or(1, Count::get);
+        let board = self.board(place.id()).await?;
+        let some = board.candidates(&new.wish.what).into_iter().take(fewest);
+        let like: Vec<Item> = some.map(|one| new.item(one.resource)).collect();
+        drop(board);
+        match new.wait {
+            Some(until_room) if like.len() == fewest => {
+                self.wait_any(caller, place.id(), new, like, until_room)
+                    .await
+            }
+            _ => Err(self.no_room(caller, place, new).await),
+        }
     }
 
     /// What [`App::book_any`] would come to, with nothing left behind.
@@ -91,7 +126,7 @@ impl App {
         }
     }
 
-    async fn placement(
+    pub(super) async fn placement(
         &self,
         caller: &Caller,
         site: &SiteReference,
@@ -236,23 +271,19 @@ fn rearranged(
 impl NewAny {
     /// The definite booking that it comes to.
     fn at(&self, found: &Placement) -> NewReservation {
-        let amount: Option<Amount> = match self.wish.what.take() {
-            Take::Exclusive => None,
-            Take::Amount(amount) => Some(amount),
-        };
-        let item = |resource: &ResourceId| Item {
-            resource: berth_model::Reference::Id(*resource),
-            amount,
-        };
-        let what = berth_model::Selection {
-            count: found.variant.count,
-            ..self.wish.what.clone()
-        };
+        let item = |resource: &ResourceId| self.item(*resource);
         NewReservation {
             items: found.resources.iter().map(item).collect(),
-            any: Some(what),
+            any: Some(found.selection(&self.wish)),
             pinned: self.pinned,
             ..self.details(found.span)
+        }
+    }
+
+    fn item(&self, resource: ResourceId) -> Item {
+        Item {
+            resource: berth_model::Reference::Id(resource),
+            amount: self.wish.what.amount,
         }
     }
 
@@ -269,6 +300,7 @@ impl NewAny {
             hold: self.hold,
             any: None,
             pinned: false,
+            wait: self.wait,
         }
     }
 }

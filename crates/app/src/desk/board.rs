@@ -86,6 +86,7 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ReservationCreated
         | Kind::ReservationChanged
         | Kind::ReservationMoved
+        | Kind::ReservationOffered
         | Kind::ReservationNoShow
         | Kind::ReservationApproved
         | Kind::ReservationRejected
@@ -117,11 +118,15 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ProjectCreated
         | Kind::ProjectChanged
         | Kind::ProjectRemoved
+        | Kind::PolicyChanged
+        | Kind::PolicyRemoved
         // Each of its instances tells of itself.
         | Kind::SeriesCreated
         | Kind::SeriesChanged
         | Kind::SeriesCancelled
         | Kind::ReservationHandedOver
+        | Kind::ReservationTroubled
+        | Kind::ReservationWaiting
         | Kind::ReservationCheckedIn => Touches::Nothing,
     }
 }
@@ -250,6 +255,10 @@ impl Board {
                 cost: 0,
             })
             .collect()
+    }
+
+    pub fn serves(&self, resource: ResourceId) -> bool {
+        self.in_service.contains(&resource)
     }
 
     pub fn asks_leave(&self, resources: &[ResourceId]) -> bool {

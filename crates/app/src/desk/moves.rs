@@ -10,7 +10,7 @@ use crate::App;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::record::{By, Change};
-use crate::reservations::told;
+use crate::reservations::{buffers, held_buffers, told};
 use crate::version;
 
 /// What a booking gives up and gets, worked out when it was at this version.
@@ -65,12 +65,7 @@ impl App {
                 Claim::firm(id, site, *resource, before.span, take, holder)
             };
             let new: Vec<Claim> = moved.to.iter().map(claim).collect();
-            let item = |claim: &Claim| Item {
-                resource: claim.resource,
-                take: claim.take,
-                claim: claim.id,
-            };
-            let items = kept.into_iter().chain(new.iter().map(item)).collect();
+            let items = kept.into_iter().chain(new.iter().map(Item::from)).collect();
             taken.extend(new);
             let after = Reservation {
                 items,
@@ -78,6 +73,14 @@ impl App {
                 updated_at: now,
                 ..before.clone()
             };
+            // Its buffers go along.
+            let had = held_buffers(conn, &before).await?;
+            let had = had
+                .iter()
+                .filter(|claim| moved.from.contains(&claim.resource));
+            gone.extend(had.map(|claim| claim.id));
+            let has = buffers(&after, now).into_iter();
+            taken.extend(has.filter(|claim| moved.to.contains(&claim.resource)));
             changed.push((before, after));
         }
         claims::release(conn, &gone, now).await?;

@@ -4,7 +4,7 @@ use berth_engine::placement::Candidate;
 use berth_engine::rights::Action;
 use berth_engine::when::{Way, earliest};
 use berth_model::reference::SiteReference;
-use berth_model::{Count, FieldErrors, Reference, ResourceId, Selection, Span};
+use berth_model::{Count, FieldErrors, ResourceId, Selection, Span};
 use berth_store::{Conn, sites};
 use jiff::{SignedDuration, Timestamp};
 
@@ -171,7 +171,7 @@ impl App {
         })
     }
 
-    /// Where the caller may book, in the order of the ids: boards are taken in this order.
+    /// Where the caller may look, in the order of the ids: boards are taken in this order.
     async fn searched_places(
         &self,
         conn: &mut Conn,
@@ -180,13 +180,14 @@ impl App {
     ) -> Result<Vec<Place>> {
         let mut places = Vec::new();
         for site in named {
-            places.push(self.place(conn, caller, site, Action::Book).await?);
+            places.push(self.place(conn, caller, site, Action::SeeFreeBusy).await?);
         }
         if named.is_empty() {
-            for (site, _) in sites::memberships_of(conn, caller.id()).await? {
-                let site = Reference::Id(site.id);
-                places.push(self.place(conn, caller, &site, Action::Book).await?);
-            }
+            let mine = sites::memberships_of(conn, caller.id()).await?;
+            let mine = mine
+                .into_iter()
+                .map(|(site, membership)| Place::of(caller, site, Some(membership.role)));
+            places.extend(mine.filter(|place| place.can(caller, Action::SeeFreeBusy)));
         }
         places.sort_by_key(Place::id);
         places.dedup_by_key(|place| place.id());

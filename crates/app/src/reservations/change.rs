@@ -11,6 +11,7 @@ use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
 
+use super::buffers::{buffers, held_buffers};
 use super::check::{self, Item, RawAnswers};
 use super::create::{Booked, learn, movable_until, told};
 use super::hold::is_taken;
@@ -163,7 +164,7 @@ impl App {
             )
             .into());
         }
-        self.check_growth(caller, place, &before, &matched, &plan)?;
+        let grows = self.check_growth(caller, place, &before, &matched, &plan)?;
 
         let project = match &change.project {
             None => before.project,
@@ -194,13 +195,8 @@ impl App {
             None => None,
         };
 
-        *asked = (
-            Some(place.clone()),
-            plan.wanted(&before),
-            before.items.iter().map(|item| item.claim).collect(),
-        );
-        self.carry_out(conn, &plan, &before, now).await?;
-        let after = Reservation {
+        directory.learn_projects(conn, project).await?;
+        let mut after = Reservation {
             title: change.title.clone().unwrap_or(before.title.clone()),
             privacy: change.privacy.unwrap_or(before.privacy),
             project,
@@ -215,6 +211,30 @@ impl App {
             updated_at: now,
             ..before.clone()
         };
+        self.judge_change(conn, caller, place, &directory, &before, &mut after, grows)
+            .await?;
+        let (had, buffers) = if lies_otherwise(&before, &after) {
+            (held_buffers(conn, &before).await?, buffers(&after, now))
+        } else {
+            (Vec::new(), Vec::new())
+        };
+        let own = before.items.iter().map(|item| item.claim);
+        *asked = (
+            Some(place.clone()),
+            plan.wanted(&before)
+                .into_iter()
+                .chain(buffers.clone())
+                .collect(),
+            own.chain(had.iter().map(|claim| claim.id)).collect(),
+        );
+        // Buffers go first and come last: they lie on both sides of what moves.
+        let had: Vec<ClaimId> = had.iter().map(|claim| claim.id).collect();
+        claims::release(conn, &had, now).await?;
+        self.carry_out(conn, &plan, &before, now).await?;
+        if !buffers.is_empty() {
+            claims::insert(conn, &buffers).await?;
+            self.spare_the_past(conn, &buffers).await?;
+        }
         if !reservations::update(conn, &after, before.version).await? {
             return Err(version::overtaken(before.version));
         }
@@ -241,14 +261,14 @@ impl App {
             );
         self.record(conn, caller, record).await?;
         directory.learn_people(conn, [after.owner]).await?;
-        directory.learn_projects(conn, after.project).await?;
         Ok(Booked {
             reservation: after,
             directory,
         })
     }
 
-    /// Taking more needs what booking needs: resources in service, and leave where leave is asked for.
+    /// Taking more needs what booking needs: resources in service, and leave where leave is asked for. Says whether more
+    /// is taken.
     fn check_growth(
         &self,
         caller: &Caller,
@@ -256,7 +276,7 @@ impl App {
         before: &Reservation,
         matched: &[(&Wanted, Take)],
         plan: &Plan,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let longer = !before.span.contains(plan.span);
         let is_new = |wanted: &Wanted| {
             plan.added
@@ -290,7 +310,7 @@ impl App {
             );
             return Err(Error::NotAllowed { needs });
         }
-        Ok(())
+        Ok(!growing.is_empty())
     }
 
     /// Lets go first, then moves what stays, then takes what is new, so that a reservation never meets itself.
@@ -349,6 +369,12 @@ fn new_span(before: &Reservation, change: &ReservationChange, now: Timestamp) ->
         check::times(span, now)?;
     }
     Ok(span)
+}
+
+/// Whether its buffers lie elsewhere, or are others.
+fn lies_otherwise(before: &Reservation, after: &Reservation) -> bool {
+    let buffers = |of: &Reservation| (of.terms.set_up, of.terms.clean_up);
+    before.span != after.span || before.items != after.items || buffers(before) != buffers(after)
 }
 
 /// Whoever names the resources means these, and no longer any of a kind.

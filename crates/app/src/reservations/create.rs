@@ -22,7 +22,7 @@ use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
 use crate::clock::fresh;
-use crate::desk::{MADE_ROOM, Relocation};
+use crate::desk::{MADE_ROOM, Relocation, WaitFor};
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
@@ -47,6 +47,8 @@ pub struct NewReservation {
     pub any: Option<Selection>,
     /// Never give it others of its kind.
     pub pinned: bool,
+    /// Wait where it is taken, instead of being refused.
+    pub wait: Option<WaitFor>,
 }
 
 /// How long before its start a booking of any of a kind stands where it is.
@@ -67,9 +69,11 @@ pub struct Booked {
 pub type Preview = Result<State, Error>;
 
 /// A booking that met every condition but the database's own.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     pub reservation: Reservation,
-    pub claims: Vec<Claim>,
+    claims: Vec<Claim>,
+    answers: CheckedAnswers,
+    directory: Directory,
 }
 
 /// What is asked for, without when: everything that was looked up and checked for it once, however many times it is
@@ -103,6 +107,10 @@ impl App {
     ) -> Result<Made<Booked>> {
         match self.try_book(caller, site, new, &[]).await? {
             Ok(made) => Ok(made),
+            Err(Taken { place, claims }) if let Some(until_room) = new.wait => {
+                self.wait_named(caller, place.id(), new, &claims, until_room)
+                    .await
+            }
             Err(taken) => Err(self.refused(caller, new, &taken).await),
         }
     }
@@ -124,17 +132,14 @@ impl App {
                 if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
                     return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
                 }
-                let order = self.order(&mut tx, caller, &place, new).await?;
-                let Draft { reservation, claims } = self.draft(&place, &order, id, new.span)?;
+                let draft = self.draft(&mut tx, caller, &place, new, id).await?;
                 let by = By::from(caller);
                 let site = place.id();
-                wanted = Some(Taken { place, claims: claims.clone() });
+                wanted = Some(Taken { place, claims: draft.claims.clone() });
                 self.relocate(&mut tx, &by, site, moves, MADE_ROOM).await?;
-                self.hold(&mut tx, &by, &claims, softer).await?;
-                let booking = self.booking(caller, reservation)?;
-                booking::insert(&mut tx, &booking).await?;
-                self.keep_secrets(&mut tx, &booking.reservation, &order.answers).await?;
-                Ok(Made::now(Booked { reservation: booking.reservation, directory: order.directory }))
+                self.hold(&mut tx, &by, &draft.claims, softer).await?;
+                self.write(&mut tx, caller, &draft).await?;
+                Ok(Made::now(draft.booked()))
             });
             match made {
                 Err(error) if is_taken(&error) => {}
@@ -195,12 +200,8 @@ impl App {
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
         drop(reader);
         let mut tx = self.store.begin().await?;
-        let drafted = async {
-            let order = self.order(&mut tx, caller, &place, new).await?;
-            let id = ReservationId(fresh(self.now()));
-            self.draft(&place, &order, id, new.span)
-        };
-        let draft = match drafted.await {
+        let id = ReservationId(fresh(self.now()));
+        let draft = match self.draft(&mut tx, caller, &place, new, id).await {
             Ok(draft) => draft,
             Err(error) => {
                 tx.withdraw().await?;
@@ -229,17 +230,57 @@ impl App {
         })
     }
 
-    /// What an order makes at a time. Every booking comes through here, alone or as one of a series, so this is where
-    /// all that depends on the time is decided before the claim rule is asked.
-    pub(super) fn draft(
+    /// Everything that can be decided before the claim rule is asked.
+    pub(crate) async fn draft(
         &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+        id: ReservationId,
+    ) -> Result<Draft> {
+        check::times(new.span, self.now())?;
+        let order = self.order(conn, caller, place, new).await?;
+        let (reservation, claims) = self
+            .draft_at(conn, caller, place, &order, id, new.span, &[])
+            .await?;
+        Ok(Draft {
+            reservation,
+            claims,
+            answers: order.answers,
+            directory: order.directory,
+        })
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an order, its time, and who asks where"
+    )]
+    /// What an order makes at a time. Every booking comes through here, alone or as one of a series, so this is where all
+    /// that depends on the time is decided. `beside` are those that are made together with it and not written yet.
+    pub(super) async fn draft_at(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
         place: &Place,
         order: &Order,
         id: ReservationId,
         span: Span,
-    ) -> Result<Draft> {
+        beside: &[Reservation],
+    ) -> Result<(Reservation, Vec<Claim>)> {
         check::times(span, self.now())?;
-        Ok(order.draft(place.id(), id, span, self.now()))
+        let (mut booking, mut claims) = order.draft(place.id(), id, span, self.now());
+        self.judge(
+            conn,
+            caller,
+            place,
+            &order.directory,
+            beside,
+            &mut booking,
+            &mut claims,
+        )
+        .await?;
+        Ok((booking, claims))
     }
 
     /// Looks up and checks what a booking asks for, apart from its time.
@@ -275,8 +316,6 @@ impl App {
         if new.hold && reservations::count_held(conn, owner).await? >= HOLDS_MAX {
             return Err(Error::TooManyHolds);
         }
-        // An admin's booking needs nobody's leave but the admin's.
-        let decided = place.can(caller, Action::DecideReservation);
         Ok(Order {
             owner,
             project,
@@ -287,7 +326,7 @@ impl App {
                 .map(|(wanted, take)| (wanted.resource.id, *take))
                 .collect(),
             answers,
-            asks_leave: !decided && resources.iter().any(|wanted| wanted.kind.needs_approval),
+            asks_leave: asks_leave(place, caller, resources.iter().copied()),
             hold: new.hold,
             any: new.any.clone(),
             pinned: new.pinned,
@@ -295,7 +334,7 @@ impl App {
         })
     }
 
-    async fn booking_owner(
+    pub(crate) async fn booking_owner(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -321,7 +360,7 @@ impl App {
         Ok(owner.id)
     }
 
-    pub(super) async fn booking_project(
+    pub(crate) async fn booking_project(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -348,6 +387,19 @@ impl App {
         let id = project.id;
         directory.projects.insert(id, project);
         Ok(Some(id))
+    }
+
+    /// The reservation itself, its secrets, its first line of history, and the record of it.
+    pub(crate) async fn write(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        draft: &Draft,
+    ) -> Result<()> {
+        let booking = self.booking(caller, draft.reservation.clone())?;
+        booking::insert(conn, &booking).await?;
+        self.keep_secrets(conn, &draft.reservation, &draft.answers)
+            .await
     }
 
     /// The reservation with its first line of history and the record of its making, ready to be written.
@@ -403,7 +455,12 @@ impl App {
     }
 
     /// A reservation that an earlier request made, as it is now.
-    async fn booked(&self, conn: &mut Conn, place: &Place, id: ReservationId) -> Result<Booked> {
+    pub(crate) async fn booked(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        id: ReservationId,
+    ) -> Result<Booked> {
         let found = reservations::get(conn, place.id(), id).await?;
         let reservation = found.ok_or(Error::IdempotencyMismatch)?;
         let mut directory = Directory::with_site(&place.site);
@@ -419,7 +476,13 @@ impl App {
 
 impl Order {
     /// The reservation this order makes at a time, with its claims.
-    fn draft(&self, site: SiteId, id: ReservationId, span: Span, now: Timestamp) -> Draft {
+    fn draft(
+        &self,
+        site: SiteId,
+        id: ReservationId,
+        span: Span,
+        now: Timestamp,
+    ) -> (Reservation, Vec<Claim>) {
         let holder = Holder::Reservation(id);
         let claim = |(resource, take): &(ResourceId, Take)| {
             Claim::firm(ClaimId(fresh(now)), site, *resource, span, *take, holder)
@@ -439,14 +502,7 @@ impl Order {
             },
             state_reason: None,
             span,
-            items: claims
-                .iter()
-                .map(|c| reservation::Item {
-                    resource: c.resource,
-                    take: c.take,
-                    claim: c.id,
-                })
-                .collect(),
+            items: claims.iter().map(reservation::Item::from).collect(),
             parameters: self.answers.shown.clone(),
             terms: Terms {
                 asks_leave: self.asks_leave,
@@ -460,15 +516,21 @@ impl Order {
             created_at: now,
             updated_at: now,
         };
-        Draft {
-            reservation,
-            claims,
-        }
+        (reservation, claims)
     }
 }
 
+/// Whether somebody must agree. An admin's booking needs nobody's leave but the admin's.
+pub(crate) fn asks_leave<'a>(
+    place: &Place,
+    caller: &Caller,
+    mut wanted: impl Iterator<Item = &'a Wanted>,
+) -> bool {
+    !place.can(caller, Action::DecideReservation) && wanted.any(|one| one.kind.needs_approval)
+}
+
 /// Until when it may be given others of its kind.
-pub(super) fn movable_until(
+pub(crate) fn movable_until(
     any: Option<&Selection>,
     pinned: bool,
     span: Span,
@@ -476,6 +538,15 @@ pub(super) fn movable_until(
 ) -> Option<Timestamp> {
     let until = span.start() - FREEZE;
     (any.is_some() && !pinned && now < until).then_some(until)
+}
+
+impl Draft {
+    pub fn booked(self) -> Booked {
+        Booked {
+            reservation: self.reservation,
+            directory: self.directory,
+        }
+    }
 }
 
 pub(super) fn learn(directory: &mut Directory, wanted: &[&Wanted]) {

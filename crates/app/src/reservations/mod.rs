@@ -1,20 +1,24 @@
 //! Reservations: made, changed, decided, cancelled, looked at.
 
+mod approve;
+mod buffers;
 mod change;
 mod check;
 mod create;
 mod decide;
 mod desk;
 pub(crate) mod hold;
+mod judge;
 mod look;
 mod plan;
 mod series;
 mod step;
 
+pub(crate) use buffers::{buffers, held_buffers};
 pub use change::{Extension, ReservationChange};
 pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
-pub(crate) use create::{HOLDS_MAX, told};
+pub(crate) use create::{HOLDS_MAX, asks_leave, movable_until, told};
 pub use look::{ReservationFilter, ReservationView};
 pub use series::{
     Foreseen, NewSeries, OnConflict, Part, SeriesChange, SeriesFilter, SeriesPreview, SeriesView,

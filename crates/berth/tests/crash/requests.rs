@@ -22,6 +22,7 @@ pub fn booking(wanted: &Content) -> Result<NewReservation> {
         parameters: Default::default(),
         on_behalf_of: None,
         hold: false,
+        wait: None,
     })
 }
 

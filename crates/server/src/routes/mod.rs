@@ -12,6 +12,7 @@ mod maintenance;
 mod members;
 mod paging;
 mod people;
+mod policies;
 mod projects;
 mod reservations;
 mod resources;
@@ -19,6 +20,7 @@ mod series;
 mod sites;
 mod tokens;
 mod types;
+mod when;
 
 use berth_api::page::DryRunQuery;
 use berth_app::settlement::Mode;
@@ -34,9 +36,11 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(members::router())
         .merge(joins::router())
         .merge(projects::router())
+        .merge(policies::router())
         .merge(types::router())
         .merge(resources::router())
         .merge(calendar::router())
+        .merge(when::router())
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(series::router())

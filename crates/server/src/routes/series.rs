@@ -217,6 +217,9 @@ fn wanted(body: NewSeries) -> Result<reservations::NewSeries> {
             parameters: body.parameters.into_inner(),
             owner: body.on_behalf_of,
             hold: false,
+            any: None,
+            pinned: false,
+            wait: None,
         },
     })
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use berth_model::audit::{Actor, AuditEntry};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
+use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
 use berth_model::{
@@ -14,8 +15,8 @@ use berth_model::{
     Standing, Status, Take, TypeId, WindowId, WorkloadId,
 };
 use berth_store::{
-    Store, Tx, audit, claims, events, idempotency, inventory, leases, maintenance, projects,
-    reservations, secrets, sequencer, series,
+    Store, Tx, audit, claims, events, idempotency, inventory, leases, maintenance, policies,
+    projects, reservations, secrets, sequencer, series,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -86,6 +87,7 @@ impl World {
         inventory::insert(&mut tx, &lab, hour(0)).await?;
         let elsewhere = claim(praha, lab.id, hours(0, 1000));
         claims::insert(&mut tx, &[elsewhere]).await?;
+        world.insert_policies(&mut tx).await?;
         world.insert_records(&mut tx).await?;
         tx.commit().await?;
         Ok(world)
@@ -301,6 +303,28 @@ impl World {
     }
 
     /// Audit entries and events with and without a number, and the small tables around them.
+    async fn insert_policies(&mut self, tx: &mut Tx) -> Result<()> {
+        let versions = [
+            (None, Scope::Ceilings, 1, Some(Policy::default())),
+            (Some(self.torino), Scope::SITE, 1, Some(Policy::default())),
+            (Some(self.torino), Scope::SITE, 2, None),
+        ];
+        for (site, scope, version, policy) in versions {
+            policies::touch_site(tx, self.torino).await?;
+            let version = policies::Version {
+                site,
+                scope,
+                version,
+                policy,
+                set_by: Some(self.ada),
+                set_at: hour(1),
+                reason: Some("the power bill".parse()?),
+            };
+            policies::insert(tx, fresh(), &version).await?;
+        }
+        Ok(())
+    }
+
     async fn insert_records(&mut self, tx: &mut Tx) -> Result<()> {
         for n in 0..40 {
             audit::insert(tx, &entry(self.torino, self.ada, n)).await?;

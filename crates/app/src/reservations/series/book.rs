@@ -3,10 +3,11 @@
 use berth_engine::recurrence::Instance;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::SiteReference;
-use berth_model::{Claim, Occurrence, ReservationId, Series, SeriesId};
+use berth_model::reservation::Reservation;
+use berth_model::{Claim, FieldErrors, Occurrence, ReservationId, Series, SeriesId};
 use berth_store::{Conn, booking, series};
 
-use super::super::create::{Draft, Order};
+use super::super::create::Order;
 use super::super::hold::{Softer, is_taken};
 use super::{NewSeries, OnConflict, SeriesView, Skipped, pattern, told};
 use crate::App;
@@ -25,7 +26,10 @@ const LOOKS_MAX: usize = 8;
 pub(super) struct Plan {
     pub order: Order,
     pub series: Series,
-    pub drafts: Vec<(Instance, Draft)>,
+    /// The instances, what each is to be and what it is to hold, side by side.
+    pub instances: Vec<Instance>,
+    pub reservations: Vec<Reservation>,
+    pub claims: Vec<Vec<Claim>>,
     pub skipped: Vec<Skipped>,
 }
 
@@ -59,9 +63,8 @@ impl App {
                     self.leave_out(&mut tx, caller, &place, &mut plan).await?;
                 }
                 plan.refuse_if_empty()?;
-                let wanted: Vec<Vec<Claim>> = plan.claims().map(<[Claim]>::to_vec).collect();
-                let claims = wanted.concat();
-                asked = Some((place, plan.order.directory.clone(), wanted));
+                let claims = plan.claims.concat();
+                asked = Some((place, plan.order.directory.clone(), plan.claims.clone()));
                 self.hold(&mut tx, &By::from(caller), &claims, softer).await?;
                 Ok(Made::now(self.write_series(&mut tx, caller, plan).await?))
             });
@@ -112,20 +115,19 @@ impl App {
                 updated_at: now,
             },
             order,
-            drafts: Vec::with_capacity(instances.len()),
+            instances: Vec::with_capacity(instances.len()),
+            reservations: Vec::with_capacity(instances.len()),
+            claims: Vec::with_capacity(instances.len()),
             skipped: Vec::new(),
         };
         for instance in instances {
-            let reservation = ReservationId(fresh(now));
-            match self.draft(place, &plan.order, reservation, instance.span) {
-                Ok(mut draft) => {
-                    draft.reservation.occurrence = Some(Occurrence {
-                        series: id,
-                        start: instance.id,
-                        differs: false,
-                    });
-                    plan.drafts.push((instance, draft));
-                }
+            let (id, span) = (ReservationId(fresh(now)), instance.span);
+            let beside = &plan.reservations;
+            let drafted = self
+                .draft_at(conn, caller, place, &plan.order, id, span, beside)
+                .await;
+            match drafted {
+                Ok((reservation, claims)) => plan.add(instance, reservation, claims)?,
                 Err(error) if new.on_conflict == OnConflict::Skip && is_refusal(&error) => {
                     plan.skipped.push(Skipped {
                         instance,
@@ -146,7 +148,7 @@ impl App {
         place: &Place,
         plan: &mut Plan,
     ) -> Result<()> {
-        let wanted: Vec<&[Claim]> = plan.claims().collect();
+        let wanted: Vec<&[Claim]> = plan.claims.iter().map(Vec::as_slice).collect();
         let directory = &plan.order.directory;
         let met = self.in_the_way_of_each(conn, directory, &wanted).await?;
         if met.iter().all(Vec::is_empty) {
@@ -155,10 +157,16 @@ impl App {
         let refusals = self
             .refusal_of_each(conn, place, caller, directory, met)
             .await?;
-        let drafts = std::mem::take(&mut plan.drafts);
-        for ((instance, draft), refusal) in drafts.into_iter().zip(refusals) {
+        let mut is_free = refusals.iter().map(Option::is_none);
+        let mut is_kept = || is_free.next().unwrap_or(true);
+        plan.reservations.retain(|_| is_kept());
+        let mut is_free = refusals.iter().map(Option::is_none);
+        let mut is_kept = || is_free.next().unwrap_or(true);
+        plan.claims.retain(|_| is_kept());
+        let instances = std::mem::take(&mut plan.instances);
+        for (instance, refusal) in instances.into_iter().zip(refusals) {
             match refusal {
-                None => plan.drafts.push((instance, draft)),
+                None => plan.instances.push(instance),
                 why => plan.skipped.push(Skipped { instance, why }),
             }
         }
@@ -176,10 +184,11 @@ impl App {
         let Plan {
             order,
             mut series,
-            drafts,
+            reservations,
             skipped,
+            ..
         } = plan;
-        let ends = drafts.iter().map(|(_, draft)| draft.reservation.span.end());
+        let ends = reservations.iter().map(|one| one.span.end());
         series.ends = ends.max().unwrap_or(series.ends);
         series::insert(conn, &series).await?;
         let change = Change::new("series.create", Some(series.site), series.id)
@@ -187,12 +196,12 @@ impl App {
             .tell_only(
                 EventKind::SeriesCreated,
                 Audience::Members,
-                told(&series, drafts.len()),
+                told(&series, reservations.len()),
             );
         self.record(conn, caller, change).await?;
-        let bookings = drafts
+        let bookings = reservations
             .into_iter()
-            .map(|(_, draft)| self.booking(caller, draft.reservation));
+            .map(|reservation| self.booking(caller, reservation));
         let bookings = bookings.collect::<Result<Vec<_>>>()?;
         booking::insert_all(conn, &bookings).await?;
         for booking in &bookings {
@@ -210,14 +219,38 @@ impl App {
 }
 
 impl Plan {
-    /// What each instance wants to hold.
-    fn claims(&self) -> impl Iterator<Item = &[Claim]> {
-        self.drafts.iter().map(|(_, draft)| draft.claims.as_slice())
+    /// One more instance. With what is held before and after it, it must keep clear of the one before.
+    fn add(
+        &mut self,
+        instance: Instance,
+        mut reservation: Reservation,
+        claims: Vec<Claim>,
+    ) -> Result<()> {
+        let last = self.claims.last().into_iter().flatten();
+        if let Some(end) = last.map(|claim| claim.span.end()).max()
+            && claims.iter().any(|claim| claim.span.start() < end)
+        {
+            let message = format!(
+                "the time held before and after each instance makes that of {} overlap the one before it; \
+                 make them shorter, or repeat them less often",
+                instance.id.date()
+            );
+            return Err(FieldErrors::one("rule", message).into());
+        }
+        reservation.occurrence = Some(Occurrence {
+            series: self.series.id,
+            start: instance.id,
+            differs: false,
+        });
+        self.instances.push(instance);
+        self.reservations.push(reservation);
+        self.claims.push(claims);
+        Ok(())
     }
 
     /// A series of which nothing can be had is refused like its first instance.
     fn refuse_if_empty(&mut self) -> Result<()> {
-        if !self.drafts.is_empty() {
+        if !self.instances.is_empty() {
             return Ok(());
         }
         let first = self

@@ -42,10 +42,8 @@ impl App {
             .into_iter()
             .filter_map(|line| Some((line.instance.id, line.remark?)))
             .collect();
-        let booked = plan
-            .drafts
-            .into_iter()
-            .map(|(instance, draft)| (instance, Ok(draft.reservation.state)));
+        let states = plan.reservations.iter().map(|one| Ok(one.state));
+        let booked = plan.instances.into_iter().zip(states);
         let refused = plan.skipped.into_iter().map(|skipped| {
             (
                 skipped.instance,

@@ -23,7 +23,7 @@ use crate::times::Times;
 #[command(next_help_heading = "Again and again")]
 pub struct RepeatArguments {
     /// Book it every `day`, `week` or `month`, or every `2 weeks`; until when say --count or --until
-    #[arg(long, value_name = "PERIOD", conflicts_with = "repeat")]
+    #[arg(long, value_name = "PERIOD", conflicts_with_all = ["repeat", "any", "wait"])]
     every: Option<Every>,
     /// On these days: `mon,wed`; every month also `1,15`, `2tu` (second Tuesday) or `-1fr` (last Friday)
     #[arg(
@@ -41,7 +41,7 @@ pub struct RepeatArguments {
     #[arg(long, value_name = "DAY", requires = "every")]
     until: Option<String>,
     /// The same as a rule of RFC 5545, as in `FREQ=WEEKLY;BYDAY=MO;COUNT=10`
-    #[arg(long, value_name = "RULE")]
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["any", "wait"])]
     repeat: Option<Rule>,
     /// A day to leave out; repeat it for several
     #[arg(long, value_name = "DAY")]

@@ -2,6 +2,8 @@
 
 use berth_api::reservations::Reservation;
 use berth_model::Occurrence;
+use berth_model::policy::{Approver, Length, Outcome};
+use berth_model::reservation::{AskedApproval, CheckIn};
 
 use super::{Named, find};
 use crate::context::Context;
@@ -47,6 +49,20 @@ fn details(reservation: &Reservation, times: &Times) -> Details {
         )
         .line("Seen by", show::seen_by(reservation.privacy))
         .maybe("Series", reservation.occurrence.as_ref().map(part_of))
+        .lines(
+            "Approvals",
+            reservation.terms.approvals.iter().map(approval),
+        )
+        .maybe(
+            "Check-in",
+            match reservation.terms.check_in {
+                CheckIn::NotAsked => None,
+                CheckIn::Until(by) => Some(format!("by {}, or it is released", times.moment(by))),
+                CheckIn::Done(at) => Some(format!("done {}", times.moment(at))),
+            },
+        )
+        .maybe("Set up", held(reservation.terms.set_up, "before it"))
+        .maybe("Clean up", held(reservation.terms.clean_up, "after it"))
         .lines("Parameters", answers)
         .line("Made", times.moment(reservation.created_at))
         .line("Changed", times.moment(reservation.updated_at))
@@ -62,6 +78,23 @@ fn part_of(occurrence: &Occurrence) -> String {
         ""
     };
     format!("{}{differs}", occurrence.series)
+}
+
+/// `the site's admins: approved by adele (policy of type gpu-node)`.
+fn approval(asked: &AskedApproval) -> String {
+    let approvers: Vec<String> = asked.approvers.iter().map(Approver::to_string).collect();
+    let so_far = match &asked.decision {
+        None => "open".to_owned(),
+        Some(said) => match said.outcome {
+            Outcome::Approve => format!("approved by {}", said.by),
+            Outcome::Reject => format!("rejected by {}", said.by),
+        },
+    };
+    format!("{}: {so_far} ({})", approvers.join(" or "), asked.from)
+}
+
+fn held(length: Length, when: &str) -> Option<String> {
+    (!length.is_zero()).then(|| format!("{length} {when}"))
 }
 
 pub async fn history(named: &Named, context: &Context) -> anyhow::Result<()> {
