@@ -4,9 +4,11 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use berth_app::policies::PolicyAt;
 use berth_app::reservations::{
     NewSeries, OnConflict, Part, SeriesChange, SeriesFilter, SeriesView,
 };
+use berth_app::settlement::Mode;
 use berth_app::{Caller, Error, Once};
 use berth_model::reservation::{Privacy, Reservation, State};
 use berth_model::{Reference, Span};
@@ -31,6 +33,8 @@ on_both!(
     each_part_can_be_cancelled,
     what_was_handed_over_is_left_alone,
     others_see_and_do_what_they_may,
+    policies_count_the_instances_together,
+    buffers_are_held_around_every_instance,
     of_many_at_once_one_gets_it,
     many_at_once_share_what_there_is,
 );
@@ -628,6 +632,66 @@ async fn others_see_and_do_what_they_may(lab: Lab) {
         .cancel_series(&lab.bob, &site(), open.series.id, None, Part::All, None)
         .await;
     assert!(matches!(cancelled, Err(Error::NotAllowed { .. })));
+}
+
+/// Sets the policy of the whole site.
+async fn policy(lab: &Lab, written: serde_json::Value) {
+    let at = PolicyAt::Site(site(), Default::default());
+    let policy = serde_json::from_value(written).expect("a policy");
+    lab.app
+        .set_policy(&lab.admin, &at, Some(&policy), None, None, Mode::Apply)
+        .await
+        .expect("the policy is set");
+}
+
+async fn policies_count_the_instances_together(lab: Lab) {
+    policy(&lab, serde_json::json!({"active_bookings": 3})).await;
+    let mut new = wish(&lab, &["gpu-01"], 24, 26, WEEKLY);
+    let refused = try_series(&lab, &lab.ada, &new).await;
+    assert!(matches!(refused, Err(Error::Policy(_))), "{refused:?}");
+    assert_eq!(all_series(&lab, &lab.ada).await, 0);
+    new.on_conflict = OnConflict::Skip;
+    let view = series(&lab, &lab.ada, &new).await;
+    assert_eq!(starts(&lab, &view), [week(0), week(1), week(2)]);
+    assert!(matches!(view.skipped[0].why, Some(Error::Policy(_))));
+    let more = lab.try_book(&lab.ada, &["gpu-02"], 24, 26).await;
+    assert!(matches!(more, Err(Error::Policy(_))), "{more:?}");
+}
+
+async fn buffers_are_held_around_every_instance(lab: Lab) {
+    policy(
+        &lab,
+        serde_json::json!({"buffer_before": "1h", "buffer_after": "1h"}),
+    )
+    .await;
+    lab.book(&lab.bob, &["gpu-01"], week(1) + 4, week(1) + 6)
+        .await;
+    let mut new = wish(&lab, &["gpu-01"], 24, 27, WEEKLY);
+    new.on_conflict = OnConflict::Skip;
+    let view = series(&lab, &lab.ada, &new).await;
+    // His begins an hour after hers would end, and both are held for an hour more.
+    assert_eq!(starts(&lab, &view), [week(0), week(2), week(3)]);
+    let beside = lab
+        .try_book(&lab.bob, &["gpu-01"], week(2) + 4, week(2) + 6)
+        .await;
+    assert!(matches!(beside, Err(Error::Conflict { .. })), "{beside:?}");
+    // All day but an hour: the buffers of one reach into the next.
+    let daily = wish(&lab, &["gpu-02"], 24, 47, "FREQ=DAILY;COUNT=3");
+    let refused = try_series(&lab, &lab.ada, &daily).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    let moved = change(&lab, &lab.ada, &view, Part::All, at(12))
+        .await
+        .expect("it is free");
+    assert_eq!(
+        starts(&lab, &moved),
+        [week(0) + 3, week(2) + 3, week(3) + 3]
+    );
+    lab.app
+        .cancel_series(&lab.ada, &site(), view.series.id, None, Part::All, None)
+        .await
+        .expect("all of it");
+    lab.book(&lab.bob, &["gpu-01"], week(2) + 1, week(2) + 9)
+        .await;
 }
 
 const AT_ONCE: usize = 16;

@@ -215,7 +215,10 @@ async fn a_series_is_written_like_so_many_bookings(home: &Home) {
     assert_eq!(instances.expect("an answer"), expected);
     for one in &written {
         let history = reservations::history(&mut conn, one.reservation.id).await;
-        assert_eq!(history.expect("an answer"), [one.history.clone()]);
+        assert_eq!(
+            history.expect("an answer"),
+            std::slice::from_ref(&one.history)
+        );
     }
     let entries = audit::of_all(&mut conn, u64::MAX, 10)
         .await

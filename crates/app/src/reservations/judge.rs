@@ -280,10 +280,6 @@ impl App {
     }
 
     /// What stands of those who are counted, as far as it touches this time.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "who is counted, when, and beside what"
-    )]
     async fn counted(
         &self,
         conn: &mut Conn,

@@ -231,7 +231,7 @@ pub async fn run(
         let taken = |problem: &Problem| problem.is(Code::ReservationConflict);
         if new.on_conflict == OnConflict::Refuse && error.problem().is_some_and(taken) {
             let help = "Nothing was booked. With --skip-conflicts, what is free of it would be.";
-            context.out.note(help.to_owned());
+            context.out.note(help);
         }
     })?;
     let series = &booked.object;
