@@ -70,6 +70,8 @@ paths! {
     DOCS docs() = "/docs";
     RESET_PAGE reset_page() = "/reset-password";
     ERROR_PAGE error_page(code) = "/docs/errors/{code}";
+    /// What calendar programs read. The file's name is a secret and `.ics`.
+    FEED_FILE feed_file(file) = "/feeds/{file}";
 
     // Relative to `API`, from here on.
     OPENAPI openapi() = "/openapi.json";
@@ -81,6 +83,8 @@ paths! {
     MY_PASSWORD my_password() = "/me/password";
     MY_TOKENS my_tokens() = "/me/tokens";
     MY_TOKEN my_token(token) = "/me/tokens/{token}";
+    MY_FEEDS my_feeds() = "/me/feeds";
+    MY_FEED my_feed(feed) = "/me/feeds/{feed}";
     MY_RESERVATIONS my_reservations() = "/me/reservations";
     MY_APPROVALS my_approvals() = "/me/approvals";
 
@@ -127,6 +131,10 @@ paths! {
     MAINTENANCE maintenance(site) = "/sites/{site}/maintenance";
     WINDOW window(site, window) = "/sites/{site}/maintenance/{window}";
     WINDOW_CANCEL window_cancel(site, window) = "/sites/{site}/maintenance/{window}/cancel";
+
+    CLOSURES closures(site) = "/sites/{site}/closures";
+    CLOSURE closure(site, closure) = "/sites/{site}/closures/{closure}";
+    CLOSURE_REFRESH closure_refresh(site, closure) = "/sites/{site}/closures/{closure}/refresh";
 
     RESERVATIONS reservations(site) = "/sites/{site}/reservations";
     RESERVATIONS_ANY reservations_any(site) = "/sites/{site}/reservations/any";

@@ -1,5 +1,6 @@
 //! Why something was refused. Each variant becomes one problem code with a page of its own.
 
+use berth_model::closure::ClosedSpan;
 use berth_model::reservation::NotFrom;
 use berth_model::{FieldErrors, Name, ReservationId, Selection, Status, Text};
 use berth_store::Refused;
@@ -51,6 +52,14 @@ pub enum Error {
     /// It would not keep the policies of the site.
     #[error("{0}")]
     Policy(Box<berth_engine::policy::Refusal>),
+    #[error(
+        "the site is closed from {} to {}: {} (calendar `{calendar}`)",
+        closed.span.start(), closed.span.end(), closed.title
+    )]
+    Blackout { calendar: Name, closed: ClosedSpan },
+    /// A calendar that was to be brought in.
+    #[error("the calendar cannot be read: {0}")]
+    Unreadable(String),
     #[error(transparent)]
     State(#[from] NotFrom),
     #[error("{0}")]

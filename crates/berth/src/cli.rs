@@ -9,9 +9,9 @@ use berth_api::reference::SiteReference;
 use berth_model::person::TimeZone;
 
 use crate::commands::{
-    admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    maintenance, member, person, policy, profile, project, reservation, resource, series, serve,
-    site, token, topics, types, when,
+    admin, audit, book, calendar, closure, completion, config, database, doctor, event, feed, free,
+    login, maintenance, member, person, policy, profile, project, reservation, resource, series,
+    serve, site, token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -119,12 +119,18 @@ pub enum Client {
     /// Planned maintenance
     #[command(subcommand)]
     Maintenance(maintenance::Maintenance),
+    /// Calendars of the site's holidays and blackouts
+    #[command(subcommand)]
+    Closure(closure::Closure),
     /// People with an account, for global admins
     #[command(subcommand)]
     Person(person::Person),
     /// API tokens for programs
     #[command(subcommand)]
     Token(token::Token),
+    /// Feeds for calendar programs
+    #[command(subcommand)]
+    Feed(feed::Feed),
     /// The audit log: who changed what
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -177,7 +183,10 @@ pub enum Local {
 
 /// How the list of commands is parted for people. A test holds it to the commands that there are.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("You", &["login", "logout", "whoami", "profile", "token"]),
+    (
+        "You",
+        &["login", "logout", "whoami", "profile", "token", "feed"],
+    ),
     (
         "Booking",
         &[
@@ -200,6 +209,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "type",
             "resource",
             "maintenance",
+            "closure",
         ],
     ),
     ("The record", &["audit", "event"]),

@@ -8,7 +8,9 @@
 pub mod attribute;
 pub mod audit;
 pub mod claim;
+pub mod closure;
 pub mod event;
+pub mod feed;
 pub mod field;
 pub mod id;
 pub mod inventory;

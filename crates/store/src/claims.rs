@@ -19,7 +19,7 @@ fn span(row: &Row) -> Result<Span> {
         .map_err(|error| Error::Corrupt(error.to_string()))
 }
 
-fn claim(row: &Row) -> Result<Claim> {
+pub(crate) fn claim(row: &Row) -> Result<Claim> {
     let amount = row
         .get::<Option<i64>>("amount")?
         .map(|amount| Amount::new(amount as u64))

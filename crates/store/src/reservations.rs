@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, either, query, to_json};
 use crate::words::Word;
 
-fn reservation(row: &Row) -> Result<Reservation> {
+pub(crate) fn reservation(row: &Row) -> Result<Reservation> {
     Ok(Reservation {
         id: ReservationId(row.get("id")?),
         site: SiteId(row.get("site")?),

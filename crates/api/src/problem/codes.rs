@@ -153,6 +153,12 @@ codes! {
     PolicyRefused "policy.refused" 409
         "The booking does not keep the policies"
         "Change what `breaches` names to what it says would be accepted; `instead` is the nearest such time.";
+    ReservationBlackout "reservation.blackout" 409
+        "The site is closed at that time"
+        "Choose a time outside of what `detail` names, or ask an administrator of the site to book it.";
+    ClosureUnreadable "closure.unreadable" 422
+        "The calendar cannot be read"
+        "Bring in an iCalendar file (.ics), or the https address of one.";
 
     ResourceCycle "resource.cycle" 409
         "A resource cannot be inside itself"

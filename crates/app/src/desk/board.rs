@@ -120,6 +120,11 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ProjectRemoved
         | Kind::PolicyChanged
         | Kind::PolicyRemoved
+        | Kind::FeedCreated
+        | Kind::FeedRevoked
+        | Kind::ClosureAdded
+        | Kind::ClosureChanged
+        | Kind::ClosureRemoved
         // Each of its instances tells of itself.
         | Kind::SeriesCreated
         | Kind::SeriesChanged

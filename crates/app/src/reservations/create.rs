@@ -55,7 +55,7 @@ pub struct NewReservation {
 const FREEZE: SignedDuration = SignedDuration::from_hours(2);
 
 /// Long enough to read what is offered, too short to keep others out by habit.
-const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
+pub(crate) const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
 pub(crate) const HOLDS_MAX: u64 = 3;
 
 /// A reservation that stands, with everything it names.
@@ -133,6 +133,7 @@ impl App {
                     return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
                 }
                 let draft = self.draft(&mut tx, caller, &place, new, id).await?;
+                self.expect_open(&mut tx, caller, &place, new.span).await?;
                 let by = By::from(caller);
                 let site = place.id();
                 wanted = Some(Taken { place, claims: draft.claims.clone() });
@@ -201,7 +202,9 @@ impl App {
         drop(reader);
         let mut tx = self.store.begin().await?;
         let id = ReservationId(fresh(self.now()));
-        let draft = match self.draft(&mut tx, caller, &place, new, id).await {
+        let drafted = self.draft(&mut tx, caller, &place, new, id).await;
+        let open = self.expect_open(&mut tx, caller, &place, new.span).await;
+        let draft = match drafted.and_then(|draft| open.map(|()| draft)) {
             Ok(draft) => draft,
             Err(error) => {
                 tx.withdraw().await?;
@@ -239,11 +242,24 @@ impl App {
         new: &NewReservation,
         id: ReservationId,
     ) -> Result<Draft> {
+        let mut draft = self.draft_unjudged(conn, caller, place, new, id).await?;
+        let (booking, claims) = (&mut draft.reservation, &mut draft.claims);
+        self.judge(conn, caller, place, &draft.directory, booking, claims)
+            .await?;
+        Ok(draft)
+    }
+
+    pub(crate) async fn draft_unjudged(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+        id: ReservationId,
+    ) -> Result<Draft> {
         check::times(new.span, self.now())?;
         let order = self.order(conn, caller, place, new).await?;
-        let (reservation, claims) = self
-            .draft_at(conn, caller, place, &order, id, new.span, &[])
-            .await?;
+        let (reservation, claims) = order.draft(place.id(), id, new.span, self.now());
         Ok(Draft {
             reservation,
             claims,
@@ -252,12 +268,12 @@ impl App {
         })
     }
 
+    /// The same for one of many that an order makes at different times. `beside` are those that are made together with it
+    /// and not written yet.
     #[expect(
         clippy::too_many_arguments,
         reason = "an order, its time, and who asks where"
     )]
-    /// What an order makes at a time. Every booking comes through here, alone or as one of a series, so this is where all
-    /// that depends on the time is decided. `beside` are those that are made together with it and not written yet.
     pub(super) async fn draft_at(
         &self,
         conn: &mut Conn,
@@ -270,16 +286,9 @@ impl App {
     ) -> Result<(Reservation, Vec<Claim>)> {
         check::times(span, self.now())?;
         let (mut booking, mut claims) = order.draft(place.id(), id, span, self.now());
-        self.judge(
-            conn,
-            caller,
-            place,
-            &order.directory,
-            beside,
-            &mut booking,
-            &mut claims,
-        )
-        .await?;
+        let (directory, drafted) = (&order.directory, (&mut booking, &mut claims));
+        self.judge_beside(conn, caller, place, directory, beside, drafted)
+            .await?;
         Ok((booking, claims))
     }
 
@@ -521,7 +530,7 @@ impl Order {
 }
 
 /// Whether somebody must agree. An admin's booking needs nobody's leave but the admin's.
-pub(crate) fn asks_leave<'a>(
+fn asks_leave<'a>(
     place: &Place,
     caller: &Caller,
     mut wanted: impl Iterator<Item = &'a Wanted>,

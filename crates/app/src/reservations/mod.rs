@@ -9,6 +9,8 @@ mod decide;
 mod desk;
 pub(crate) mod hold;
 mod judge;
+mod leave;
+mod limits;
 mod look;
 mod plan;
 mod series;
@@ -18,7 +20,7 @@ pub(crate) use buffers::{buffers, held_buffers};
 pub use change::{Extension, ReservationChange};
 pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
-pub(crate) use create::{HOLDS_MAX, asks_leave, movable_until, told};
+pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, movable_until, told};
 pub use look::{ReservationFilter, ReservationView};
 pub use series::{
     Foreseen, NewSeries, OnConflict, Part, SeriesChange, SeriesFilter, SeriesPreview, SeriesView,

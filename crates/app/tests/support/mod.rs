@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
+pub mod policy;
+
+pub mod series;
+
 use std::sync::{Arc, Mutex};
 
 use berth_app::clock::Clock;

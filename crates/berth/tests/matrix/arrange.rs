@@ -88,6 +88,9 @@ impl Fresh {
     }
 }
 
+/// A calendar that closes nothing.
+pub const CALENDAR: &str = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n";
+
 /// What the braces of a path stand for.
 pub type Targets = BTreeMap<String, String>;
 
@@ -144,6 +147,11 @@ impl Stage {
             "site" => self.world.torino.clone(),
             "person" => self.person(row.person).await,
             "token" => self.token().await,
+            "feed" => self.feed().await,
+            "closure" => {
+                let body = json!({"name": self.fresh.name(), "kind": "holidays", "file": CALENDAR});
+                self.make(&self.root, "closures", &body).await
+            }
             "request" => {
                 let mut waiting = self.waiting.lock().expect("nobody panics here");
                 waiting.pop().expect("more people who wait: see WAITING")
@@ -238,6 +246,15 @@ impl Stage {
         made["token"]["id"].as_str().expect("an id").to_owned()
     }
 
+    async fn feed(&self) -> String {
+        let ada = self.world.who("ada");
+        let made = self
+            .http
+            .make(&ada, "/me/feeds", &json!({"label": "f"}))
+            .await;
+        made["feed"]["id"].as_str().expect("an id").to_owned()
+    }
+
     async fn make(&self, who: &Who, collection: &str, body: &Value) -> String {
         let path = format!("/sites/{}/{collection}", self.world.torino);
         let made = self.http.make(who, &path, body).await;
@@ -284,7 +301,9 @@ pub fn nonexistent(targets: &Targets) -> Vec<Targets> {
         let prefix = real.split('_').next().unwrap_or_default();
         let id = format!("{prefix}_01kc3v9xwbe8rv5w2n9q3m7t4h");
         let by_name = match parameter.as_str() {
-            "site" | "person" | "project" | "kind" | "resource" => Some("nowhere".to_owned()),
+            "site" | "person" | "project" | "kind" | "resource" | "closure" => {
+                Some("nowhere".to_owned())
+            }
             _ => None,
         };
         for other in std::iter::once(id).chain(by_name) {

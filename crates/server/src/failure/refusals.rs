@@ -68,6 +68,8 @@ impl From<Error> for Failure {
                     .breaches(breaches(&refusal.breaches), refusal.instead.map(Into::into))
                     .into()
             }
+            Error::Blackout { .. } => say(Code::ReservationBlackout),
+            Error::Unreadable(_) => say(Code::ClosureUnreadable),
             Error::State(_) => say(Code::ReservationIllegalState),
             Error::SeriesOver => say(Code::SeriesOver),
             Error::TooManyHolds => say(Code::ReservationTooManyHolds),

@@ -4,9 +4,10 @@
 
 use berth_api::policies::GlobalScope;
 use berth_api::reference::{
-    PersonReference, ProjectReference, ResourceReference, SiteReference, TypeReference,
+    ClosureReference, PersonReference, ProjectReference, ResourceReference, SiteReference,
+    TypeReference,
 };
-use berth_model::{JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
+use berth_model::{FeedId, JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -29,6 +30,10 @@ addresses! {
     MyTokenAt {
         /// The token's id.
         token: TokenId,
+    }
+    MyFeedAt {
+        /// The feed's id.
+        feed: FeedId,
     }
     TokenAt {
         /// The person's login name or id.
@@ -93,6 +98,12 @@ addresses! {
         site: SiteReference,
         /// The series' id.
         series: SeriesId,
+    }
+    ClosureAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The calendar's name or id.
+        closure: ClosureReference,
     }
     ReservationAt {
         /// The site's name or id.

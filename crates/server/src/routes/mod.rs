@@ -7,6 +7,8 @@
 mod addresses;
 mod audit;
 mod calendar;
+mod closures;
+mod feeds;
 mod joins;
 mod maintenance;
 mod members;
@@ -41,6 +43,8 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(resources::router())
         .merge(calendar::router())
         .merge(when::router())
+        .merge(feeds::router())
+        .merge(closures::router())
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(series::router())

@@ -6,8 +6,10 @@
 
 mod booking;
 mod calendar;
+mod closures;
 mod deciding;
 mod document;
+mod feeds;
 mod inventory;
 mod leaving;
 mod maintenance;
