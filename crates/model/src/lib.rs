@@ -8,6 +8,7 @@
 pub mod attribute;
 pub mod audit;
 pub mod claim;
+pub mod declared;
 pub mod event;
 pub mod field;
 pub mod id;
