@@ -19,7 +19,7 @@ use crate::parameter::Form;
 use crate::person::TimeZone;
 use crate::site::OutsiderView;
 
-pub use difference::{Act, Difference, FieldDifference, Subject, differing};
+pub use difference::{Act, Difference, FieldDifference, Fields, Subject, differing};
 
 /// The most resources one document declares.
 pub const RESOURCES_MAX: usize = 50_000;
@@ -178,7 +178,10 @@ impl Document {
             laying.lay("resources", None, roots, 1);
             laying.flat
         });
-        if resources.as_ref().is_some_and(|all| all.len() > RESOURCES_MAX) {
+        if resources
+            .as_ref()
+            .is_some_and(|all| all.len() > RESOURCES_MAX)
+        {
             errors.push(
                 "resources",
                 format!("one file takes at most {RESOURCES_MAX} resources; apply them in parts"),
@@ -213,7 +216,8 @@ impl Laying<'_> {
                 return self.errors.push(at, said);
             }
             if let Err(error) = attribute::check(&section.attributes) {
-                self.errors.push(format!("{at}.attributes"), error.to_string());
+                self.errors
+                    .push(format!("{at}.attributes"), error.to_string());
             }
             if section.capacity.is_some() && !section.children.is_empty() {
                 self.errors.push(
@@ -229,9 +233,15 @@ impl Laying<'_> {
                 facts: section.facts,
                 capacity: section.capacity,
             };
-            self.lay(&format!("{at}.children"), Some(&name), section.children, level + 1);
+            self.lay(
+                &format!("{at}.children"),
+                Some(&name),
+                section.children,
+                level + 1,
+            );
             if self.flat.contains_key(&name) {
-                let said = format!("`{name}` stands in the file twice; a name is unique in its site");
+                let said =
+                    format!("`{name}` stands in the file twice; a name is unique in its site");
                 self.errors.push(at, said);
             }
             self.flat.insert(name, resource);
@@ -247,7 +257,10 @@ impl Declared {
                 BTreeMap::new();
             let known: BTreeSet<Name> = flat.keys().cloned().collect();
             for (name, resource) in flat {
-                let parent = resource.parent.clone().filter(|parent| known.contains(parent));
+                let parent = resource
+                    .parent
+                    .clone()
+                    .filter(|parent| known.contains(parent));
                 below.entry(parent).or_default().insert(name, resource);
             }
             nest(None, &mut below)

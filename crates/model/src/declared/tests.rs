@@ -72,13 +72,18 @@ fn another_edition_and_unknown_sections_are_refused() {
     for (value, why) in [
         (json!({"version": 2}), "says 2"),
         (json!({}), "missing field `version`"),
-        (json!({"version": 1, "policies": {}}), "unknown field `policies`"),
+        (
+            json!({"version": 1, "policies": {}}),
+            "unknown field `policies`",
+        ),
         (
             json!({"version": 1, "resources": {"a": {"type": "t", "status": "ACTIVE"}}}),
             "unknown field `status`",
         ),
     ] {
-        let said = serde_json::from_value::<Document>(value).unwrap_err().to_string();
+        let said = serde_json::from_value::<Document>(value)
+            .unwrap_err()
+            .to_string();
         assert!(said.contains(why), "{said}");
     }
 }
@@ -86,8 +91,14 @@ fn another_edition_and_unknown_sections_are_refused() {
 #[test]
 fn fields_tell_a_text_from_the_number_it_looks_like() {
     let of = |value: serde_json::Value| {
-        let section = json!({"version": 1, "resources": {"a": {"type": "t", "attributes": {"x": value}}}});
-        read(section).flat().unwrap().resources.unwrap().remove(&"a".parse::<Name>().unwrap())
+        let section =
+            json!({"version": 1, "resources": {"a": {"type": "t", "attributes": {"x": value}}}});
+        read(section)
+            .flat()
+            .unwrap()
+            .resources
+            .unwrap()
+            .remove(&"a".parse::<Name>().unwrap())
     };
     let (number, text) = (of(json!(8)), of(json!("8")));
     let found = differing(number.as_ref(), text.as_ref());
