@@ -10,6 +10,7 @@ pub mod attributes;
 pub mod audit;
 pub mod calendar;
 pub mod client;
+pub mod declared;
 pub mod events;
 pub mod headers;
 pub mod list;

@@ -14,6 +14,7 @@ pub mod calendar;
 mod caller;
 pub mod clock;
 pub mod controllers;
+pub mod declared;
 mod directory;
 mod error;
 pub mod events;

@@ -9,7 +9,7 @@ use berth_api::reference::SiteReference;
 use berth_model::person::TimeZone;
 
 use crate::commands::{
-    admin, audit, book, calendar, completion, config, database, doctor, event, free, login,
+    admin, apply, audit, book, calendar, completion, config, database, doctor, event, free, login,
     maintenance, member, person, profile, project, reservation, resource, serve, site, token,
     topics, types,
 };
@@ -106,6 +106,12 @@ pub enum Client {
     /// Resources: the tree, its parts and their status
     #[command(subcommand)]
     Resource(resource::Resource),
+    /// Make the site what a file declares, after showing what that changes
+    Apply(apply::Apply),
+    /// Show how the site differs from a file
+    Diff(apply::Diff),
+    /// Write the site as a file
+    Export,
     /// Planned maintenance
     #[command(subcommand)]
     Maintenance(maintenance::Maintenance),
@@ -178,6 +184,9 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "type",
             "resource",
             "maintenance",
+            "apply",
+            "diff",
+            "export",
         ],
     ),
     ("The record", &["audit", "event"]),

@@ -23,6 +23,10 @@ pub use difference::{Act, Difference, FieldDifference, Fields, Subject, differin
 
 /// The most resources one document declares.
 pub const RESOURCES_MAX: usize = 50_000;
+/// The most types and projects one document declares, and the most members of one project.
+pub const TYPES_MAX: usize = 1_000;
+pub const PROJECTS_MAX: usize = 10_000;
+pub const MEMBERS_MAX: usize = 10_000;
 /// The most levels a tree has, on either database: what both can number, with room for wide levels.
 pub const LEVELS_MAX: usize = 20;
 
@@ -146,25 +150,6 @@ pub struct DeclaredResource {
     pub capacity: Option<Capacity>,
 }
 
-impl DeclaredResource {
-    /// Whether all but their places in the tree are the same.
-    pub fn describes_same(&self, other: &Self) -> bool {
-        (
-            &self.kind,
-            &self.title,
-            &self.attributes,
-            &self.facts,
-            &self.capacity,
-        ) == (
-            &other.kind,
-            &other.title,
-            &other.attributes,
-            &other.facts,
-            &other.capacity,
-        )
-    }
-}
-
 impl Document {
     /// Lays the tree flat, and says everything that is wrong with the document by itself, each under the path it has
     /// there (`resources.rack-a.children.gpu-01.attributes`).
@@ -178,14 +163,39 @@ impl Document {
             laying.lay("resources", None, roots, 1);
             laying.flat
         });
-        if resources
-            .as_ref()
-            .is_some_and(|all| all.len() > RESOURCES_MAX)
-        {
-            errors.push(
+        let count = |things: Option<usize>| things.unwrap_or_default();
+        for (field, is, max) in [
+            (
+                "types",
+                count(self.types.as_ref().map(BTreeMap::len)),
+                TYPES_MAX,
+            ),
+            (
                 "resources",
-                format!("one file takes at most {RESOURCES_MAX} resources; apply them in parts"),
-            );
+                count(resources.as_ref().map(BTreeMap::len)),
+                RESOURCES_MAX,
+            ),
+            (
+                "projects",
+                count(self.projects.as_ref().map(BTreeMap::len)),
+                PROJECTS_MAX,
+            ),
+        ] {
+            if is > max {
+                errors.push(
+                    field,
+                    format!("one file takes at most {max} {field}, and this has {is}"),
+                );
+            }
+        }
+        for (name, project) in self.projects.iter().flatten() {
+            if project.members.len() > MEMBERS_MAX {
+                let field = format!("projects.{name}.members");
+                errors.push(
+                    field,
+                    format!("a project takes at most {MEMBERS_MAX} members"),
+                );
+            }
         }
         errors.or(Some(Declared {
             site: self.site,
@@ -295,11 +305,12 @@ fn nest(
 }
 
 /// An attribute as people write it, so that [`AttributeValue::from_text`] reads the same back: a text that looks like
-/// a number, a flag or a quoted text is quoted.
+/// a number, a flag or a quoted text, or begins or ends with a space, is quoted.
 pub fn written(value: &AttributeValue) -> String {
     match value {
         AttributeValue::Text(text)
             if text.starts_with('"')
+                || text.trim() != text
                 || AttributeValue::from_text(text) != AttributeValue::Text(text.clone()) =>
         {
             serde_json::Value::from(text.as_str()).to_string()

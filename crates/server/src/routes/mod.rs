@@ -7,6 +7,7 @@
 mod addresses;
 mod audit;
 mod calendar;
+mod declared;
 mod joins;
 mod maintenance;
 mod members;
@@ -30,6 +31,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(tokens::router())
         .merge(people::router())
         .merge(sites::router())
+        .merge(declared::router())
         .merge(members::router())
         .merge(joins::router())
         .merge(projects::router())

@@ -7,6 +7,7 @@
 mod booking;
 mod calendar;
 mod deciding;
+mod declared;
 mod document;
 mod inventory;
 mod leaving;
