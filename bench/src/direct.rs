@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use berth_app::clock::SystemClock;
+use berth_app::closures::Offline;
 use berth_app::reservations::{Item, NewReservation};
 use berth_app::vault::Vault;
 use berth_app::{App, Error, Settings};
@@ -33,7 +34,7 @@ pub async fn run(report: &mut Report) -> Result<()> {
         let vault = Vault::from_key(&[1; 32]);
         let app = App::new(store, Arc::new(SystemClock), vault, Settings::default());
         let stop = CancellationToken::new();
-        let controllers = berth_app::controllers::start(&app, &stop);
+        let controllers = berth_app::controllers::start(&app, Arc::new(Offline), &stop);
         report.add(
             format!("booking.{name}.direct_per_s"),
             rate(&app, &lab).await?,
@@ -65,6 +66,7 @@ async fn rate(app: &App, lab: &Lab) -> Result<f64> {
                     privacy: Privacy::Site,
                     parameters: Default::default(),
                     owner: None,
+                    hold: false,
                 };
                 let caller = app.caller_by_token(&token, "127.0.0.1").await?;
                 match app.book(&caller, &address.site.into(), &wish).await {

@@ -103,6 +103,7 @@ impl ToSchema for Where {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use berth_model::attribute::AttributeValue;
     use serde_json::json;
 
     #[test]

@@ -6,6 +6,7 @@
 //! Making one is cheap, because a command of the CLI makes one each time: no certificates are loaded for an
 //! address without TLS, and no proxy settings are looked up for this very machine.
 
+mod calendars;
 mod call;
 mod error;
 mod inventory;

@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::calendar::Conflict;
 use crate::schemas;
-use crate::text::{TextError, text};
+use crate::text::text;
 
 text! {
     /// Stands for a site as it was read: it changes with everything that a file declares.

@@ -70,6 +70,8 @@ paths! {
     DOCS docs() = "/docs";
     RESET_PAGE reset_page() = "/reset-password";
     ERROR_PAGE error_page(code) = "/docs/errors/{code}";
+    /// What calendar programs read. The file's name is a secret and `.ics`.
+    FEED_FILE feed_file(file) = "/feeds/{file}";
 
     // Relative to `API`, from here on.
     OPENAPI openapi() = "/openapi.json";
@@ -81,6 +83,8 @@ paths! {
     MY_PASSWORD my_password() = "/me/password";
     MY_TOKENS my_tokens() = "/me/tokens";
     MY_TOKEN my_token(token) = "/me/tokens/{token}";
+    MY_FEEDS my_feeds() = "/me/feeds";
+    MY_FEED my_feed(feed) = "/me/feeds/{feed}";
     MY_RESERVATIONS my_reservations() = "/me/reservations";
 
     PEOPLE people() = "/people";
@@ -120,6 +124,10 @@ paths! {
     WINDOW window(site, window) = "/sites/{site}/maintenance/{window}";
     WINDOW_CANCEL window_cancel(site, window) = "/sites/{site}/maintenance/{window}/cancel";
 
+    CLOSURES closures(site) = "/sites/{site}/closures";
+    CLOSURE closure(site, closure) = "/sites/{site}/closures/{closure}";
+    CLOSURE_REFRESH closure_refresh(site, closure) = "/sites/{site}/closures/{closure}/refresh";
+
     RESERVATIONS reservations(site) = "/sites/{site}/reservations";
     RESERVATION reservation(site, reservation) = "/sites/{site}/reservations/{reservation}";
     RESERVATION_EXTEND reservation_extend(site, reservation)
@@ -130,6 +138,12 @@ paths! {
         = "/sites/{site}/reservations/{reservation}/approve";
     RESERVATION_REJECT reservation_reject(site, reservation)
         = "/sites/{site}/reservations/{reservation}/reject";
+    RESERVATION_TAKE reservation_take(site, reservation)
+        = "/sites/{site}/reservations/{reservation}/take";
+    RESERVATION_CHECK_IN reservation_check_in(site, reservation)
+        = "/sites/{site}/reservations/{reservation}/check-in";
+    RESERVATION_HAND_OVER reservation_hand_over(site, reservation)
+        = "/sites/{site}/reservations/{reservation}/hand-over";
     RESERVATION_HISTORY reservation_history(site, reservation)
         = "/sites/{site}/reservations/{reservation}/history";
 

@@ -1,5 +1,6 @@
 //! How a request points at something: by its id or by its name, whichever the person has at hand.
 
 pub use berth_model::reference::{
-    PersonReference, ProjectReference, Reference, ResourceReference, SiteReference, TypeReference,
+    ClosureReference, PersonReference, ProjectReference, Reference, ResourceReference,
+    SiteReference, TypeReference,
 };

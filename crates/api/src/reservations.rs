@@ -3,7 +3,7 @@
 mod answers;
 mod extension;
 
-use berth_model::reservation::{self, Privacy, State};
+use berth_model::reservation::{self, Privacy, State, Terms};
 use berth_model::{Amount, ClaimId, FieldErrors, ReservationId, Span, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,8 @@ pub struct Reservation {
     /// Answers to the booking forms, by the type's name. A secret shows as `********`.
     #[schema(value_type = schemas::Parameters)]
     pub parameters: reservation::Parameters,
+    /// What it must still meet: a hold taken, a decision made, its owner there.
+    pub terms: Terms,
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -72,6 +74,7 @@ impl Reservation {
             start: reservation.span.start(),
             end: reservation.span.end(),
             parameters: reservation.parameters,
+            terms: reservation.terms,
             version: reservation.version,
             created_at: reservation.created_at,
             updated_at: reservation.updated_at,
@@ -98,6 +101,18 @@ pub struct NewReservation {
     /// Whose reservation it is to be; only a site admin may book for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<PersonReference>,
+    /// Only keep it free for two minutes; taking it then cannot fail. At most three at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
+}
+
+/// Who gets a reservation, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandOver {
+    pub to: PersonReference,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text>,
 }
 
 fn visible_in_site() -> Privacy {

@@ -91,7 +91,8 @@ const RESERVATION: &str = r#"{
         "resource": {"id": "res_01kc3v9xwbe8rv5w2n9q3m7t4h", "name": "gpu-01", "type": "gpu"},
         "amount": null, "claim": "clm_01kc3v9xwbe8rv5w2n9q3m7t4h"
     }],
-    "parameters": {}, "version": 1,
+    "parameters": {}, "terms": {"asks_leave": false, "decide_by": null, "undecided": "reject", "check_in": "not_asked"},
+    "version": 1,
     "created_at": "2026-11-15T09:00:00Z", "updated_at": "2026-11-15T09:00:00Z"
 }"#;
 

@@ -1,11 +1,13 @@
 //! Why something was refused. Each variant becomes one problem code with a page of its own.
 
+use berth_model::closure::ClosedSpan;
 use berth_model::reservation::NotFrom;
 use berth_model::{FieldErrors, Name, ReservationId, Status, Text};
 use berth_store::Refused;
 use jiff::Timestamp;
 
 use crate::directory::Directory;
+use crate::reservations::HOLDS_MAX;
 use crate::seen::Conflict;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -47,10 +49,24 @@ pub enum Error {
         from: Name,
         reason: Option<Text>,
     },
+    #[error(
+        "the site is closed from {} to {}: {} (calendar `{calendar}`)",
+        closed.span.start(), closed.span.end(), closed.title
+    )]
+    Blackout { calendar: Name, closed: ClosedSpan },
+    /// A calendar that was to be brought in.
+    #[error("the calendar cannot be read: {0}")]
+    Unreadable(String),
     #[error(transparent)]
     State(#[from] NotFrom),
     #[error("{0}")]
     InThePast(String),
+    #[error("you hold {HOLDS_MAX} things already")]
+    TooManyHolds,
+    #[error("the hold ran out before it was taken")]
+    HoldOver,
+    #[error("check-in begins at {0}")]
+    CheckInEarly(Timestamp),
     #[error("someone changed it since you looked: it is at version {current} now")]
     Version { current: u64 },
     #[error("the name `{0}` is taken")]

@@ -223,7 +223,11 @@ impl App {
             // One that runs ends by way of `ending`; both steps are taken here, since the window needs the place now.
             for _ in 0..2 {
                 let transition = match reservation.state {
-                    State::Ending => reservation.state.due(reservation.span, self.now()),
+                    State::Ending => {
+                        reservation
+                            .state
+                            .due(reservation.span, &reservation.terms, self.now())
+                    }
                     state if state.is_final() => None,
                     state => Some(state.cancel()?),
                 };

@@ -14,6 +14,8 @@ use crate::error::{Error, Result};
 pub struct Place {
     pub site: Site,
     pub standing: Standing,
+    /// Whether blackouts have to be asked for. A booking learns that there are none together with the site.
+    pub(crate) may_be_closed: bool,
 }
 
 impl Place {
@@ -23,7 +25,11 @@ impl Place {
 
     pub(crate) fn of(caller: &Caller, site: Site, role: Option<Role>) -> Self {
         let standing = Standing::of(&caller.person, role, site.outsiders_see);
-        Self { site, standing }
+        Self {
+            site,
+            standing,
+            may_be_closed: true,
+        }
     }
 
     fn for_action(
@@ -78,6 +84,11 @@ impl App {
         site: &SiteReference,
     ) -> Result<Place> {
         let found = sites::held_for(conn, site, caller.id()).await?;
-        Place::for_action(caller, found, Action::Book)
+        let (found, has_blackouts) = found.unzip();
+        let place = Place::for_action(caller, found, Action::Book)?;
+        Ok(Place {
+            may_be_closed: has_blackouts.unwrap_or(true),
+            ..place
+        })
     }
 }

@@ -6,7 +6,7 @@ use berth_model::person::{Person, PersonState, TimeZone};
 use berth_model::reference::{PersonReference, SiteReference};
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
 use berth_model::{JoinRequestId, Name, SiteId, Text};
-use berth_store::sites;
+use berth_store::{closures, sites};
 use serde_json::json;
 
 use crate::App;
@@ -109,9 +109,13 @@ impl App {
             if !sites::update(&mut tx, &after, before.version).await? {
                 return Err(version::overtaken(before.version));
             }
+            if after.time_zone != before.time_zone {
+                // Their days are other ones now.
+                closures::all_due(&mut tx, after.id, self.now()).await?;
+            }
             let record = Change::new("site.change", Some(after.id), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::SiteChanged, Audience::Members)).await?;
-            Ok(Place { site: after, standing: place.standing })
+            Ok(Place { site: after, ..place })
         })
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
     }

@@ -183,6 +183,11 @@ words!(outsider_view: berth_model::site::OutsiderView, "what outsiders see", [
     "free_busy" => berth_model::site::OutsiderView::FreeBusy,
 ]);
 
+words!(closure_kind: berth_model::closure::ClosureKind, "what follows from it", [
+    "holidays" => berth_model::closure::ClosureKind::Holidays,
+    "blackouts" => berth_model::closure::ClosureKind::Blackouts,
+]);
+
 words!(status: berth_model::Status, "a status", [
     "active" => berth_model::Status::Active,
     "maintenance" => berth_model::Status::Maintenance,

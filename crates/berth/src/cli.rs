@@ -9,9 +9,9 @@ use berth_api::reference::SiteReference;
 use berth_model::person::TimeZone;
 
 use crate::commands::{
-    admin, apply, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    maintenance, member, person, profile, project, reservation, resource, serve, site, token,
-    topics, types,
+    admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
+    feed, free, login, maintenance, member, person, profile, project, reservation, resource, serve,
+    site, token, topics, types,
 };
 use crate::demo;
 use crate::output::Format;
@@ -115,12 +115,18 @@ pub enum Client {
     /// Planned maintenance
     #[command(subcommand)]
     Maintenance(maintenance::Maintenance),
+    /// Calendars of the site's holidays and blackouts
+    #[command(subcommand)]
+    Closure(closure::Closure),
     /// People with an account, for global admins
     #[command(subcommand)]
     Person(person::Person),
     /// API tokens for programs
     #[command(subcommand)]
     Token(token::Token),
+    /// Feeds for calendar programs
+    #[command(subcommand)]
+    Feed(feed::Feed),
     /// The audit log: who changed what
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -173,7 +179,10 @@ pub enum Local {
 
 /// How the list of commands is parted for people. A test holds it to the commands that there are.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("You", &["login", "logout", "whoami", "profile", "token"]),
+    (
+        "You",
+        &["login", "logout", "whoami", "profile", "token", "feed"],
+    ),
     ("Booking", &["book", "free", "calendar", "reservation"]),
     (
         "A site",
@@ -184,6 +193,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "type",
             "resource",
             "maintenance",
+            "closure",
             "apply",
             "diff",
             "export",

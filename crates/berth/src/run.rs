@@ -10,9 +10,9 @@ use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
-    admin, apply, audit, book, calendar, completion, config, database, doctor, event, free, login,
-    logout, maintenance, member, openapi, person, profile, project, reservation, resource, serve,
-    site, token, topics, types, version, whoami,
+    admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
+    feed, free, login, logout, maintenance, member, openapi, person, profile, project, reservation,
+    resource, serve, site, token, topics, types, version, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -73,6 +73,8 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Maintenance(command) => maintenance::run(command, context).await,
         Client::Person(command) => person::run(command, context).await,
         Client::Token(command) => token::run(command, context).await,
+        Client::Feed(command) => feed::run(command, context).await,
+        Client::Closure(command) => closure::run(command, context).await,
         Client::Audit(command) => audit::run(command, context).await,
         Client::Event(command) => event::run(command, context).await,
     }

@@ -143,6 +143,13 @@ impl Fuzzer {
                     wanted(json!({"resource": "gpu-02"})),
                 ),
                 (&root, "window", "maintenance", wanted(json!("press"))),
+                (
+                    &root,
+                    "closure",
+                    "closures",
+                    json!({"name": format!("c{number}"), "kind": "holidays",
+                        "file": "BEGIN:VCALENDAR\nEND:VCALENDAR"}),
+                ),
             ] {
                 let object = self.http.make(who, &format!("{site}/{path}"), &body).await;
                 found.entry(parameter).or_default().extend(id(&object));

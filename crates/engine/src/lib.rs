@@ -1,18 +1,27 @@
 //! Berth's decisions, as pure functions of a snapshot and "now".
 //!
 //! Who may do what ([`rights`], [`sight`]); what may stand side by side on the timeline ([`tree`], [`rule`],
-//! [`container`], [`yielding`]); what is free ([`free`]) and in service ([`status`]); how a maintenance window is laid ([`maintenance`]);
-//! what makes a site what a file declares ([`plan`]).
+//! [`container`], [`yielding`]); what is free ([`free`]) and in service ([`status`]); how a maintenance window is laid
+//! ([`maintenance`]); when the instances of a series are ([`recurrence`]); what the policies make of a booking ([`policy`]).
+//! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
+//! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
+//! site what a file declares.
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
 //!
 //! This crate must not do I/O, read a clock, draw random numbers or be async: the same question always gets
 //! the same answer, so that every answer can be tested and every failure replayed.
 
+pub mod alternatives;
+pub mod arrange;
+pub mod busy;
 pub mod container;
 pub mod free;
 pub mod maintenance;
+pub mod placement;
 pub mod plan;
+pub mod policy;
+pub mod recurrence;
 pub mod rights;
 pub mod rule;
 pub mod sight;
@@ -20,6 +29,7 @@ pub mod status;
 pub mod sweep;
 pub mod timeline;
 pub mod tree;
+pub mod when;
 pub mod yielding;
 
 #[cfg(test)]

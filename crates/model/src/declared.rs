@@ -30,6 +30,7 @@ pub const MEMBERS_MAX: usize = 10_000;
 /// The most levels a tree has, on either database: what both can number, with room for wide levels.
 pub const LEVELS_MAX: usize = 20;
 
+/// A new section starts as a field here and in [`Declared`]; decision 6 says where it goes from there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {

@@ -126,6 +126,10 @@ ids! {
     SecretId = "sec", "a stored secret's id";
     EventId = "evt", "an event's id";
     AuditId = "aud", "an audit entry's id";
+    /// A feed for calendar programs.
+    FeedId = "fed", "a calendar feed's id";
+    /// A calendar of times at which a site is closed.
+    ClosureId = "clo", "a closure calendar's id";
 }
 
 #[cfg(test)]

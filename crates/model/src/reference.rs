@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{LoginName, Name, PersonId, ProjectId, ResourceId, SiteId, TypeId};
+use crate::{ClosureId, LoginName, Name, PersonId, ProjectId, ResourceId, SiteId, TypeId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::{RefOr, Schema};
 
@@ -21,6 +21,7 @@ pub type SiteReference = Reference<SiteId, Name>;
 pub type ProjectReference = Reference<ProjectId, Name>;
 pub type TypeReference = Reference<TypeId, Name>;
 pub type ResourceReference = Reference<ResourceId, Name>;
+pub type ClosureReference = Reference<ClosureId, Name>;
 
 impl<I, N> From<I> for Reference<I, N> {
     fn from(id: I) -> Self {

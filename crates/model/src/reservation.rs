@@ -28,9 +28,59 @@ pub struct Reservation {
     pub items: Vec<Item>,
     /// Answers to the booking forms, by resource type. A secret shows as [`MASK`].
     pub parameters: Parameters,
+    /// What it must still meet, besides its span.
+    #[serde(default)]
+    pub terms: Terms,
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// What a reservation was made under and must meet as time goes on. Set when it is made, from the policies of that day,
+/// so that a later policy changes nothing that was promised.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Terms {
+    /// Whether it needs an approver's leave; a held one, once it is taken.
+    #[serde(default)]
+    pub asks_leave: bool,
+    /// A held one must be taken by then, a pending one decided.
+    #[serde(default)]
+    pub decide_by: Option<Timestamp>,
+    /// What becomes of a pending one that nobody decided in time.
+    #[serde(default)]
+    pub undecided: Undecided,
+    #[serde(default)]
+    pub check_in: CheckIn,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Undecided {
+    Approve,
+    #[default]
+    Reject,
+}
+
+/// Whether its owner has to say that they are there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckIn {
+    #[default]
+    NotAsked,
+    /// By this moment; otherwise it is taken for a no-show and released.
+    Until(Timestamp),
+    Done(Timestamp),
+}
+
+impl Reservation {
+    /// Whether this step is taken because nobody came.
+    pub fn is_no_show(&self, step: Transition, now: Timestamp) -> bool {
+        let absent = matches!(self.terms.check_in, CheckIn::Until(by) if by <= now);
+        step.from() == State::Active
+            && step.to() == State::Ending
+            && absent
+            && self.span.end() > now
+    }
 }
 
 pub type Parameters = BTreeMap<Name, BTreeMap<Name, Value>>;
@@ -133,6 +183,13 @@ macro_rules! machine {
 }
 
 machine! {
+    /// Kept free for one person for a moment, while they make up their mind.
+    Held "held" {
+        take "taken" -> Confirmed,
+        ask "taken" -> PendingApproval,
+        cancel "cancelled" -> Cancelled,
+        expire "released" -> Cancelled,
+    }
     /// Waits for an admin; the claim holds meanwhile.
     PendingApproval "pending_approval" {
         approve "approved" -> Confirmed,
@@ -209,9 +266,22 @@ impl State {
         }
     }
 
+    /// Making a hold a booking, which waits for leave where leave is asked for.
+    pub fn take(self, asks_leave: bool) -> Result<Transition, NotFrom> {
+        match self.typed() {
+            Typed::Held(state) if asks_leave => Ok(state.ask()),
+            Typed::Held(state) => Ok(state.take()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "taken",
+            }),
+        }
+    }
+
     /// Giving up: at once before the start, by way of `ending` once it runs.
     pub fn cancel(self) -> Result<Transition, NotFrom> {
         match self.typed() {
+            Typed::Held(state) => Ok(state.cancel()),
             Typed::PendingApproval(state) => Ok(state.cancel()),
             Typed::Confirmed(state) => Ok(state.cancel()),
             Typed::Starting(state) => Ok(state.cancel()),
@@ -227,6 +297,17 @@ impl State {
         }
     }
 
+    /// Whether its owner can still say that they are there.
+    pub fn can_check_in(self) -> Result<(), NotFrom> {
+        match self {
+            State::Confirmed | State::Starting | State::Active => Ok(()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "checked in",
+            }),
+        }
+    }
+
     /// Whether its span or resources may still change.
     pub fn can_change(self) -> Result<(), NotFrom> {
         match self {
@@ -238,10 +319,17 @@ impl State {
         }
     }
 
-    /// What the passing of time does to a reservation of this state and span: the controller's one question.
-    pub fn due(self, span: Span, now: Timestamp) -> Option<Transition> {
+    /// What the passing of time does to a reservation of this state, span and terms: the controller's one question.
+    pub fn due(self, span: Span, terms: &Terms, now: Timestamp) -> Option<Transition> {
         let (begun, over) = (span.start() <= now, span.end() <= now);
+        let undecided = terms.decide_by.is_some_and(|by| by <= now);
+        let absent = matches!(terms.check_in, CheckIn::Until(by) if by <= now);
         match self.typed() {
+            Typed::Held(state) if begun || undecided => Some(state.expire()),
+            Typed::PendingApproval(state) if undecided && !begun => Some(match terms.undecided {
+                Undecided::Approve => state.approve(),
+                Undecided::Reject => state.reject(),
+            }),
             // Nobody decided in time; it must not start unapproved.
             Typed::PendingApproval(state) if begun => Some(state.lapse()),
             // The whole span went by while no server ran: it was never handed over.
@@ -249,19 +337,22 @@ impl State {
             Typed::Confirmed(state) if begun => Some(state.start()),
             Typed::Starting(state) if over => Some(state.end()),
             Typed::Starting(state) => Some(state.ready()),
-            Typed::Active(state) if over => Some(state.end()),
+            Typed::Active(state) if over || absent => Some(state.end()),
             Typed::Ending(state) => Some(state.finish()),
             _ => None,
         }
     }
 
     /// When time will next matter, so that the controller can sleep until then.
-    pub fn next_due(self, span: Span) -> Option<Timestamp> {
+    pub fn next_due(self, span: Span, terms: &Terms) -> Option<Timestamp> {
+        let sooner = |at: Timestamp, other: Option<Timestamp>| other.map_or(at, |o| o.min(at));
         match self {
-            State::PendingApproval | State::Confirmed | State::Starting | State::Ending => {
-                Some(span.start())
-            }
-            State::Active => Some(span.end()),
+            State::Held | State::PendingApproval => Some(sooner(span.start(), terms.decide_by)),
+            State::Confirmed | State::Starting | State::Ending => Some(span.start()),
+            State::Active => Some(match terms.check_in {
+                CheckIn::Until(by) => sooner(span.end(), Some(by)),
+                CheckIn::NotAsked | CheckIn::Done(_) => span.end(),
+            }),
             State::Done | State::Cancelled | State::Rejected | State::Failed => None,
         }
     }
@@ -276,8 +367,12 @@ mod tests {
     }
 
     /// Runs the controller's question to its end.
-    fn settle(mut state: State, span: Span, now: Timestamp) -> State {
-        while let Some(transition) = state.due(span, now) {
+    fn settle(state: State, span: Span, now: Timestamp) -> State {
+        settle_under(state, span, &Terms::default(), now)
+    }
+
+    fn settle_under(mut state: State, span: Span, terms: &Terms, now: Timestamp) -> State {
+        while let Some(transition) = state.due(span, terms, now) {
             assert_eq!(transition.from(), state);
             state = transition.to();
         }
@@ -296,13 +391,90 @@ mod tests {
     }
 
     #[test]
+    fn terms_are_met_or_decide_what_becomes_of_it() {
+        let span = Span::new(at(4), at(8)).unwrap();
+        let by = |undecided| Terms {
+            decide_by: Some(at(2)),
+            undecided,
+            ..Terms::default()
+        };
+        let (approve, reject) = (by(Undecided::Approve), by(Undecided::Reject));
+        assert_eq!(settle_under(State::Held, span, &reject, at(1)), State::Held);
+        assert_eq!(
+            settle_under(State::Held, span, &reject, at(2)),
+            State::Cancelled
+        );
+        assert_eq!(settle(State::Held, span, at(4)), State::Cancelled);
+        let pending = State::PendingApproval;
+        assert_eq!(settle_under(pending, span, &reject, at(1)), pending);
+        assert_eq!(settle_under(pending, span, &reject, at(2)), State::Rejected);
+        assert_eq!(
+            settle_under(pending, span, &approve, at(2)),
+            State::Confirmed
+        );
+        // Found too late to be approved in time: it must not start as if it had been.
+        assert_eq!(settle_under(pending, span, &approve, at(5)), State::Failed);
+
+        let absent = Terms {
+            check_in: CheckIn::Until(at(5)),
+            ..Terms::default()
+        };
+        let there = Terms {
+            check_in: CheckIn::Done(at(5)),
+            ..Terms::default()
+        };
+        assert_eq!(
+            settle_under(State::Confirmed, span, &absent, at(4)),
+            State::Active
+        );
+        assert_eq!(
+            settle_under(State::Active, span, &absent, at(5)),
+            State::Done
+        );
+        assert_eq!(
+            settle_under(State::Active, span, &there, at(6)),
+            State::Active
+        );
+    }
+
+    /// The controller sleeps until `next_due`; if time mattered earlier, it would be late.
+    #[test]
+    fn nothing_falls_due_before_it_is_expected() {
+        let span = Span::new(at(4), at(8)).unwrap();
+        let moments = [None, Some(at(2)), Some(at(4)), Some(at(5)), Some(at(9))];
+        for state in State::ALL {
+            for decide_by in moments {
+                for until in moments {
+                    let terms = Terms {
+                        decide_by,
+                        check_in: until.map_or(CheckIn::NotAsked, CheckIn::Until),
+                        ..Terms::default()
+                    };
+                    // These two exist from the start of the span on only.
+                    let begun = matches!(state, State::Starting | State::Ending);
+                    for hour in if begun { 4..12 } else { 0..12 } {
+                        let is_due = state.due(span, &terms, at(hour)).is_some();
+                        let expected = state
+                            .next_due(span, &terms)
+                            .is_some_and(|due| due <= at(hour));
+                        assert!(!is_due || expected, "{state} {terms:?} at {hour}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn final_states_have_no_way_out_and_every_state_is_reached() {
         for (from, verb, to) in State::ARROWS {
             assert!(!from.is_final(), "{from} is final but can {verb}");
             assert_ne!(from, to);
         }
         for state in State::ALL {
-            let born = matches!(state, State::PendingApproval | State::Confirmed);
+            let born = matches!(
+                state,
+                State::Held | State::PendingApproval | State::Confirmed
+            );
             assert!(
                 born || State::ARROWS.iter().any(|(_, _, to)| to == state),
                 "{state} cannot be reached"

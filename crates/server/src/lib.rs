@@ -8,6 +8,8 @@ mod answer;
 pub mod config;
 mod event_routes;
 mod failure;
+mod feed_routes;
+mod fetch;
 mod limits;
 mod listen;
 mod meta_routes;
@@ -95,7 +97,7 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
     let address = listener.local_addr().map_err(in_use)?;
     let router = router::router(&server);
     let controllers_stop = CancellationToken::new();
-    let mut controllers = controllers::start(&server.app, &controllers_stop);
+    let mut controllers = controllers::start(&server.app, server.fetch.clone(), &controllers_stop);
     ready(address);
     let mut serving = pin!(listen::run(&server, router, listener, tls));
     let outcome = tokio::select! {

@@ -1,7 +1,7 @@
 //! The outermost layer: every request gets an id, every answer its security headers, and both are counted and logged.
 //!
-//! The log names the route, the path and who asked, by id. It never carries a query string, a header or a body,
-//! since any of them may hold a secret.
+//! The log names the route, the path and who asked, by id. It never carries a query string, a header, a body or the
+//! address of a calendar feed, since any of them may hold a secret.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use berth_api::paths;
 use berth_app::clock::random;
-use berth_model::PersonId;
+use berth_model::{FeedId, PersonId};
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -50,7 +50,7 @@ pub async fn observe(State(server): State<Server>, request: Request, next: Next)
     let seen = Seen {
         id: request_id(),
         method: parts.method.clone(),
-        path: parts.uri.path().to_owned(),
+        path: loggable(parts.uri.path()),
         route: server.route(parts.extensions.get()).map(str::to_owned),
         client: client_address(&parts, &server),
         began: Instant::now(),
@@ -65,6 +65,15 @@ pub async fn observe(State(server): State<Server>, request: Request, next: Next)
             _kept: counted,
         })
     })
+}
+
+/// The path without what may be the secret of a feed: all that follows `/feeds/`, unless it is a feed's id. Whether a
+/// route matched does not matter, since a misspelt address may hold the secret too.
+fn loggable(path: &str) -> String {
+    match path.split_once("/feeds/") {
+        Some((before, rest)) if rest.parse::<FeedId>().is_err() => format!("{before}/feeds/…"),
+        _ => path.to_owned(),
+    }
 }
 
 fn request_id() -> String {
@@ -189,6 +198,20 @@ impl<T: Unpin> HttpBody for Kept<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_secret_of_a_feed_is_kept_out_of_the_log() {
+        let id = "/api/v1/me/feeds/fed_01kc3v9xwbe8rv5w2n9q3m7t4h";
+        for (path, logged) in [
+            ("/feeds/canary.ics", "/feeds/…"),
+            ("/berth/feeds/canary.ics/", "/berth/feeds/…"),
+            ("/feeds/canary/feeds/x", "/feeds/…"),
+            ("/api/v1/me/feeds", "/api/v1/me/feeds"),
+            (id, id),
+        ] {
+            assert_eq!(loggable(path), logged);
+        }
+    }
 
     #[test]
     fn a_kept_body_has_the_same_length_and_lets_go_at_its_end() {

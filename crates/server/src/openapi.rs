@@ -42,7 +42,10 @@ const TAGS: &[(&str, &str)] = &[
         "Kinds of resources, with the questions of their booking form.",
     ),
     ("resources", "The tree of things that can be booked."),
-    ("calendar", "What is taken, and what is free."),
+    (
+        "calendar",
+        "What is taken, what is free, when a site is closed, and feeds for calendar programs.",
+    ),
     ("reservations", "Booking, and what becomes of bookings."),
     (
         "maintenance",

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::observe::observe;
 use crate::server::Server;
 use crate::throttle::throttle;
-use crate::{meta_routes, openapi, pages};
+use crate::{feed_routes, meta_routes, openapi, pages};
 
 /// Below this, compressing costs more than it saves.
 const COMPRESS_ABOVE_BYTES: u64 = 1024;
@@ -33,6 +33,7 @@ pub fn router(server: &Server) -> Router {
                 .fallback(unknown),
         )
         .merge(pages::router())
+        .merge(feed_routes::router())
         .layer(from_fn_with_state(server.clone(), throttle));
     let tree = limited.merge(meta_routes::router());
     let tree = match server.config.base_path.as_str() {

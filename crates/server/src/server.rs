@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::event_routes::STREAMS_MAX;
+use crate::fetch::Fetcher;
 use crate::metrics::Metrics;
 use crate::pages::{DemoNotice, Documents};
 use crate::shares::Shares;
@@ -28,6 +29,8 @@ pub struct Parts {
     /// Live streams of events, so many for each person.
     pub(crate) streams: Shares<PersonId>,
     pub(crate) documents: Documents,
+    /// Reads closure calendars from their addresses.
+    pub(crate) fetch: Arc<Fetcher>,
     /// Cancelled when the server stops; live streams end then.
     pub(crate) stop: CancellationToken,
 }
@@ -44,6 +47,7 @@ impl Server {
             throttle: Throttle::new(&config),
             streams: Shares::new(STREAMS_MAX),
             documents: Documents::new(&config, demo.as_ref()),
+            fetch: Arc::new(Fetcher::new(&config.calendar_networks)),
             app,
             config,
             stop,

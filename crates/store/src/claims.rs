@@ -19,7 +19,7 @@ fn span(row: &Row) -> Result<Span> {
         .map_err(|error| Error::Corrupt(error.to_string()))
 }
 
-fn claim(row: &Row) -> Result<Claim> {
+pub(crate) fn claim(row: &Row) -> Result<Claim> {
     let amount = row
         .get::<Option<i64>>("amount")?
         .map(|amount| Amount::new(amount as u64))
@@ -336,11 +336,14 @@ pub async fn overlapping(
     limit: u64,
 ) -> Result<Vec<Claim>> {
     either(
-        "SELECT c.* FROM (SELECT above AS id FROM resource_line WHERE below = $1
-                          UNION SELECT below FROM resource_line WHERE above = $1) r
-         JOIN claim c ON c.resource = r.id AND c.ends > $2
-         WHERE c.starts < $3 AND c.scope = coalesce($4, x'') AND c.standing = 'holding'
-         ORDER BY c.starts, c.id LIMIT $5",
+        "WITH line (id) AS (SELECT above FROM resource_line WHERE below = $1
+                            UNION SELECT below FROM resource_line WHERE above = $1)
+         SELECT c.* FROM line JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
+         WHERE c.standing = 'holding' AND c.amount IS NULL AND c.starts < $3 AND c.ends > $2
+         UNION ALL
+         SELECT c.* FROM line JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
+         WHERE c.standing = 'holding' AND c.amount IS NOT NULL AND c.starts < $3 AND c.ends > $2
+         ORDER BY starts, id LIMIT $5",
         "SELECT c.* FROM resource r JOIN claim c ON c.holds && r.subtree AND c.during && int8range($2, $3)
          WHERE r.id = $1 AND c.scope = CASE WHEN $4::uuid IS NULL THEN 0 ELSE (SELECT nr FROM claim WHERE id = $4) END
          ORDER BY c.starts, c.id LIMIT $5",
@@ -371,7 +374,7 @@ pub async fn over_during(
              UNION ALL SELECT r.id FROM down JOIN resource r ON r.parent = down.id)
          SELECT c.* FROM (SELECT id FROM up UNION ALL SELECT id FROM down) line
          JOIN claim c ON c.resource = line.id AND c.ends > $2
-         WHERE c.starts < $3 AND c.standing = 'past' AND c.container IS NULL
+         WHERE c.starts < $3 AND c.standing = 'past' AND c.standing <> 'void' AND c.container IS NULL
          ORDER BY c.starts, c.id LIMIT $4",
     )
     .bind(resource.0)
@@ -384,11 +387,13 @@ pub async fn over_during(
 
 /// Every holding claim on a resource or below it, whatever its scope: what a move would take along.
 pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<Claim>> {
-    query(
-        "WITH RECURSIVE down (id) AS (
-             SELECT id FROM resource WHERE id = $1
-             UNION ALL SELECT r.id FROM down JOIN resource r ON r.parent = down.id)
-         SELECT c.* FROM down JOIN claim c ON c.resource = down.id WHERE c.standing = 'holding'",
+    either(
+        "SELECT c.* FROM resource_line l JOIN claim c ON c.resource = l.below
+         WHERE l.above = $1 AND c.standing = 'holding' AND c.amount IS NULL
+         UNION ALL
+         SELECT c.* FROM resource_line l JOIN claim c ON c.resource = l.below
+         WHERE l.above = $1 AND c.standing = 'holding' AND c.amount IS NOT NULL",
+        "SELECT c.* FROM resource r JOIN claim c ON c.holds <<= r.subtree WHERE r.id = $1",
     )
     .bind(resource.0)
     .map(conn, claim)
@@ -398,7 +403,11 @@ pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<
 /// Every holding claim on the given resources.
 pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<Vec<Claim>> {
     either(
-        "SELECT * FROM claim WHERE resource IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'",
+        "SELECT * FROM claim WHERE resource IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'
+             AND amount IS NULL
+         UNION ALL
+         SELECT * FROM claim WHERE resource IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'
+             AND amount IS NOT NULL",
         "SELECT * FROM claim WHERE resource = ANY($1) AND standing = 'holding'",
     )
     .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())

@@ -475,7 +475,7 @@ pub async fn remove(conn: &mut Conn, site: SiteId, id: ResourceId, now: Timestam
 
 async fn is_used(conn: &mut Conn, id: ResourceId) -> Result<bool> {
     query(
-        "SELECT EXISTS (SELECT 1 FROM claim WHERE resource = $1 AND standing = 'holding')
+        "SELECT EXISTS (SELECT 1 FROM claim WHERE resource = $1 AND standing = 'holding' AND standing <> 'void')
              OR EXISTS (SELECT 1 FROM resource WHERE parent = $1 AND removed_at IS NULL) AS used",
     )
     .bind(id.0)

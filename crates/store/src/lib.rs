@@ -9,9 +9,11 @@
 pub mod audit;
 pub mod booking;
 pub mod claims;
+pub mod closures;
 mod code;
 mod error;
 pub mod events;
+pub mod feeds;
 pub mod idempotency;
 pub mod inventory;
 pub mod leases;

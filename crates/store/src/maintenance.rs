@@ -36,7 +36,7 @@ impl WindowState {
     }
 }
 
-fn window(row: &Row) -> Result<Window> {
+pub(crate) fn window(row: &Row) -> Result<Window> {
     let state: Name = row.parsed("state")?;
     let states = [
         WindowState::Planned,

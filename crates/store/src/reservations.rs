@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, either, query, to_json};
 use crate::words::Word;
 
-fn reservation(row: &Row) -> Result<Reservation> {
+pub(crate) fn reservation(row: &Row) -> Result<Reservation> {
     Ok(Reservation {
         id: ReservationId(row.get("id")?),
         site: SiteId(row.get("site")?),
@@ -23,6 +23,7 @@ fn reservation(row: &Row) -> Result<Reservation> {
             .map_err(|error| Error::Corrupt(error.to_string()))?,
         items: row.json("items")?,
         parameters: row.json("parameters")?,
+        terms: row.json("terms")?,
         version: row.count("version")?,
         created_at: row.moment("created_at")?,
         updated_at: row.moment("updated_at")?,
@@ -32,8 +33,8 @@ fn reservation(row: &Row) -> Result<Reservation> {
 pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
     query(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+             parameters, version, created_at, updated_at, due_at, terms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
     )
     .bind(new.id.0)
     .bind(new.site.0)
@@ -50,7 +51,8 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
     .bind(new.version)
     .bind(new.created_at)
     .bind(new.updated_at)
-    .bind(new.state.next_due(new.span))
+    .bind(new.state.next_due(new.span, &new.terms))
+    .bind(to_json(&new.terms))
     .execute(conn)
     .await?;
     Ok(())
@@ -60,8 +62,8 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
 pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE reservation SET owner = $1, project = $2, title = $3, privacy = $4, starts = $5, ends = $6, items = $7,
-             parameters = $8, updated_at = $9, due_at = $10, version = version + 1
-         WHERE id = $11 AND version = $12 AND state = $13",
+             parameters = $8, updated_at = $9, due_at = $10, terms = $11, version = version + 1
+         WHERE id = $12 AND version = $13 AND state = $14",
     )
     .bind(new.owner.0)
     .bind(new.project.map(|id| id.0))
@@ -72,7 +74,8 @@ pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<
     .bind(to_json(&new.items))
     .bind(to_json(&new.parameters))
     .bind(new.updated_at)
-    .bind(new.state.next_due(new.span))
+    .bind(new.state.next_due(new.span, &new.terms))
+    .bind(to_json(&new.terms))
     .bind(new.id.0)
     .bind(version)
     .bind(new.state.word())
@@ -81,28 +84,27 @@ pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<
     Ok(changed == 1)
 }
 
-/// Changes the state by compare-and-set on state and version; says whether it did.
+/// Changes the state by compare-and-set on state and version; says whether it did. `after` is the reservation as it then
+/// is; of it only what a transition may change is written.
 pub async fn apply(
     conn: &mut Conn,
-    id: ReservationId,
-    version: u64,
     transition: Transition,
-    span: Span,
-    reason: Option<&Text>,
-    now: Timestamp,
+    after: &Reservation,
+    version: u64,
 ) -> Result<bool> {
     let changed = query(
         "UPDATE reservation SET state = $1, state_reason = $2, starts = $3, ends = $4, updated_at = $5, due_at = $6,
-             version = version + 1
-         WHERE id = $7 AND version = $8 AND state = $9",
+             terms = $7, version = version + 1
+         WHERE id = $8 AND version = $9 AND state = $10",
     )
     .bind(transition.to().word())
-    .bind(reason.map(Text::as_str))
-    .bind(span.start())
-    .bind(span.end())
-    .bind(now)
-    .bind(transition.to().next_due(span))
-    .bind(id.0)
+    .bind(after.state_reason.as_ref().map(Text::as_str))
+    .bind(after.span.start())
+    .bind(after.span.end())
+    .bind(after.updated_at)
+    .bind(transition.to().next_due(after.span, &after.terms))
+    .bind(to_json(&after.terms))
+    .bind(after.id.0)
     .bind(version)
     .bind(transition.from().word())
     .execute(conn)
@@ -206,11 +208,11 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
             "SELECT * FROM reservation WHERE owner = $1 AND ($2 IS NULL OR site = $2) AND ($3 IS NULL OR project = $3)
                AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
             "SELECT * FROM reservation WHERE owner = $1 AND ($2::uuid IS NULL OR site = $2) AND ($3::uuid IS NULL OR project = $3)
                AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
         )
         .bind(owner.0)
         .bind(filter.site.map(|id| id.0)),
@@ -218,11 +220,11 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
             "SELECT * FROM reservation WHERE ($1 IS NULL OR owner = $1) AND site = $2 AND ($3 IS NULL OR project = $3)
                AND ($4 = '[]' OR state IN (SELECT value FROM json_each($4))) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10 IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
             "SELECT * FROM reservation WHERE ($1::uuid IS NULL OR owner = $1) AND site = $2 AND ($3::uuid IS NULL OR project = $3)
                AND ($4::text[] = '{}' OR state = ANY($4)) AND ends > $5 AND starts < $6
                AND (starts, id) > ($7, $8)
-               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10)) ORDER BY starts, id LIMIT $9",
+               AND ($10::uuid IS NULL OR id IN (SELECT holder FROM claim WHERE resource = $10 AND standing <> 'void')) ORDER BY starts, id LIMIT $9",
         )
         .bind(None::<Uuid>)
         .bind(filter.site.map(|id| id.0)),
@@ -255,6 +257,23 @@ pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
         .one(conn)
         .await?;
     row.optional_moment("at")
+}
+
+/// How many holds a person has now. The person is held still until the transaction ends, so that two holds made at once
+/// count each other.
+pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    either(
+        "SELECT id FROM person WHERE id = $1",
+        "SELECT id FROM person WHERE id = $1 FOR NO KEY UPDATE",
+    )
+    .bind(owner.0)
+    .optional(conn)
+    .await?;
+    query("SELECT count(*) AS held FROM reservation WHERE owner = $1 AND state = 'held'")
+        .bind(owner.0)
+        .one(conn)
+        .await?
+        .count("held")
 }
 
 /// A person's reservations in a site that still hold something; in every site when none is named.

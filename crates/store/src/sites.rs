@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use berth_model::closure::ClosureKind;
 use berth_model::person::Person;
 use berth_model::reference::SiteReference;
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
@@ -91,30 +92,49 @@ pub async fn by_id_for(
         .transpose()
 }
 
+pub async fn by_id(conn: &mut Conn, id: SiteId) -> Result<Option<Site>> {
+    let row = query("SELECT * FROM site WHERE id = $1")
+        .bind(id.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(site).transpose()
+}
+
 /// The same for whoever books there, with the membership held still until the transaction ends: a booking and a removal
-/// of its owner take turns.
+/// of its owner take turns. Says also whether the site has blackouts, so that a booking elsewhere need not ask.
 pub async fn held_for(
     conn: &mut Conn,
     reference: &SiteReference,
     person: PersonId,
-) -> Result<Option<(Site, Option<Role>)>> {
+) -> Result<Option<((Site, Option<Role>), bool)>> {
     let asked = match reference {
         SiteReference::Id(id) => either(
-            "SELECT s.*, m.role FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.id = $1",
-            "SELECT s.*, (SELECT role FROM membership WHERE site = s.id AND person = $2 FOR KEY SHARE) AS role
+            "SELECT s.*, m.role, EXISTS (SELECT 1 FROM closure WHERE site = s.id AND kind = $3) AS has_blackouts
+             FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.id = $1",
+            "SELECT s.*, (SELECT role FROM membership WHERE site = s.id AND person = $2 FOR KEY SHARE) AS role,
+                 EXISTS (SELECT 1 FROM closure WHERE site = s.id AND kind = $3) AS has_blackouts
              FROM site s WHERE s.id = $1",
         )
         .bind(id.0),
         SiteReference::Name(name) => either(
-            "SELECT s.*, m.role FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.name = $1",
-            "SELECT s.*, (SELECT role FROM membership WHERE site = s.id AND person = $2 FOR KEY SHARE) AS role
+            "SELECT s.*, m.role, EXISTS (SELECT 1 FROM closure WHERE site = s.id AND kind = $3) AS has_blackouts
+             FROM site s LEFT JOIN membership m ON m.site = s.id AND m.person = $2 WHERE s.name = $1",
+            "SELECT s.*, (SELECT role FROM membership WHERE site = s.id AND person = $2 FOR KEY SHARE) AS role,
+                 EXISTS (SELECT 1 FROM closure WHERE site = s.id AND kind = $3) AS has_blackouts
              FROM site s WHERE s.name = $1",
         )
         .bind(name.as_str()),
     };
-    let row = asked.bind(person.0).optional(conn).await?;
-    row.map(|row| Ok((site(&row)?, row.optional_word("role")?)))
-        .transpose()
+    let row = asked
+        .bind(person.0)
+        .bind(ClosureKind::Blackouts.word())
+        .optional(conn)
+        .await?;
+    row.map(|row| {
+        let found = (site(&row)?, row.optional_word("role")?);
+        Ok((found, row.get("has_blackouts")?))
+    })
+    .transpose()
 }
 
 /// Sites by name after `after`, each with the person's role; those that show themselves to nobody else only if

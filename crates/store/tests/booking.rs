@@ -5,7 +5,7 @@ mod support;
 use berth_model::audit::{Actor, AuditEntry};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::person::{Person, PersonState};
-use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State};
+use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::{AuditId, ClaimId, EventId, PersonId, ReservationId, Take};
 use berth_store::{audit, booking, events, people, reservations, sequencer};
 
@@ -62,6 +62,11 @@ async fn draft(home: &Home, lab: &Lab) -> Booking {
             claim: ClaimId(fresh_id()),
         }],
         parameters: Default::default(),
+        terms: Terms {
+            asks_leave: true,
+            decide_by: Some(hour(2)),
+            ..Terms::default()
+        },
         version: 1,
         created_at: hour(1),
         updated_at: hour(1),

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 
 /// The version `scripts/setup` installs; a test in this crate holds the two together.
 pub const SCHEMATHESIS_VERSION: &str = "4.32.5";
+pub const ICALENDAR_VERSION: &str = "7.3.0";
 
 /// A program by name: on the `PATH`, or where Debian keeps daemons and PostgreSQL's own programs.
 pub fn find(name: &str) -> Result<PathBuf> {
@@ -30,6 +31,18 @@ pub fn schemathesis() -> Result<PathBuf> {
         program.display()
     );
     Ok(program)
+}
+
+/// A Python with the package `icalendar`, in the same virtual environment.
+pub fn python_with_icalendar() -> Result<PathBuf> {
+    let home = cache()?.join(format!("schemathesis-{SCHEMATHESIS_VERSION}"));
+    let stamp = home.join(format!("complete-icalendar-{ICALENDAR_VERSION}"));
+    anyhow::ensure!(
+        stamp.is_file(),
+        "icalendar {ICALENDAR_VERSION} is not in {}: run `scripts/setup test`",
+        home.display()
+    );
+    Ok(home.join("bin/python"))
 }
 
 /// What survives a clean checkout: compiled dependencies and installed tools.
@@ -81,5 +94,6 @@ mod tests {
         let setup = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/setup");
         let text = fs::read_to_string(setup).expect("read scripts/setup");
         assert!(text.contains(&format!("schemathesis_version={SCHEMATHESIS_VERSION}\n")));
+        assert!(text.contains(&format!("icalendar_version={ICALENDAR_VERSION}\n")));
     }
 }

@@ -10,7 +10,7 @@ use crate::page::{DryRunQuery, Page, PageQuery};
 use crate::paths;
 use crate::reference::SiteReference;
 use crate::reservations::{
-    Extension, HistoryEntry, MyReservationQuery, NewReservation, Rejection, Reservation,
+    Extension, HandOver, HistoryEntry, MyReservationQuery, NewReservation, Rejection, Reservation,
     ReservationPatch, ReservationPreview, ReservationQuery,
 };
 
@@ -92,6 +92,34 @@ impl Client {
     ) -> Result<Reservation, Error> {
         let path = paths::reservation_cancel(site, &reservation);
         self.call(Method::POST, &path).body(reason).json().await
+    }
+
+    pub async fn take_reservation(
+        &self,
+        site: &SiteReference,
+        reservation: ReservationId,
+    ) -> Result<Reservation, Error> {
+        let path = paths::reservation_take(site, &reservation);
+        self.call(Method::POST, &path).json().await
+    }
+
+    pub async fn check_in(
+        &self,
+        site: &SiteReference,
+        reservation: ReservationId,
+    ) -> Result<Reservation, Error> {
+        let path = paths::reservation_check_in(site, &reservation);
+        self.call(Method::POST, &path).json().await
+    }
+
+    pub async fn hand_over(
+        &self,
+        site: &SiteReference,
+        reservation: ReservationId,
+        hand_over: &HandOver,
+    ) -> Result<Reservation, Error> {
+        let path = paths::reservation_hand_over(site, &reservation);
+        self.call(Method::POST, &path).body(hand_over).json().await
     }
 
     pub async fn approve_reservation(

@@ -128,12 +128,28 @@ codes! {
     ReservationIllegalState "reservation.illegal_state" 409
         "The reservation is not in a state that allows this"
         "Read it again: it may have started, ended or been decided meanwhile.";
+    ReservationTooManyHolds "reservation.too_many_holds" 409
+        "You hold as much as one person may"
+        "Take one of your holds or let it go; each ends by itself within two minutes.";
+    ReservationHoldOver "reservation.hold_over" 409
+        "The hold ran out before it was taken"
+        "Book it again; the time may still be free.";
+    ReservationCheckInEarly "reservation.check_in_early" 409
+        "It is too early to check in"
+        "Check in when the reservation is about to start; `detail` says from when on.";
     ReservationInThePast "reservation.in_the_past" 422
         "The time lies in the past"
         "Choose a start and an end that are still to come.";
     ReservationStatus "reservation.status" 409
         "A resource takes no new bookings now"
         "Choose another resource, or wait until it is ACTIVE again.";
+
+    ReservationBlackout "reservation.blackout" 409
+        "The site is closed at that time"
+        "Choose a time outside of what `detail` names, or ask an administrator of the site to book it.";
+    ClosureUnreadable "closure.unreadable" 422
+        "The calendar cannot be read"
+        "Bring in an iCalendar file (.ics), or the https address of one.";
 
     ResourceCycle "resource.cycle" 409
         "A resource cannot be inside itself"

@@ -15,11 +15,11 @@ use sha2::{Digest, Sha256};
 use crate::clock::random;
 
 /// 256 random bits as text: the body of every session, token and one-time link.
-fn random_text() -> String {
+pub(crate) fn random_text() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(random::<32>())
 }
 
 /// What is stored of such a text. It has full entropy, so a plain fast hash keeps it; only passwords need argon2.
-fn stored_hash(text: &str) -> [u8; 32] {
+pub(crate) fn stored_hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }

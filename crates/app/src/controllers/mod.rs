@@ -5,10 +5,13 @@
 //! runs it; every transaction checks the lease's fence first, so one that was held up too long changes nothing.
 
 mod by_hand;
+mod closures;
 mod lease;
 mod reservations;
 mod sequencer;
 mod sweeper;
+
+use std::sync::Arc;
 
 use berth_store::Engine;
 use jiff::Timestamp;
@@ -17,12 +20,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::App;
 use crate::clock::random;
+use crate::closures::Fetch;
 use lease::Keeper;
 
 pub use by_hand::ByHand;
 
 /// Starts all controllers of one server; they run until `stop` and give their leases back.
-pub fn start(app: &App, stop: &CancellationToken) -> JoinSet<()> {
+pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> JoinSet<()> {
     let server = server_name(app);
     let mut tasks = JoinSet::new();
     let keeper = |name| Keeper::new(app, name, &server);
@@ -37,6 +41,12 @@ pub fn start(app: &App, stop: &CancellationToken) -> JoinSet<()> {
         stop.clone(),
     ));
     tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
+    tasks.spawn(closures::run(
+        app.clone(),
+        keeper("closures"),
+        fetch,
+        stop.clone(),
+    ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
     tasks
 }

@@ -1,7 +1,8 @@
 //! Starts and ends reservations and closes maintenance windows on time, after a crash too.
 
+use berth_model::Text;
 use berth_model::event::{Audience, EventKind};
-use berth_model::reservation::Reservation;
+use berth_model::reservation::{Reservation, State, Transition};
 use berth_store::leases::{self, Lease};
 use berth_store::maintenance::{self, Window, WindowState};
 use berth_store::reservations;
@@ -72,8 +73,12 @@ async fn carry_on(app: &App, lease: &Lease, due: &Reservation) -> Result<()> {
     let Some(mut reservation) = reservations::get_locked(&mut tx, due.site, due.id).await? else {
         return Ok(());
     };
-    while let Some(transition) = reservation.state.due(reservation.span, app.now()) {
-        let reason = app.due_reason(transition);
+    while let Some(transition) =
+        reservation
+            .state
+            .due(reservation.span, &reservation.terms, app.now())
+    {
+        let reason = app.due_reason(&reservation, transition);
         reservation = app
             .step(&mut tx, &By::SYSTEM, reservation, transition, reason)
             .await?;
@@ -103,16 +108,25 @@ async fn close(app: &App, lease: &Lease, window: &Window) -> Result<()> {
 }
 
 impl App {
-    /// Why time itself ended a reservation before it could run, for its owner to read.
-    fn due_reason(
-        &self,
-        transition: berth_model::reservation::Transition,
-    ) -> Option<berth_model::Text> {
-        use berth_model::reservation::State;
+    /// Why time itself carried a reservation on in a way its owner may not expect, for them to read.
+    fn due_reason(&self, of: &Reservation, transition: Transition) -> Option<Text> {
+        let undecided = "nobody decided in time";
         let reason = match (transition.from(), transition.to()) {
-            (State::PendingApproval, State::Failed) => "nobody decided before it was to start",
+            (State::Held, State::Cancelled) => "the hold ran out before it was taken".to_owned(),
+            (State::PendingApproval, State::Failed) => {
+                "nobody decided before it was to start".to_owned()
+            }
+            (State::PendingApproval, State::Confirmed) => {
+                format!("{undecided}; this site then approves")
+            }
+            (State::PendingApproval, State::Rejected) => {
+                format!("{undecided}; this site then rejects")
+            }
             (State::Confirmed, State::Failed) => {
-                "its whole time passed while Berth was not running"
+                "its whole time passed while Berth was not running".to_owned()
+            }
+            (State::Active, State::Ending) if of.is_no_show(transition, self.now()) => {
+                "nobody checked in, so it was released".to_owned()
             }
             _ => return None,
         };

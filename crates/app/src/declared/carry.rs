@@ -7,7 +7,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::inventory::Status;
 use berth_model::site::{Project, Site};
 use berth_model::{LoginName, Name, ProjectId, Resource, ResourceId, ResourceType, TypeId};
-use berth_store::{Conn, Refused, inventory, people, projects, sites};
+use berth_store::{Conn, Refused, closures, inventory, people, projects, sites};
 use serde_json::json;
 
 use super::Compared;
@@ -116,6 +116,10 @@ impl App {
         };
         if !sites::update(conn, &after, before.version).await? {
             return Err(Error::SiteChanged);
+        }
+        if after.time_zone != before.time_zone {
+            // Their days are other ones now.
+            closures::all_due(conn, after.id, self.now()).await?;
         }
         let record = Change::new("site.change", Some(after.id), after.id)
             .before(before)

@@ -153,6 +153,10 @@ impl App {
             .into());
         }
         self.check_growth(caller, place, &before, &matched, &plan)?;
+        let gained: BTreeSet<Span> = plan.grown(&before).iter().map(|claim| claim.span).collect();
+        for span in gained {
+            self.expect_open(conn, caller, place, span).await?;
+        }
 
         let project = match &change.project {
             None => before.project,

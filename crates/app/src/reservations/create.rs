@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
-use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
+use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{
     Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, SecretId, Span, Text,
 };
 use berth_store::inventory::{Wanted, wanted};
 use berth_store::{Conn, booking, projects, reservations, secrets, sites};
+use jiff::SignedDuration;
 use serde_json::json;
 
 use super::check::{self, CheckedAnswers, Item, RawAnswers};
@@ -37,7 +38,13 @@ pub struct NewReservation {
     pub parameters: RawAnswers,
     /// Whose it is to be; the caller's own if none is named.
     pub owner: Option<PersonReference>,
+    /// Only keep it free for a moment; [`App::take_reservation`] makes it a booking.
+    pub hold: bool,
 }
+
+/// Long enough to read what is offered, too short to keep others out by habit.
+pub(crate) const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
+pub(crate) const HOLDS_MAX: u64 = 3;
 
 /// A reservation that stands, with everything it names.
 #[derive(Debug, Clone)]
@@ -81,6 +88,9 @@ impl App {
             match made {
                 Err(error) if is_taken(&error) => {}
                 made => {
+                    if new.hold {
+                        self.planned.notify_one();
+                    }
                     self.falls_due(new.span.start());
                     return made;
                 }
@@ -145,6 +155,7 @@ impl App {
     ) -> Result<Draft> {
         let now = self.now();
         check::times(new.span, now)?;
+        self.expect_open(conn, caller, place, new.span).await?;
         let mut directory = Directory::with_site(&place.site);
         let owner = self
             .booking_owner(conn, caller, place, new.owner.as_ref(), &mut directory)
@@ -188,6 +199,9 @@ impl App {
                 .map(|(wanted, _)| *wanted)
                 .collect::<Vec<_>>(),
         );
+        if new.hold && reservations::count_held(conn, owner).await? >= HOLDS_MAX {
+            return Err(Error::TooManyHolds);
+        }
         // An admin's booking needs nobody's leave but the admin's.
         let decided = place.can(caller, Action::DecideReservation);
         let asks = !decided && matched.iter().any(|(wanted, _)| wanted.kind.needs_approval);
@@ -198,10 +212,10 @@ impl App {
             project,
             title: new.title.clone(),
             privacy: new.privacy,
-            state: if asks {
-                State::PendingApproval
-            } else {
-                State::Confirmed
+            state: match (new.hold, asks) {
+                (true, _) => State::Held,
+                (false, true) => State::PendingApproval,
+                (false, false) => State::Confirmed,
             },
             state_reason: None,
             span: new.span,
@@ -214,6 +228,11 @@ impl App {
                 })
                 .collect(),
             parameters: answers.shown.clone(),
+            terms: Terms {
+                asks_leave: asks,
+                decide_by: new.hold.then(|| now + HOLD_LIFE),
+                ..Terms::default()
+            },
             version: 1,
             created_at: now,
             updated_at: now,

@@ -59,7 +59,7 @@ impl App {
             if !whole.is_empty() {
                 return Err(berth_store::Error::Refused(Refused::Claim).into());
             }
-            if !shared.is_empty() && self.was_too_much(conn, new, shared).await? {
+            if !shared.is_empty() && self.was_too_much(conn, new).await? {
                 return Err(berth_store::Error::Refused(Refused::Amount).into());
             }
         }
@@ -67,13 +67,17 @@ impl App {
     }
 
     /// Whether more would have been taken at once than there is.
-    async fn was_too_much(&self, conn: &mut Conn, new: &Claim, past: Vec<Claim>) -> Result<bool> {
-        let holding = claims::overlapping(conn, new.resource, new.span, None, ALL).await?;
-        let then_held = past.into_iter().map(|claim| Claim {
+    ///
+    /// What holds is read before what is over: a claim that ends between the two looks is then in both, and counted
+    /// once. The other way round it would be in neither.
+    async fn was_too_much(&self, conn: &mut Conn, new: &Claim) -> Result<bool> {
+        let mut all = claims::overlapping(conn, new.resource, new.span, None, ALL).await?;
+        let over = claims::over_during(conn, new.resource, new.span, ALL).await?;
+        all.retain(|claim| !over.iter().any(|past| past.id == claim.id));
+        all.extend(over.into_iter().map(|claim| Claim {
             standing: Standing::Holding,
             ..claim
-        });
-        let all: Vec<Claim> = holding.into_iter().chain(then_held).collect();
+        }));
         let known = inventory::by_id(conn, new.site, new.resource).await?;
         let room = known
             .and_then(|known| known.capacity)

@@ -36,17 +36,7 @@ impl App {
             // What it really had: cut short if it had begun, as booked if it never did.
             after.span = before.span.before(now).unwrap_or(before.span);
         }
-        let applied = reservations::apply(
-            conn,
-            before.id,
-            before.version,
-            transition,
-            after.span,
-            reason.as_ref(),
-            now,
-        )
-        .await?;
-        if !applied {
+        if !reservations::apply(conn, transition, &after, before.version).await? {
             return Err(Error::Version {
                 current: before.version + 1,
             });
@@ -64,7 +54,11 @@ impl App {
             reason: reason.clone(),
         };
         reservations::insert_history(conn, &entry).await?;
-        let (action, kind) = words(transition);
+        let (action, kind) = if before.is_no_show(transition, now) {
+            ("reservation.no_show", EventKind::ReservationNoShow)
+        } else {
+            words(transition)
+        };
         let change = Change::new(action, Some(before.site), before.id)
             .before(&before)
             .after(&after)
@@ -78,6 +72,9 @@ impl App {
 /// What the audit log calls a step, and what listeners hear.
 fn words(transition: Transition) -> (&'static str, EventKind) {
     match (transition.from(), transition.to()) {
+        (State::Held, State::Confirmed | State::PendingApproval) => {
+            ("reservation.take", EventKind::ReservationChanged)
+        }
         (_, State::Confirmed) => ("reservation.approve", EventKind::ReservationApproved),
         (_, State::Rejected) => ("reservation.reject", EventKind::ReservationRejected),
         (_, State::Cancelled) => ("reservation.cancel", EventKind::ReservationCancelled),
@@ -87,6 +84,7 @@ fn words(transition: Transition) -> (&'static str, EventKind) {
         (_, State::Done) => ("reservation.finish", EventKind::ReservationEnded),
         (_, State::Failed) => ("reservation.fail", EventKind::ReservationFailed),
         // Nothing leads back to where a reservation begins.
+        (_, State::Held) => ("reservation.hold", EventKind::ReservationChanged),
         (_, State::PendingApproval) => ("reservation.ask", EventKind::ReservationChanged),
     }
 }

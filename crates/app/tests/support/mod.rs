@@ -204,11 +204,19 @@ impl Lab {
 
     /// Sets the clock, and lets everything that is due by then happen.
     pub async fn wait_until(&self, hours: i64) {
+        self.wait_until_moment(self.at(hours)).await;
+    }
+
+    pub fn set_clock(&self, at: Timestamp) {
         *self
             .clock
             .0
             .lock()
-            .expect("nobody panics holding the hands") = self.at(hours);
+            .expect("nobody panics holding the hands") = at;
+    }
+
+    pub async fn wait_until_moment(&self, at: Timestamp) {
+        self.set_clock(at);
         let mut controllers = self.controllers.lock().await;
         controllers
             .catch_up()
@@ -238,6 +246,7 @@ impl Lab {
             privacy: Privacy::Site,
             parameters: Default::default(),
             owner: None,
+            hold: false,
         }
     }
 

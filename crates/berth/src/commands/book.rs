@@ -40,6 +40,9 @@ pub struct Book {
     on_behalf_of: Option<PersonReference>,
     #[command(flatten)]
     answers: AnswerArguments,
+    /// Only keep it free for two minutes; `berth reservation take` then books it
+    #[arg(long)]
+    hold: bool,
     /// Say whether it would be accepted, and book nothing
     #[arg(long)]
     dry_run: bool,
@@ -92,9 +95,10 @@ pub async fn run(book: Book, context: &Context) -> anyhow::Result<()> {
         sentence(reservation, booked.replayed, &context.times)
     })?;
     let id = context.typed(&reservation.site.name, reservation.id);
-    context
-        .out
-        .note(format!("Cancel it with: berth reservation cancel {id}"));
+    context.out.note(match reservation.state {
+        State::Held => format!("Book it within two minutes: berth reservation take {id}"),
+        _ => format!("Cancel it with: berth reservation cancel {id}"),
+    });
     Ok(())
 }
 
@@ -128,6 +132,7 @@ async fn request(
         },
         parameters: book.answers.read(client, site).await?,
         on_behalf_of: book.on_behalf_of,
+        hold: book.hold,
     })
 }
 
@@ -172,6 +177,7 @@ fn sentence(reservation: &Reservation, replayed: bool, times: &Times) -> String 
             "Booked before with this key: {what}. It is {}.\n",
             reservation.state
         ),
+        State::Held => format!("Held {what}.\n"),
         State::PendingApproval => {
             format!(
                 "Asked for {what}. It is held for you until an admin of {} decides.\n",

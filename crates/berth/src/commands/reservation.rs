@@ -6,7 +6,8 @@ mod list;
 mod show;
 
 use berth_api::members::Reason;
-use berth_api::reservations::{Rejection, Reservation as ReservationObject};
+use berth_api::reference::PersonReference;
+use berth_api::reservations::{HandOver, Rejection, Reservation as ReservationObject};
 use berth_model::{ReservationId, Text};
 use clap::Subcommand;
 
@@ -35,6 +36,27 @@ pub enum Reservation {
     Cancel {
         /// The reservation, by its id or the end of it
         id: Named,
+        /// Why; kept in its history
+        #[arg(long)]
+        reason: Option<Text>,
+    },
+    /// Book what you hold
+    Take {
+        /// The reservation, by its id or the end of it
+        id: Named,
+    },
+    /// Say that you are there, where no-shows are released
+    CheckIn {
+        /// The reservation, by its id or the end of it
+        id: Named,
+    },
+    /// Give a reservation to another member of the site
+    HandOver {
+        /// The reservation, by its id or the end of it
+        id: Named,
+        /// Who gets it, by login name
+        #[arg(long, value_name = "PERSON")]
+        to: PersonReference,
         /// Why; kept in its history
         #[arg(long)]
         reason: Option<Text>,
@@ -72,6 +94,21 @@ pub async fn run(command: Reservation, context: &Context) -> anyhow::Result<()> 
                 .cancel_reservation(&site, id, &Reason { reason })
                 .await?;
             done("Cancelled", &cancelled, context)
+        }
+        Reservation::Take { id } => {
+            let (site, id) = find(&id, context).await?;
+            done("Took", &client.take_reservation(&site, id).await?, context)
+        }
+        Reservation::CheckIn { id } => {
+            let (site, id) = find(&id, context).await?;
+            done("Checked in to", &client.check_in(&site, id).await?, context)
+        }
+        Reservation::HandOver { id, to, reason } => {
+            let (site, id) = find(&id, context).await?;
+            let handed = client
+                .hand_over(&site, id, &HandOver { to, reason })
+                .await?;
+            done("Handed over", &handed, context)
         }
         Reservation::Approve { id } => {
             let (site, id) = find(&id, context).await?;

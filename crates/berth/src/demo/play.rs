@@ -355,6 +355,7 @@ fn booking(wish: &Wish, choice: &[Want]) -> anyhow::Result<NewReservation> {
         },
         parameters: serde_json::from_value(wish.answers.clone())?,
         owner: None,
+        hold: false,
     })
 }
 

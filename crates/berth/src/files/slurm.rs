@@ -140,7 +140,9 @@ impl Making<'_> {
             Ok(())
         };
         describe("cpus", AttributeValue::Number(node.cpus as f64))?;
-        describe("memory_mib", AttributeValue::Number(node.memory_mib as f64))?;
+        if node.memory_mib > 0 {
+            describe("memory_mib", AttributeValue::Number(node.memory_mib as f64))?;
+        }
         let gpus: u64 = node.gpus.iter().map(|(_, count)| count).sum();
         if gpus > 0 {
             describe("gpus", AttributeValue::Number(gpus as f64))?;
@@ -417,7 +419,7 @@ fn node(fields: &Fields) -> Result<Node, String> {
     let mut node = Node {
         cpus,
         // Slurm's own default, of one mebibyte, is a way of saying nothing.
-        memory_mib: number("realmemory")?.unwrap_or(1),
+        memory_mib: number("realmemory")?.filter(|mib| *mib > 1).unwrap_or(0),
         state: fields.get("state").cloned().unwrap_or_default(),
         ..Node::default()
     };

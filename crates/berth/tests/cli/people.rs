@@ -140,3 +140,30 @@ async fn a_request_for_approval_is_decided() {
         .succeeds();
     cy.run("whoami").ends_with(3);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_is_read_until_it_is_revoked() {
+    let desk = lab().await;
+    desk.run("book gpu-01 --from |2101-03-08 09:00| --for 2h --title |fine tuning|")
+        .succeeds();
+    let made = desk.run("feed create |my phone|").succeeds();
+    let address = made.stdout.trim().to_owned();
+    assert!(address.starts_with("http://"), "a whole address: {made:?}");
+    let read = async || {
+        let answer = reqwest::get(&address).await.expect("an answer");
+        (
+            answer.status().as_u16(),
+            answer.text().await.expect("a text"),
+        )
+    };
+    let (status, text) = read().await;
+    assert_eq!(status, 200, "{text}");
+    assert!(text.starts_with("BEGIN:VCALENDAR\r\n"), "{text}");
+    let listed = desk.run("feed list -o json").succeeds().json();
+    let feed = listed["items"][0]["id"].as_str().expect("an id").to_owned();
+    let secret = address.rsplit('/').next().expect("a file");
+    assert!(!listed.to_string().contains(secret), "shown once");
+    desk.run(&format!("feed revoke {}", &feed[24..])).succeeds();
+    assert_eq!(read().await.0, 404);
+    desk.run(&format!("feed revoke {feed}")).ends_with(4);
+}

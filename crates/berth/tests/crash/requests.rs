@@ -19,6 +19,7 @@ pub fn booking(wanted: &Content) -> Result<NewReservation> {
         privacy: Privacy::Site,
         parameters: Default::default(),
         on_behalf_of: None,
+        hold: false,
     })
 }
 

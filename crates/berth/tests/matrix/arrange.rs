@@ -86,6 +86,9 @@ impl Fresh {
     }
 }
 
+/// A calendar that closes nothing.
+pub const CALENDAR: &str = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n";
+
 /// What the braces of a path stand for.
 pub type Targets = BTreeMap<String, String>;
 
@@ -130,6 +133,11 @@ impl Stage {
             "site" => self.world.torino.clone(),
             "person" => self.person(row.person).await,
             "token" => self.token().await,
+            "feed" => self.feed().await,
+            "closure" => {
+                let body = json!({"name": self.fresh.name(), "kind": "holidays", "file": CALENDAR});
+                self.make(&self.root, "closures", &body).await
+            }
             "request" => {
                 let mut waiting = self.waiting.lock().expect("nobody panics here");
                 waiting.pop().expect("more people who wait: see WAITING")
@@ -164,12 +172,31 @@ impl Stage {
         let privacy = if row.is_private { "private" } else { "site" };
         let is_decided = ["approve_reservation", "reject_reservation"].contains(&row.operation);
         let resource = if is_decided { "vault-01" } else { "gpu-02" };
+        let is_held = row.operation == "take_reservation";
+        if is_held {
+            self.let_go().await;
+        }
         let body = json!({
             "title": "a test", "start": start, "end": end, "privacy": privacy,
-            "resources": [{"resource": resource}],
+            "resources": [{"resource": resource}], "hold": is_held,
         });
         self.make(&self.world.who("ada"), "reservations", &body)
             .await
+    }
+
+    /// Gives up what the owner holds: one person holds only a few things at a time.
+    async fn let_go(&self) {
+        let ada = self.world.who("ada");
+        let list = self
+            .http
+            .request(&ada, "GET", "/me/reservations?state=held");
+        let held = self.http.send(list).await.expect(200).json();
+        for one in held["items"].as_array().expect("a page") {
+            let id = one["id"].as_str().expect("an id");
+            let path = format!("/sites/{}/reservations/{id}/cancel", self.world.torino);
+            let cancel = self.http.request(&ada, "POST", &path).json(&json!({}));
+            self.http.send(cancel).await.expect(200);
+        }
     }
 
     async fn person(&self, whom: Whom) -> String {
@@ -193,6 +220,15 @@ impl Stage {
         let ada = self.world.who("ada");
         let made = self.http.make(&ada, "/me/tokens", &body).await;
         made["token"]["id"].as_str().expect("an id").to_owned()
+    }
+
+    async fn feed(&self) -> String {
+        let ada = self.world.who("ada");
+        let made = self
+            .http
+            .make(&ada, "/me/feeds", &json!({"label": "f"}))
+            .await;
+        made["feed"]["id"].as_str().expect("an id").to_owned()
     }
 
     async fn make(&self, who: &Who, collection: &str, body: &Value) -> String {
@@ -241,7 +277,9 @@ pub fn nonexistent(targets: &Targets) -> Vec<Targets> {
         let prefix = real.split('_').next().unwrap_or_default();
         let id = format!("{prefix}_01kc3v9xwbe8rv5w2n9q3m7t4h");
         let by_name = match parameter.as_str() {
-            "site" | "person" | "project" | "kind" | "resource" => Some("nowhere".to_owned()),
+            "site" | "person" | "project" | "kind" | "resource" | "closure" => {
+                Some("nowhere".to_owned())
+            }
             _ => None,
         };
         for other in std::iter::once(id).chain(by_name) {

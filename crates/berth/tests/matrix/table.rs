@@ -88,6 +88,13 @@ pub fn rows() -> Vec<Row> {
         row("create_token", SIGNED_IN_DO).gives(201).body(|fresh| {
             json!({"label": "t", "scopes": ["read"], "expires_at": fresh.tomorrow()})
         }),
+        row("list_my_feeds", SIGNED_IN),
+        row("create_feed", SIGNED_IN_DO).gives(201).body(|_| json!({"label": "f"})),
+        row("create_feed", "- 000y 00 yyyy --- ss s cy")
+            .about("of the site")
+            .gives(201)
+            .body(|_| json!({"label": "f", "site": "torino"})),
+        row("revoke_my_feed", "- 0000 00 0y00 --- ss s c0").gives(204),
         row("revoke_my_token", "- 0000 00 0y00 --- ss s c0").gives(204),
         // People.
         row("list_people", GLOBAL_SEE),
@@ -175,6 +182,13 @@ pub fn rows() -> Vec<Row> {
             .body(window),
         row("get_maintenance", MEMBERS_SEE),
         row("cancel_maintenance", ADMINS_DO).body(|_| json!({})),
+        row("list_closures", MEMBERS_SEE),
+        row("add_closure", ADMINS_DO).gives(201).body(|fresh| {
+            json!({"name": fresh.name(), "kind": "holidays", "file": super::arrange::CALENDAR})
+        }),
+        row("get_closure", MEMBERS_SEE),
+        row("refresh_closure", ADMINS_DO),
+        row("remove_closure", ADMINS_DO).gives(204),
         // Reservations.
         row("list_reservations", MEMBERS_SEE),
         row("create_reservation", MEMBERS_BOOK).gives(201).body(booking),
@@ -197,6 +211,12 @@ pub fn rows() -> Vec<Row> {
         row("extend_reservation", OWNERS_DO_HIDDEN).private().body(|_| json!({"by": "PT30M"})),
         row("cancel_reservation", OWNERS_DO).body(|_| json!({})),
         row("cancel_reservation", OWNERS_DO_HIDDEN).private().body(|_| json!({})),
+        row("take_reservation", OWNERS_DO),
+        row("take_reservation", OWNERS_DO_HIDDEN).private(),
+        row("check_in", OWNERS_DO),
+        row("check_in", OWNERS_DO_HIDDEN).private(),
+        row("hand_over", OWNERS_DO).body(|_| json!({"to": "adele"})),
+        row("hand_over", OWNERS_DO_HIDDEN).private().body(|_| json!({"to": "adele"})),
         row("approve_reservation", ADMINS_DO),
         row("approve_reservation", "- 0000 00 0xyy --- ss x cy").private(),
         row("reject_reservation", ADMINS_DO).body(|_| json!({"reason": "no"})),

@@ -94,8 +94,42 @@ pub async fn plant(http: &Http, world: &World, canaries: &mut Canaries) -> Strin
         .basic_auth("ada", Some(canaries.plant("a basic password")));
     http.send(basic).await.expect(401);
 
+    subscribe(http, canaries, &ada).await;
     wrongly_typed(http, canaries, &ada).await;
     book(http, canaries, &ada).await
+}
+
+/// A feed's address, read as calendar programs do, misspelt, and read again after it was revoked; and the address of
+/// a closure calendar, which is the institution's to keep.
+async fn subscribe(http: &Http, canaries: &mut Canaries, ada: &Who) {
+    let made = http
+        .make(ada, "/me/feeds", &json!({"label": "phone"}))
+        .await;
+    let path = made["address"].as_str().expect("an address");
+    let secret = path
+        .strip_prefix("/feeds/")
+        .and_then(|file| file.strip_suffix(".ics"))
+        .expect("a path on the server's host");
+    canaries.keep("a feed's address", secret);
+    let root = http.base.trim_end_matches(berth_api::paths::API);
+    let read = async |path: String| http.send(http.client.get(format!("{root}{path}"))).await;
+    let feed = read(path.to_owned()).await.expect(200);
+    canaries.search("the feed itself", &feed.text);
+    for misspelt in [
+        format!("{path}/"),
+        format!("{path}x"),
+        format!("/lab{path}"),
+        path.replace(".ics", ""),
+    ] {
+        canaries.search("a misspelt feed", &read(misspelt).await.expect(404).text);
+    }
+    let id = made["feed"]["id"].as_str().expect("an id");
+    let revoke = http.request(ada, "DELETE", &format!("/me/feeds/{id}"));
+    http.send(revoke).await.expect(204);
+    canaries.search(
+        "a revoked feed",
+        &read(path.to_owned()).await.expect(404).text,
+    );
 }
 
 /// Secrets in requests that cannot be read: what is wrong is said without repeating it.

@@ -64,6 +64,11 @@ settings! {
     trusted_proxies: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
+    /// Networks that are not public, and from which closure calendars may be read by address all
+    /// the same, also without TLS.
+    calendar_networks: Vec<Network> = "", list(parsed(
+        "an address or network such as 10.0.0.0/8",
+    ));
     /// How log lines are written: for people or for programs.
     log_format: LogFormat = "text", parsed("text or json");
     /// What is logged: a level, or levels by module such as `info,berth_server=debug`.

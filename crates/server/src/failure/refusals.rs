@@ -55,7 +55,12 @@ impl From<Error> for Failure {
                 )),
                 None => say(Code::ReservationStatus),
             },
+            Error::Blackout { .. } => say(Code::ReservationBlackout),
+            Error::Unreadable(_) => say(Code::ClosureUnreadable),
             Error::State(_) => say(Code::ReservationIllegalState),
+            Error::TooManyHolds => say(Code::ReservationTooManyHolds),
+            Error::HoldOver => say(Code::ReservationHoldOver),
+            Error::CheckInEarly(_) => say(Code::ReservationCheckInEarly),
             Error::InThePast(_) => say(Code::ReservationInThePast),
             Error::Version { current } => Problem::new(Code::RequestVersionMismatch)
                 .detail(detail)

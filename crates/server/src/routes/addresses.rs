@@ -3,9 +3,10 @@
 //! The fields are called like the places in the templates of `berth_api::paths`; that is how they find each other.
 
 use berth_api::reference::{
-    PersonReference, ProjectReference, ResourceReference, SiteReference, TypeReference,
+    ClosureReference, PersonReference, ProjectReference, ResourceReference, SiteReference,
+    TypeReference,
 };
-use berth_model::{JoinRequestId, ReservationId, TokenId, WindowId};
+use berth_model::{FeedId, JoinRequestId, ReservationId, TokenId, WindowId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -28,6 +29,10 @@ addresses! {
     MyTokenAt {
         /// The token's id.
         token: TokenId,
+    }
+    MyFeedAt {
+        /// The feed's id.
+        feed: FeedId,
     }
     TokenAt {
         /// The person's login name or id.
@@ -82,6 +87,12 @@ addresses! {
         site: SiteReference,
         /// The window's id.
         window: WindowId,
+    }
+    ClosureAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The calendar's name or id.
+        closure: ClosureReference,
     }
     ReservationAt {
         /// The site's name or id.

@@ -7,7 +7,9 @@
 mod addresses;
 mod audit;
 mod calendar;
+mod closures;
 mod declared;
+mod feeds;
 mod joins;
 mod maintenance;
 mod members;
@@ -38,6 +40,8 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(types::router())
         .merge(resources::router())
         .merge(calendar::router())
+        .merge(feeds::router())
+        .merge(closures::router())
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(audit::router())

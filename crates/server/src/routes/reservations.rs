@@ -2,6 +2,7 @@
 
 mod booking;
 mod deciding;
+mod desk;
 
 use axum::Json;
 use axum::extract::State;
@@ -29,6 +30,9 @@ pub fn router() -> OpenApiRouter<Server> {
         .routes(routes!(deciding::cancel_reservation))
         .routes(routes!(deciding::approve_reservation))
         .routes(routes!(deciding::reject_reservation))
+        .routes(routes!(desk::take_reservation))
+        .routes(routes!(desk::check_in))
+        .routes(routes!(desk::hand_over))
         .routes(routes!(list_reservation_history))
 }
 

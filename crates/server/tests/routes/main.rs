@@ -6,9 +6,11 @@
 
 mod booking;
 mod calendar;
+mod closures;
 mod deciding;
 mod declared;
 mod document;
+mod feeds;
 mod inventory;
 mod leaving;
 mod maintenance;

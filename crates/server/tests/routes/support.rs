@@ -40,9 +40,15 @@ pub struct Lab {
 
 impl Lab {
     pub async fn new() -> Self {
+        Self::with("").await
+    }
+
+    /// The lab under a configuration of its own.
+    pub async fn with(config: &str) -> Self {
+        let config = format!("{CONFIG}\n{config}");
         let directory = TempDir::new().unwrap();
         let home = [("HOME".to_owned(), directory.path().display().to_string())];
-        let config = Config::layer(Some(("test", CONFIG)), home.into_iter(), BTreeMap::new());
+        let config = Config::layer(Some(("test", &config)), home.into_iter(), BTreeMap::new());
         let database = directory.path().join("berth.sqlite");
         let store = Store::open(&format!("sqlite:{}", database.display()), 4).await;
         let app = App::new(
@@ -138,6 +144,22 @@ impl Lab {
         let memory =
             json!({"name": "memory", "type": "server", "capacity": {"amount": 64, "unit": "gib"}});
         adele.post("/sites/torino/resources", memory).await.is(201);
+    }
+
+    /// Reads an address outside the API, as nobody: status, headers and text.
+    pub async fn read(&self, path: &str, headers: &[(&str, &str)]) -> (u16, HeaderMap, String) {
+        let mut request = Request::builder().uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let sent = self
+            .router
+            .clone()
+            .oneshot(request.body(Body::empty()).unwrap());
+        let (head, body) = sent.await.unwrap().into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        (head.status.as_u16(), head.headers, text)
     }
 
     /// Someone who signs in with a token of theirs.

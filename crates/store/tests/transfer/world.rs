@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use berth_model::audit::{Actor, AuditEntry};
+use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
 use berth_model::event::{Audience, Event, EventKind};
+use berth_model::feed::{Feed, Shows};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
-use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State};
+use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
 use berth_model::{
-    Amount, AuditId, Claim, ClaimId, EventId, Firmness, Holder, Name, PersonId, ProjectId,
-    ReservationId, Resource, ResourceId, SecretId, SiteId, Span, Standing, Status, Take, TypeId,
-    WindowId, WorkloadId,
+    Amount, AuditId, Claim, ClaimId, ClosureId, EventId, FeedId, Firmness, Holder, Name, PersonId,
+    ProjectId, ReservationId, Resource, ResourceId, SecretId, SiteId, Span, Standing, Status, Take,
+    TypeId, WindowId, WorkloadId,
 };
+use berth_store::closures::Source;
 use berth_store::{
-    Store, Tx, audit, claims, events, idempotency, inventory, leases, maintenance, projects,
-    reservations, secrets, sequencer,
+    Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, maintenance,
+    projects, reservations, secrets, sequencer,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -223,6 +226,7 @@ impl World {
                 claim: booked.id,
             }],
             parameters: BTreeMap::new(),
+            terms: Terms::default(),
             version: 3,
             created_at: hour(0),
             updated_at: hour(1),
@@ -294,6 +298,53 @@ impl World {
             let name: Name = name.parse()?;
             leases::acquire(tx, &name, "host-1", 30).await?;
         }
+        self.insert_calendars(tx).await
+    }
+}
+
+impl World {
+    async fn insert_calendars(&self, tx: &mut Tx) -> Result<()> {
+        for (n, shows) in [Shows::Mine, Shows::Site(self.torino)]
+            .into_iter()
+            .enumerate()
+        {
+            let feed = Feed {
+                id: FeedId(fresh()),
+                person: self.ada,
+                label: "my “phone”".parse()?,
+                shows,
+                created_at: hour(0),
+                last_read_at: (n == 0).then(|| hour(1)),
+            };
+            feeds::insert(tx, &feed, &[n as u8; 32]).await?;
+        }
+        let closure = Closure {
+            id: ClosureId(fresh()),
+            site: self.torino,
+            name: "campus".parse()?,
+            kind: ClosureKind::Blackouts,
+            address: Some("https://www.example.org/x.ics".into()),
+            notes: vec!["“Fête” is odd.".into()],
+            read_at: hour(0),
+            tried_at: hour(1),
+            trouble: Some("it could not be reached".into()),
+            created_at: hour(0),
+            version: 2,
+        };
+        let source = Source {
+            text: "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n".into(),
+            etag: Some("\"7\"".into()),
+            due_at: hour(2),
+        };
+        closures::insert(tx, &closure, &source).await?;
+        let closed = |n| -> Result<ClosedSpan> {
+            Ok(ClosedSpan {
+                span: hours(n, n + 1),
+                title: format!("Fête {n}").parse()?,
+            })
+        };
+        let spans = [closed(3)?, closed(5)?];
+        closures::set_spans(tx, &closure, &spans).await?;
         Ok(())
     }
 }

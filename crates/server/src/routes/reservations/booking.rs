@@ -63,6 +63,7 @@ pub(super) async fn create_reservation(
         privacy: body.privacy,
         parameters: body.parameters.into_inner(),
         owner: body.on_behalf_of,
+        hold: body.hold,
     };
     if query.dry_run {
         let preview = server.app.preview_booking(&caller, &at.site, &new).await?;

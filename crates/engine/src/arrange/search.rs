@@ -1,0 +1,317 @@
+//! How a re-arrangement is looked for.
+//!
+//! A unit is put on a slot, and whoever is in the way there must find another, perhaps in the same way. Each unit
+//! is settled once: any arrangement that there is can be reached so, by giving every unit that gets into
+//! the way the place it has there. The unit with the fewest places to go to is placed first, and of its places
+//! those where the fewest are in the way, then the cheapest, then those nearest to its fellows.
+//!
+//! The allowance of moves grows from nothing upwards, so that a plan with few moves is found before one with
+//! many. A crowded board can need more moves than can be tried out one by one; there, units are placed without
+//! ever taking back, and who was hard to place before is put aside last, which ends most quarrels. The number
+//! of steps is bounded whatever is asked. What cannot fit at some single moment, even if everything could be
+//! exchanged then, is refused before the search.
+
+use berth_model::Take;
+
+use super::board::{Board, SlotId, UnitId};
+
+/// How many moves are allowed for, one after the other, while all are tried out.
+const ALLOWANCES: [usize; 6] = [0, 1, 2, 3, 5, 8];
+/// Placings tried for one allowance of moves.
+const STEPS_MAX: usize = 250;
+/// Slots tried for one unit at one step.
+const BRANCHES_MAX: usize = 12;
+/// Placings that are never taken back, tried when the others found nothing.
+const PLACINGS_MAX: usize = 2000;
+
+/// Whether at some moment of the party's time there are not enough slots for all that then stand, even if all
+/// that are open to each could be dealt out anew.
+pub fn is_hopeless(board: &mut Board<'_>, party: usize, units: &[UnitId]) -> bool {
+    let during = board.parties[party].during;
+    if board.parties[party].take != Take::Exclusive {
+        return false;
+    }
+    let starts = board.parties.iter().map(|other| other.during.0);
+    let mut moments: Vec<i64> = starts
+        .filter(|start| during.0 <= *start && *start < during.1)
+        .collect();
+    moments.sort_unstable();
+    moments.dedup();
+    moments.into_iter().any(|moment| {
+        let mut deal = Deal::at(board, moment);
+        !units.iter().all(|unit| deal.add(board, *unit))
+    })
+}
+
+/// Slots dealt out to the units that stand at one moment.
+struct Deal {
+    owners: Vec<Option<UnitId>>,
+}
+
+impl Deal {
+    fn at(board: &Board<'_>, moment: i64) -> Deal {
+        let mut owners = vec![None; board.slots_len()];
+        for (unit, slot) in board.at(moment) {
+            let party = board.units[unit].party;
+            if board.parties[party].take == Take::Exclusive {
+                owners[slot] = Some(unit);
+            }
+        }
+        Deal { owners }
+    }
+
+    /// Finds a slot for one more, by passing slots on from one to the next.
+    fn add(&mut self, board: &mut Board<'_>, unit: UnitId) -> bool {
+        let mut seen = Vec::new();
+        self.find(board, unit, &mut seen)
+    }
+
+    fn find(&mut self, board: &mut Board<'_>, unit: UnitId, seen: &mut Vec<bool>) -> bool {
+        let own = board.units[unit].slot;
+        let open = board.open(board.units[unit].party).iter();
+        let slots: Vec<SlotId> = open.map(|(slot, _)| *slot).chain(own).collect();
+        self.owners.resize(board.slots_len(), None);
+        seen.resize(board.slots_len(), false);
+        // A free one ends the chain, so those are looked for before anyone is asked to pass his on.
+        if let Some(free) = slots.iter().find(|slot| self.owners[**slot].is_none()) {
+            self.owners[*free] = Some(unit);
+            return true;
+        }
+        for slot in slots {
+            if std::mem::replace(&mut seen[slot], true) {
+                continue;
+            }
+            if let Some(owner) = self.owners[slot]
+                && self.find(board, owner, seen)
+            {
+                self.owners[slot] = Some(unit);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Places these units, moving others where needed; false, and nothing changed, when it finds no way.
+pub fn solve(board: &mut Board<'_>, units: Vec<UnitId>) -> bool {
+    for moves in ALLOWANCES {
+        let mut search = Search {
+            board,
+            refuted: Vec::new(),
+            steps: 0,
+            is_cut: false,
+        };
+        let is_found = search.place(&mut units.clone(), moves);
+        let is_cut = search.is_cut;
+        if is_found {
+            for unit in &mut board.units {
+                unit.is_settled = false;
+            }
+            return true;
+        }
+        if !is_cut {
+            // Everything was tried.
+            return false;
+        }
+    }
+    let before: Vec<Option<SlotId>> = board.units.iter().map(|unit| unit.slot).collect();
+    let is_found = jostle(board, units);
+    if is_found {
+        go_back(board, &before);
+    } else {
+        restore(board, &before);
+    }
+    is_found
+}
+
+/// Lets whoever finds the old slot free again return to it, as often as that helps somebody.
+fn go_back(board: &mut Board<'_>, before: &[Option<SlotId>]) {
+    loop {
+        let mut returned = false;
+        for (unit, slot) in before.iter().enumerate() {
+            let Some(old) = slot.filter(|old| board.units[unit].slot != Some(*old)) else {
+                continue;
+            };
+            if board
+                .in_the_way(unit, old)
+                .is_some_and(|leaving| leaving.is_empty())
+            {
+                board.lift(unit);
+                board.put(unit, old);
+                returned = true;
+            }
+        }
+        if !returned {
+            return;
+        }
+    }
+}
+
+/// Puts each unit where those in its way were the easiest to place so far, and then places these.
+fn jostle(board: &mut Board<'_>, mut pending: Vec<UnitId>) -> bool {
+    // How often a unit of the party was put where others had to leave.
+    let mut hardness: Vec<u64> = vec![1; board.parties.len()];
+    for _ in 0..PLACINGS_MAX {
+        let Some(unit) = pending.pop() else {
+            return true;
+        };
+        let party = board.units[unit].party;
+        let open = board.open(party).to_vec();
+        let best = open
+            .into_iter()
+            .filter_map(|(slot, cost)| {
+                let leaving = board.in_the_way(unit, slot)?;
+                let parties = leaving.iter().map(|unit| board.units[*unit].party);
+                let hardness: u64 = parties.map(|party| hardness[party]).sum();
+                Some(((hardness, leaving.len(), cost, slot), leaving))
+            })
+            .min();
+        let Some(((.., slot), leaving)) = best else {
+            return false;
+        };
+        if !leaving.is_empty() {
+            hardness[party] += 1;
+        }
+        for other in leaving {
+            board.lift(other);
+            pending.push(other);
+        }
+        board.put(unit, slot);
+    }
+    pending.is_empty()
+}
+
+fn restore(board: &mut Board<'_>, slots: &[Option<SlotId>]) {
+    let changed = |unit: &UnitId| board.units[*unit].slot != slots[*unit];
+    let changed: Vec<UnitId> = (0..slots.len()).filter(changed).collect();
+    for unit in &changed {
+        board.lift(*unit);
+    }
+    for unit in changed {
+        if let Some(slot) = slots[unit] {
+            board.put(unit, slot);
+        }
+    }
+}
+
+struct Search<'b, 'a> {
+    board: &'b mut Board<'a>,
+    /// Slots that were tried for a unit of a party, in vain. Units of one party are alike, so while the step
+    /// that tried them lasts, none of its units need try them again.
+    refuted: Vec<(usize, SlotId)>,
+    steps: usize,
+    /// Whether anything was left untried.
+    is_cut: bool,
+}
+
+struct Opening {
+    slot: SlotId,
+    leaving: Vec<UnitId>,
+}
+
+impl Search<'_, '_> {
+    fn place(&mut self, pending: &mut Vec<UnitId>, moves: usize) -> bool {
+        if pending.is_empty() {
+            return true;
+        }
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            self.is_cut = true;
+            return false;
+        }
+        let Some((at, options)) = self.most_constrained(pending, moves) else {
+            return false;
+        };
+        let unit = pending.remove(at);
+        let party = self.board.units[unit].party;
+        let (waiting, refuted) = (pending.len(), self.refuted.len());
+        for option in options {
+            let moved: Vec<(UnitId, SlotId)> = option
+                .leaving
+                .iter()
+                .filter_map(|unit| Some((*unit, self.board.lift(*unit)?)))
+                .collect();
+            self.board.put(unit, option.slot);
+            self.board.units[unit].is_settled = true;
+            pending.extend(&option.leaving);
+            if self.place(pending, moves - moved.len()) {
+                return true;
+            }
+            pending.truncate(waiting);
+            self.board.units[unit].is_settled = false;
+            self.board.lift(unit);
+            for (unit, slot) in moved {
+                self.board.put(unit, slot);
+            }
+            if self.steps > STEPS_MAX {
+                break;
+            }
+            self.refuted.push((party, option.slot));
+        }
+        self.refuted.truncate(refuted);
+        pending.insert(at, unit);
+        false
+    }
+
+    /// The pending unit with the fewest places to go to, by its number in the list, and those places, the best
+    /// first; none when a party has fewer than it needs.
+    fn most_constrained(
+        &mut self,
+        pending: &[UnitId],
+        moves: usize,
+    ) -> Option<(usize, Vec<Opening>)> {
+        let mut best: Option<(usize, Vec<Opening>)> = None;
+        let mut seen: Vec<usize> = Vec::new();
+        for (at, unit) in pending.iter().enumerate() {
+            let party = self.board.units[*unit].party;
+            if seen.contains(&party) {
+                continue;
+            }
+            seen.push(party);
+            let alike = pending[at..]
+                .iter()
+                .filter(|unit| self.board.units[**unit].party == party);
+            let needed = alike.count();
+            let options = self.options(*unit, moves);
+            if options.len() < needed {
+                return None;
+            }
+            let fewer = |best: &(usize, Vec<Opening>)| options.len() < best.1.len();
+            if best.as_ref().is_none_or(fewer) {
+                best = Some((at, options));
+            }
+        }
+        let (at, mut options) = best?;
+        if options.len() > BRANCHES_MAX {
+            self.is_cut = true;
+            options.truncate(BRANCHES_MAX);
+        }
+        Some((at, options))
+    }
+
+    fn options(&mut self, unit: UnitId, moves: usize) -> Vec<Opening> {
+        let party = self.board.units[unit].party;
+        let open = self.board.open(party).to_vec();
+        let fellows = self.board.slots_of(party);
+        let mut options = Vec::new();
+        for (slot, cost) in open {
+            if self.refuted.contains(&(party, slot)) {
+                continue;
+            }
+            let Some(leaving) = self.board.in_the_way(unit, slot) else {
+                continue;
+            };
+            if leaving.len() > moves {
+                self.is_cut = true;
+                continue;
+            }
+            let spread = self.board.spread(slot, &fellows);
+            options.push((
+                (leaving.len(), cost, spread, slot),
+                Opening { slot, leaving },
+            ));
+        }
+        options.sort_by_key(|(rank, _)| *rank);
+        options.into_iter().map(|(_, option)| option).collect()
+    }
+}

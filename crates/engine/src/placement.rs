@@ -1,0 +1,214 @@
+//! Which N of the candidates a booking gets, when several sets would do.
+//!
+//! First what exceeds the wish least, by the cost the caller gives each candidate: the big machine stays for who
+//! needs it. Then what stands near each other: the set whose smallest common subtree is smallest. Then what
+//! fits its time most tightly, so that the long free stretches stay long. Then the order of the tree, so that
+//! the same question always gets the same answer.
+//!
+//! Where one candidate stands above another, taking the upper one would take both. Only the lowest are
+//! considered; whenever the upper one is free, so are they.
+
+use berth_model::claim::Take;
+use berth_model::{ResourceId, Span};
+
+use crate::busy::{Busy, Scratch, Stretch, stretch};
+
+/// A resource that meets the wish, and by how much it exceeds it, in any unit as long as it is one unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    pub resource: ResourceId,
+    pub cost: u64,
+}
+
+/// A candidate by its place in the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Placed {
+    pub place: usize,
+    pub cost: u64,
+}
+
+/// How far around a span its fit is looked at: two free months and two free years are equally loose.
+const FIT_WITHIN_US: i64 = 14 * 24 * 3_600_000_000;
+
+/// `count` of the candidates that are free for all of `span`, in the order of the tree; none if there are not
+/// so many. Of a candidate named twice the lower cost counts.
+pub fn choose(
+    busy: &Busy,
+    candidates: &[Candidate],
+    take: Take,
+    count: usize,
+    span: Span,
+) -> Option<Vec<ResourceId>> {
+    let chosen = choose_placed(busy, &lowest(busy, candidates), take, count, stretch(span))?;
+    Some(busy.resources_at(&chosen))
+}
+
+/// The candidates of this tree that have no other candidate below them, in the order of the tree.
+pub(crate) fn lowest(busy: &Busy, candidates: &[Candidate]) -> Vec<Placed> {
+    let placed = |candidate: &Candidate| {
+        let place = busy.place(candidate.resource)?;
+        let cost = candidate.cost;
+        Some(Placed { place, cost })
+    };
+    let mut places: Vec<Placed> = candidates.iter().filter_map(placed).collect();
+    places.sort_unstable();
+    places.dedup_by_key(|placed| placed.place);
+    let next: Vec<usize> = places.iter().skip(1).map(|placed| placed.place).collect();
+    let mut next = next.into_iter();
+    // In the order of the walk, what comes right after an upper candidate is below it.
+    places.retain(|placed| {
+        next.next()
+            .is_none_or(|next| next >= busy.end(placed.place))
+    });
+    places
+}
+
+/// [`choose`] among candidates in the order of the tree, none above another; gives places in that order.
+pub(crate) fn choose_placed(
+    busy: &Busy,
+    candidates: &[Placed],
+    take: Take,
+    count: usize,
+    during: Stretch,
+) -> Option<Vec<usize>> {
+    let mut scratch = Scratch::default();
+    let window = (during.0 - FIT_WITHIN_US, during.1 + FIT_WITHIN_US);
+    let mut free_with_slack = |candidate: &Placed| {
+        let place = candidate.place;
+        let (from, to) = busy.free_around(place, take, during, window, &mut scratch)?;
+        let slack = (to - from) - (during.1 - during.0);
+        Some((candidate.cost, Open { place, slack }))
+    };
+    let free = candidates.iter().filter_map(&mut free_with_slack);
+    let mut by_cost: Vec<(u64, Open)> = free.collect();
+    if by_cost.len() < count {
+        return None;
+    }
+    by_cost.sort_by_key(|(cost, _)| *cost);
+    let dearest = by_cost[..count].last().map_or(0, |(cost, _)| *cost);
+    // What is cheaper than the dearest one needed is taken in any case; the choice is among the equally dear.
+    let sure = by_cost.partition_point(|(cost, _)| *cost < dearest);
+    let end = by_cost.partition_point(|(cost, _)| *cost <= dearest);
+    let place = |(_, open): &(u64, Open)| open.place;
+    let mut chosen: Vec<usize> = by_cost[..sure].iter().map(place).collect();
+    let open: Vec<Open> = by_cost[sure..end].iter().map(|(_, open)| *open).collect();
+    let within = home(busy, &chosen, &open, count - sure);
+    gather(busy, within, &open, count - sure, &mut chosen);
+    chosen.sort_unstable();
+    Some(chosen)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    place: usize,
+    /// How much free time would be left around the booking.
+    slack: i64,
+}
+
+/// Those of `open`, which is in the order of the tree, that stand in the subtree at `within`; all for none.
+fn inside<'a>(busy: &Busy, within: Option<usize>, open: &'a [Open]) -> &'a [Open] {
+    let Some(top) = within else { return open };
+    let first = open.partition_point(|open| open.place < top);
+    let end = open.partition_point(|open| open.place < busy.end(top));
+    &open[first..end]
+}
+
+/// The top of the smallest subtree that has all of `sure` and `more` of `open` in it; none is the whole site.
+fn home(busy: &Busy, sure: &[usize], open: &[Open], more: usize) -> Option<usize> {
+    let covers = |top: usize| {
+        sure.iter()
+            .all(|place| (top..busy.end(top)).contains(place))
+    };
+    // Every subtree that could do has one of the sure ones, or else one of the open ones, in it.
+    let starts: Vec<usize> = match sure.first() {
+        Some(first) => vec![*first],
+        None => open.iter().map(|open| open.place).collect(),
+    };
+    let mut seen = vec![false; busy.tree().len()];
+    let mut best: Option<(usize, i64, usize)> = None;
+    for start in starts {
+        let upwards = std::iter::successors(Some(start), |place| busy.parent(*place));
+        for top in upwards {
+            if std::mem::replace(&mut seen[top], true) {
+                break;
+            }
+            let size = busy.end(top) - top;
+            let here = inside(busy, Some(top), open);
+            if best.is_some_and(|(smallest, ..)| size > smallest) {
+                break;
+            }
+            if here.len() < more || !covers(top) {
+                continue;
+            }
+            let mut slacks: Vec<i64> = here.iter().map(|open| open.slack).collect();
+            slacks.sort_unstable();
+            let loose = slacks[..more]
+                .iter()
+                .fold(0, |sum: i64, slack| sum.saturating_add(*slack));
+            if best.is_none_or(|best| (size, loose, top) < best) {
+                best = Some((size, loose, top));
+            }
+            break;
+        }
+    }
+    best.map(|(_, _, top)| top)
+}
+
+/// Takes `more` of what is open in a subtree: all from one branch where one has enough, else whole branches,
+/// the fullest first, and the rest from what is left.
+fn gather(busy: &Busy, within: Option<usize>, open: &[Open], more: usize, chosen: &mut Vec<usize>) {
+    let here = inside(busy, within, open);
+    if more == 0 || here.is_empty() {
+        return;
+    }
+    if here.len() <= more {
+        chosen.extend(here.iter().map(|open| open.place));
+        return;
+    }
+    let mut branches = branches(busy, within, here);
+    if branches.iter().all(|branch| branch.len() == 1) {
+        let mut tightest: Vec<&Open> = here.iter().collect();
+        tightest.sort_by_key(|open| (open.slack, open.place));
+        chosen.extend(tightest[..more].iter().map(|open| open.place));
+        return;
+    }
+    branches.sort_by_key(|branch| (std::cmp::Reverse(branch.len()), branch[0].place));
+    let mut more = more;
+    while more > 0 && !branches.is_empty() {
+        // Of the branches that have enough, the last is the one that is left emptiest.
+        let enough = branches.partition_point(|branch| branch.len() >= more);
+        let branch = branches.remove(enough.saturating_sub(1));
+        let taken = branch.len().min(more);
+        let top = branch_top(busy, within, branch[0].place);
+        gather(busy, Some(top), branch, taken, chosen);
+        more -= taken;
+    }
+}
+
+/// The open ones of a subtree, parted by the branch below its top that they stand in.
+fn branches<'a>(busy: &Busy, within: Option<usize>, here: &'a [Open]) -> Vec<&'a [Open]> {
+    let mut rest = here;
+    let mut branches = Vec::new();
+    while let Some(first) = rest.first() {
+        let end = busy.end(branch_top(busy, within, first.place));
+        let (branch, after) = rest.split_at(rest.partition_point(|open| open.place < end));
+        branches.push(branch);
+        rest = after;
+    }
+    branches
+}
+
+fn branch_top(busy: &Busy, within: Option<usize>, place: usize) -> usize {
+    let mut top = place;
+    while let Some(parent) = busy.parent(top)
+        && Some(parent) != within
+        && Some(top) != within
+    {
+        top = parent;
+    }
+    top
+}
+
+#[cfg(test)]
+#[path = "placement/tests.rs"]
+mod tests;

@@ -1,0 +1,49 @@
+//! Which standing bookings a policy would break. They are told of and left alone.
+
+use berth_model::ReservationId;
+use jiff::Timestamp;
+
+use super::breach::Breach;
+use super::calendar::Calendar;
+use super::judge::{Desk, Finding};
+use super::ledger::{Booking, Ledger, RulesOf};
+use super::rules::Policies;
+
+/// The bookings that would not stand under `policies`, each with the rules that it breaks. They are looked at
+/// in the order of their starts, as if booked one after the other: of too many, the later ones break, and the
+/// ones not named keep the rules together. Notice is not asked of what stands.
+pub fn breaking(
+    policies: &Policies,
+    calendar: &Calendar,
+    standing: &[Booking],
+    now: Timestamp,
+) -> Vec<(ReservationId, Vec<Breach>)> {
+    let mut in_order: Vec<&Booking> = standing.iter().collect();
+    in_order.sort_by_key(|booking| (booking.span, booking.id));
+    let mut rules = RulesOf::new(policies);
+    let mut ledger = Ledger::default();
+    let mut broken = Vec::new();
+    for booking in in_order {
+        let rules = rules.get(booking);
+        let desk = Desk {
+            rules,
+            calendar,
+            ledger: &ledger,
+            now,
+        };
+        let as_it_stands = Booking {
+            stands_from: Some(booking.span.start()),
+            ..booking.clone()
+        };
+        let findings: Vec<Finding> = desk.explain(&as_it_stands);
+        let breaches: Vec<Breach> = findings
+            .into_iter()
+            .flat_map(|found| found.breaches)
+            .collect();
+        match booking.id {
+            Some(id) if !breaches.is_empty() => broken.push((id, breaches)),
+            _ => ledger.add(booking, rules, calendar),
+        }
+    }
+    broken
+}

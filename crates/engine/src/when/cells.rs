@@ -1,0 +1,90 @@
+//! A slice of time cut into equal cells, to tell cheaply where enough candidates could start.
+
+use std::ops::Range;
+
+use crate::busy::Stretch;
+
+/// As many as the nearest memory of a processor holds.
+const CELLS: usize = 4096;
+
+pub struct Cells {
+    slice: Stretch,
+    /// The length of a cell is this power of two.
+    shift: u32,
+    /// How the number of candidates able at some moment of the cell changes from the cell before.
+    some: Vec<i32>,
+    /// The same for those able at every moment of it.
+    every: Vec<i32>,
+}
+
+impl Cells {
+    pub fn new(slice: Stretch) -> Cells {
+        let length = slice.1 - slice.0;
+        let mut shift = 0;
+        while length >> shift >= CELLS as i64 {
+            shift += 1;
+        }
+        Cells {
+            slice,
+            shift,
+            some: vec![0; CELLS + 2],
+            every: vec![0; CELLS + 2],
+        }
+    }
+
+    /// The cells that a part of the slice has a moment in.
+    pub fn touched_by(&self, (start, end): Stretch) -> Range<usize> {
+        let cell = |at: i64| ((at - self.slice.0) >> self.shift) as usize;
+        cell(start)..cell(end - 1) + 1
+    }
+
+    pub fn count(&mut self, part: Stretch) {
+        let touched = self.touched_by(part);
+        self.some[touched.start] += 1;
+        self.some[touched.end] -= 1;
+        // The first and the last cell are full only where the part begins and ends with them.
+        let begin = |cell: usize| self.slice.0 + ((cell as i64) << self.shift);
+        let first = touched.start + usize::from(begin(touched.start) < part.0);
+        let end = touched.end - usize::from(begin(touched.end).min(self.slice.1) > part.1);
+        if first < end {
+            self.every[first] += 1;
+            self.every[end] -= 1;
+        }
+    }
+
+    /// The stretches in which at least `count` are able at every moment, and the cells in doubt.
+    pub fn judge(&self, count: usize) -> (Vec<Stretch>, Doubt) {
+        let mut sure = Vec::new();
+        let mut doubts_before = Vec::with_capacity(CELLS + 1);
+        let (mut some, mut every, mut doubts) = (0i64, 0i64, 0);
+        let wanted = i64::try_from(count).unwrap_or(i64::MAX);
+        for cell in 0..CELLS {
+            doubts_before.push(doubts);
+            some += i64::from(self.some[cell]);
+            every += i64::from(self.every[cell]);
+            let start = self.slice.0 + ((cell as i64) << self.shift);
+            if every >= wanted {
+                sure.push((start, (start + (1 << self.shift)).min(self.slice.1)));
+            } else if some >= wanted {
+                doubts += 1;
+            }
+        }
+        doubts_before.push(doubts);
+        (sure, Doubt { doubts_before })
+    }
+}
+
+pub struct Doubt {
+    /// How many cells before this one are in doubt; one more than there are cells.
+    doubts_before: Vec<u32>,
+}
+
+impl Doubt {
+    pub fn any(&self) -> bool {
+        self.doubts_before.last().is_some_and(|doubts| *doubts > 0)
+    }
+
+    pub fn touched(&self, cells: Range<usize>) -> bool {
+        self.doubts_before[cells.start] < self.doubts_before[cells.end]
+    }
+}
