@@ -84,7 +84,7 @@ pub fn parse(text: &str) -> Result<Node, Unreadable> {
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: 100,
+            max_depth: 64,
             max_aliases: 1_000,
             max_anchors: 1_000,
             max_events: 2_000_000,
