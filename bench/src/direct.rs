@@ -67,6 +67,9 @@ async fn rate(app: &App, lab: &Lab) -> Result<f64> {
                     parameters: Default::default(),
                     owner: None,
                     hold: false,
+                    any: None,
+                    pinned: false,
+                    wait: None,
                 };
                 let caller = app.caller_by_token(&token, "127.0.0.1").await?;
                 match app.book(&caller, &address.site.into(), &wish).await {

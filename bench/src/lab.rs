@@ -67,6 +67,15 @@ pub struct Lab {
 
 impl Lab {
     pub async fn build(engine: Engine, resources: usize) -> Result<Self> {
+        Self::build_with(engine, resources, |_| Attributes::new()).await
+    }
+
+    /// The same, each resource with the attributes that its number gives it.
+    pub async fn build_with(
+        engine: Engine,
+        resources: usize,
+        attributes: fn(usize) -> Attributes,
+    ) -> Result<Self> {
         let ground = Ground::new(engine).await?;
         let store = Store::open(&ground.url, 4).await?;
         let app = App::new(
@@ -105,7 +114,7 @@ impl Lab {
             .value
             .1
             .context("a fresh token has a secret")?;
-        let resources = fill(&store, site.id, resources, app.now()).await?;
+        let resources = fill(&store, site.id, resources, attributes, app.now()).await?;
         store.close().await;
         Ok(Self {
             ground,
@@ -135,6 +144,7 @@ async fn fill(
     store: &Store,
     site: SiteId,
     count: usize,
+    attributes: fn(usize) -> Attributes,
     now: Timestamp,
 ) -> Result<Vec<ResourceId>> {
     let mut tx = store.begin().await?;
@@ -158,7 +168,7 @@ async fn fill(
             type_id: kind.id,
             name: format!("server-{number:05}").parse()?,
             title: None,
-            attributes: Attributes::new(),
+            attributes: attributes(number),
             facts: Facts::default(),
             capacity: None,
             status: Status::Active,

@@ -108,6 +108,6 @@ impl Lab {
     /// Lays `count` claims of one hour evenly over the resources: nine tenths past, one tenth in the next two months,
     /// each with its reservation.
     pub async fn lay_claims(&self, count: usize) -> Result<()> {
-        crate::bulk::lay(self, count, now()).await
+        crate::bulk::lay(self, crate::bulk::rows(self, count, now())).await
     }
 }

@@ -9,6 +9,7 @@
 mod bare;
 mod booking;
 mod bulk;
+mod desk;
 mod direct;
 mod http;
 mod lab;
@@ -20,7 +21,7 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 4] = ["booking", "direct", "loaded", "start"];
+const GROUPS: [&str; 5] = ["booking", "direct", "loaded", "desk", "start"];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -42,6 +43,9 @@ async fn main() -> Result<()> {
     }
     if wanted("loaded") {
         loaded::run(&mut report).await?;
+    }
+    if wanted("desk") {
+        desk::run(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

@@ -50,6 +50,8 @@ pub struct CalendarEntry {
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     Reservation,
+    /// Time before or after a reservation that its resources are held to set up or to clean up.
+    Buffer,
     Maintenance,
     Workload,
     /// Taken, and no more is said.
@@ -63,6 +65,7 @@ pub struct Details {
     pub owner: Option<PersonId>,
     pub state: Option<State>,
     pub mine: bool,
+    pub is_buffer: bool,
 }
 
 impl CalendarEntry {
@@ -96,7 +99,11 @@ impl CalendarEntry {
         };
         match claim.holder {
             Holder::Reservation(id) => Self {
-                kind: EntryKind::Reservation,
+                kind: if details.is_buffer {
+                    EntryKind::Buffer
+                } else {
+                    EntryKind::Reservation
+                },
                 reservation: Some(id),
                 ..shut
             },
@@ -285,6 +292,7 @@ mod tests {
             owner: Some("per_01kc3v9xwbe8rv5w2n9q3m7t4h".parse().unwrap()),
             state: Some(State::Confirmed),
             mine: true,
+            is_buffer: false,
         };
         let shown = CalendarEntry::open(&claim(), details, &Names::default());
         let shown = serde_json::to_value(shown).unwrap();

@@ -11,6 +11,7 @@ mod call;
 mod error;
 mod inventory;
 mod people;
+mod policies;
 mod records;
 mod reservations;
 mod sites;

@@ -86,6 +86,7 @@ paths! {
     MY_FEEDS my_feeds() = "/me/feeds";
     MY_FEED my_feed(feed) = "/me/feeds/{feed}";
     MY_RESERVATIONS my_reservations() = "/me/reservations";
+    MY_APPROVALS my_approvals() = "/me/approvals";
 
     PEOPLE people() = "/people";
     PERSON person(person) = "/people/{person}";
@@ -109,6 +110,14 @@ paths! {
     PROJECT_MEMBER project_member(site, project, person)
         = "/sites/{site}/projects/{project}/members/{person}";
 
+    POLICIES policies(site) = "/sites/{site}/policies";
+    POLICY policy(site) = "/sites/{site}/policy";
+    POLICY_HISTORY policy_history(site) = "/sites/{site}/policy/history";
+    POLICY_TEST policy_test(site) = "/sites/{site}/policy/test";
+    GLOBAL_POLICIES global_policies() = "/policies";
+    GLOBAL_POLICY global_policy(scope) = "/policies/{scope}";
+    GLOBAL_POLICY_HISTORY global_policy_history(scope) = "/policies/{scope}/history";
+
     TYPES types(site) = "/sites/{site}/types";
     TYPE resource_type(site, kind) = "/sites/{site}/types/{kind}";
     RESOURCES resources(site) = "/sites/{site}/resources";
@@ -118,6 +127,7 @@ paths! {
     RESOURCE_STATUS_HISTORY resource_status_history(site, resource)
         = "/sites/{site}/resources/{resource}/status-history";
 
+    WHEN when() = "/when";
     CALENDAR calendar(site) = "/sites/{site}/calendar";
     FREE free(site) = "/sites/{site}/free";
     MAINTENANCE maintenance(site) = "/sites/{site}/maintenance";
@@ -129,6 +139,7 @@ paths! {
     CLOSURE_REFRESH closure_refresh(site, closure) = "/sites/{site}/closures/{closure}/refresh";
 
     RESERVATIONS reservations(site) = "/sites/{site}/reservations";
+    RESERVATIONS_ANY reservations_any(site) = "/sites/{site}/reservations/any";
     RESERVATION reservation(site, reservation) = "/sites/{site}/reservations/{reservation}";
     RESERVATION_EXTEND reservation_extend(site, reservation)
         = "/sites/{site}/reservations/{reservation}/extend";

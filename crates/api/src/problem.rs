@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::calendar::Conflict;
+use crate::desk::Alternative;
 use crate::paths;
+use crate::policies::{Breach, Instead};
 
 pub use codes::{Code, UnknownCode};
 
@@ -42,6 +44,16 @@ pub struct Problem {
     /// The claims in the way, as far as the caller may see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Conflict>,
+    /// What else could be had, the nearest to the wish first; each can be booked as things stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
+    /// Every rule that the booking does not keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breaches: Vec<Breach>,
+    /// The nearest time that the rules would accept, where another time would help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub instead: Option<Instead>,
     /// The version the object has now, where the change was meant for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -68,6 +80,9 @@ impl Problem {
             hint: code.hint().to_owned(),
             errors: Vec::new(),
             conflicts: Vec::new(),
+            alternatives: Vec::new(),
+            breaches: Vec::new(),
+            instead: None,
             version: None,
             retry_after_s: None,
             request_id: None,
@@ -86,6 +101,17 @@ impl Problem {
 
     pub fn conflicts(mut self, conflicts: Vec<Conflict>) -> Self {
         self.conflicts = conflicts;
+        self
+    }
+
+    pub fn alternatives(mut self, alternatives: Vec<Alternative>) -> Self {
+        self.alternatives = alternatives;
+        self
+    }
+
+    pub fn breaches(mut self, breaches: Vec<Breach>, instead: Option<Instead>) -> Self {
+        self.breaches = breaches;
+        self.instead = instead;
         self
     }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::calendar::{amount, span};
+use crate::desk::WaitFor;
 use crate::list::List;
 use crate::moment::Moment;
 use crate::names::{Names, PersonRef, ProjectRef, ResourceRef, SiteRef};
@@ -104,6 +105,10 @@ pub struct NewReservation {
     /// Only keep it free for two minutes; taking it then cannot fail. At most three at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// Where there is no room: wait for it, instead of being refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub wait: Option<WaitFor>,
 }
 
 /// Who gets a reservation, and why.
@@ -115,7 +120,7 @@ pub struct HandOver {
     pub reason: Option<Text>,
 }
 
-fn visible_in_site() -> Privacy {
+pub(crate) fn visible_in_site() -> Privacy {
     Privacy::Site
 }
 

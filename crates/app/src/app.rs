@@ -7,7 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::clock::Clock;
+use crate::desk::Boards;
 use crate::events::Tail;
+use crate::policies::KeptPolicies;
 use crate::vault::Vault;
 
 /// How sign-in behaves; everything else about a server is not the application's business.
@@ -54,6 +56,8 @@ pub struct Parts {
     /// Rung when events were numbered that this server's tail has not read.
     pub(crate) tail_stale: Notify,
     pub tail: Tail,
+    pub(crate) boards: Boards,
+    pub(crate) policies: KeptPolicies,
     /// Hashing a password takes a core and 19 MiB for a moment; guessing must not take them all.
     pub(crate) hashing: Semaphore,
 }
@@ -72,6 +76,8 @@ impl App {
             planned: Notify::new(),
             tail_stale: Notify::new(),
             tail: Tail::default(),
+            boards: Boards::default(),
+            policies: KeptPolicies::default(),
             hashing: Semaphore::new(HASHING_MAX),
         }))
     }

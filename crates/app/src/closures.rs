@@ -28,7 +28,7 @@ use crate::record::{By, Change};
 use crate::transact::transact;
 
 /// The most calendars of one site.
-const CLOSURES_MAX: usize = 50;
+const CLOSURES_MAX: usize = 100;
 /// The largest calendar that is read.
 pub const CALENDAR_MAX_BYTES: usize = 1 << 20;
 const LOOK_EVERY: SignedDuration = SignedDuration::from_hours(1);

@@ -42,6 +42,15 @@ impl Directory {
         self.types.insert(kind.id, kind.clone());
     }
 
+    /// Everything that another one knows as well.
+    pub(crate) fn join(&mut self, other: Directory) {
+        self.people.extend(other.people);
+        self.sites.extend(other.sites);
+        self.projects.extend(other.projects);
+        self.types.extend(other.types);
+        self.resources.extend(other.resources);
+    }
+
     /// Looks up whoever is not known yet.
     pub(crate) async fn learn_people(
         &mut self,

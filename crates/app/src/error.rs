@@ -2,10 +2,11 @@
 
 use berth_model::closure::ClosedSpan;
 use berth_model::reservation::NotFrom;
-use berth_model::{FieldErrors, Name, ReservationId, Status, Text};
+use berth_model::{FieldErrors, Name, ReservationId, Selection, Status, Text};
 use berth_store::Refused;
 use jiff::Timestamp;
 
+use crate::desk::Alternative;
 use crate::directory::Directory;
 use crate::reservations::HOLDS_MAX;
 use crate::seen::Conflict;
@@ -27,6 +28,13 @@ pub enum Error {
     #[error("the claim rule refuses it: {} claim(s) are in the way", conflicts.len())]
     Conflict {
         conflicts: Vec<Conflict>,
+        alternatives: Vec<Alternative>,
+        directory: Box<Directory>,
+    },
+    #[error("there is no room for {wanted} then")]
+    NoRoom {
+        wanted: Selection,
+        alternatives: Vec<Alternative>,
         directory: Box<Directory>,
     },
     #[error("moving it would make {} claim(s) conflict", conflicts.len())]
@@ -49,6 +57,9 @@ pub enum Error {
         from: Name,
         reason: Option<Text>,
     },
+    /// It would not keep the policies of the site.
+    #[error("{0}")]
+    Policy(Box<berth_engine::policy::Refusal>),
     #[error(
         "the site is closed from {} to {}: {} (calendar `{calendar}`)",
         closed.span.start(), closed.span.end(), closed.title

@@ -39,6 +39,11 @@ impl Default for Tail {
 }
 
 impl Tail {
+    /// Rings when there are more.
+    pub(crate) fn bell(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+
     pub fn newest(&self) -> u64 {
         *self.newest.borrow()
     }
@@ -59,7 +64,7 @@ impl Tail {
     }
 
     /// The events after `position` if all of them are still in memory.
-    fn after(&self, position: u64) -> Option<Vec<Arc<NumberedEvent>>> {
+    pub(crate) fn after(&self, position: u64) -> Option<Vec<Arc<NumberedEvent>>> {
         let recent = self
             .recent
             .read()

@@ -224,6 +224,8 @@ impl App {
             for _ in 0..2 {
                 let transition = match reservation.state {
                     State::Ending => {
+                        // Whoever plans the window cleans up by themselves.
+                        reservation.terms.clean_until = None;
                         reservation
                             .state
                             .due(reservation.span, &reservation.terms, self.now())

@@ -1,6 +1,7 @@
 //! Idempotency: a create that comes twice makes one thing.
 
-use berth_store::{Conn, idempotency};
+use berth_store::Conn;
+use berth_store::idempotency::{self, Earlier};
 
 use crate::App;
 use crate::caller::Caller;
@@ -65,17 +66,31 @@ impl App {
             self.now(),
         )
         .await?;
-        match earlier {
-            None => Ok(None),
-            Some(earlier) if earlier.fingerprint == once.fingerprint => {
-                // A key used for another kind of thing has another fingerprint, so this parses.
-                earlier
-                    .subject
-                    .parse()
-                    .map(Some)
-                    .map_err(|_| Error::IdempotencyMismatch)
-            }
-            Some(_) => Err(Error::IdempotencyMismatch),
+        same(earlier, once)
+    }
+
+    /// What an earlier request with the caller's key made, without claiming the key.
+    pub(crate) async fn earlier<I: std::str::FromStr>(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+    ) -> Result<Option<I>> {
+        let Some(once) = &caller.once else {
+            return Ok(None);
+        };
+        let earlier = idempotency::get(conn, caller.id(), &once.key).await?;
+        same(earlier, once)
+    }
+}
+
+fn same<I: std::str::FromStr>(earlier: Option<Earlier>, once: &Once) -> Result<Option<I>> {
+    match earlier {
+        None => Ok(None),
+        // A key used for another kind of thing has another fingerprint, so this parses.
+        Some(earlier) if earlier.fingerprint == once.fingerprint => {
+            let subject = earlier.subject.parse();
+            subject.map(Some).map_err(|_| Error::IdempotencyMismatch)
         }
+        Some(_) => Err(Error::IdempotencyMismatch),
     }
 }

@@ -15,6 +15,7 @@ use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
+use crate::policies::Renamed;
 use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
@@ -126,6 +127,10 @@ impl App {
             if !projects::update(&mut tx, &after, before.version).await? {
                 return Err(version::overtaken(before.version));
             }
+            if after.name != before.name {
+                let renamed = Renamed::Project { from: before.name.clone(), to: Some(after.name.clone()) };
+                self.policies_follow(&mut tx, caller, place.id(), &renamed).await?;
+            }
             let record = Change::new("project.change", Some(place.id()), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await?;
             Ok((place, after))
@@ -144,6 +149,8 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let before = self.project(&mut tx, place.id(), project).await?;
             projects::remove(&mut tx, before.id, self.now()).await?;
+            let gone = Renamed::Project { from: before.name.clone(), to: None };
+            self.policies_follow(&mut tx, caller, place.id(), &gone).await?;
             let record = Change::new("project.remove", Some(place.id()), before.id).before(&before);
             self.record(&mut tx, caller, record.tell(EventKind::ProjectRemoved, Audience::Members)).await
         })

@@ -22,6 +22,8 @@ pub struct SeenDetails {
     pub owner: Option<PersonId>,
     pub state: Option<State>,
     pub mine: bool,
+    /// Whether it is held to set up before, or to clean up after.
+    pub is_buffer: bool,
 }
 
 /// What was wanted, and a claim that stands in its way.
@@ -42,6 +44,7 @@ pub(crate) fn seen(place: &Place, caller: &Caller, entry: Entry) -> Option<SeenC
             owner: entry.owner,
             state: entry.state,
             mine: entry.owner == Some(caller.id()),
+            is_buffer: entry.is_buffer,
         }),
     };
     Some(SeenClaim {

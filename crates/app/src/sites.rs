@@ -46,6 +46,7 @@ impl App {
             time_zone: new.time_zone,
             outsiders_see: new.outsiders_see,
             version: 1,
+            policy_version: 1,
             created_at: now,
         };
         transact!(self, tx => {

@@ -10,8 +10,8 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
-    feed, free, login, maintenance, member, person, profile, project, reservation, resource, serve,
-    site, token, topics, types,
+    feed, free, login, maintenance, member, person, policy, profile, project, reservation,
+    resource, serve, site, token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -86,11 +86,15 @@ pub enum Client {
     Book(book::Book),
     /// Find out what is free, and when
     Free(free::Free),
+    /// Find out when something of a kind can be had, over all your sites
+    When(when::When),
     /// Show who has what, as a picture of the day and an agenda
     Calendar(calendar::Calendar),
     /// Reservations: list, show, extend, change, cancel, decide
     #[command(subcommand)]
     Reservation(reservation::Reservation),
+    /// List what waits for your approval
+    Approvals,
     /// Sites: list, show, make, join
     #[command(subcommand)]
     Site(site::Site),
@@ -100,6 +104,9 @@ pub enum Client {
     /// Projects inside a site
     #[command(subcommand)]
     Project(project::Project),
+    /// Policies: what is asked of bookings
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Resource types and their booking forms
     #[command(subcommand)]
     Type(types::Type),
@@ -183,13 +190,24 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         "You",
         &["login", "logout", "whoami", "profile", "token", "feed"],
     ),
-    ("Booking", &["book", "free", "calendar", "reservation"]),
+    (
+        "Booking",
+        &[
+            "book",
+            "free",
+            "when",
+            "calendar",
+            "reservation",
+            "approvals",
+        ],
+    ),
     (
         "A site",
         &[
             "site",
             "member",
             "project",
+            "policy",
             "type",
             "resource",
             "maintenance",

@@ -5,6 +5,7 @@
 
 pub mod admin;
 pub mod apply;
+pub mod approvals;
 pub mod audit;
 pub mod book;
 pub mod calendar;
@@ -22,6 +23,7 @@ pub mod maintenance;
 pub mod member;
 pub mod openapi;
 pub mod person;
+pub mod policy;
 pub mod profile;
 pub mod project;
 pub mod reservation;
@@ -32,6 +34,7 @@ pub mod token;
 pub mod topics;
 pub mod types;
 pub mod version;
+pub mod when;
 pub mod whoami;
 
 use berth_api::headers::{IdempotencyKey, IfMatch};

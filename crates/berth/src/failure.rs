@@ -2,6 +2,7 @@
 //! the exit code that scripts wait for.
 
 use berth_api::client;
+use berth_api::policies::Breach;
 use berth_api::{Code, Problem};
 use berth_model::FieldError;
 
@@ -104,6 +105,13 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
             show::conflicts(&problem.conflicts, times, out.screen)
         );
     }
+    if !problem.alternatives.is_empty() {
+        text += &format!("\n{}\n", show::alternatives(&problem.alternatives, times));
+    }
+    if let Some(instead) = &problem.instead {
+        let span = times.span(instead.start, instead.end);
+        text += &format!("  Accepted instead: {span} {}\n", times.zone_name());
+    }
     text += &format!("hint: {}\n", hint(problem));
     if let Some(seconds) = problem.retry_after_s {
         text += &format!("      Try again in {seconds} s.\n");
@@ -123,7 +131,10 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
 
 /// What this one case is about. A table of conflicts says it better than the sentence that goes with it.
 fn particulars(problem: &Problem) -> Vec<String> {
-    if !problem.errors.is_empty() {
+    if !problem.breaches.is_empty() {
+        let line = |breach: &Breach| format!("{}: {}", breach.rule, breach.detail);
+        problem.breaches.iter().map(line).collect()
+    } else if !problem.errors.is_empty() {
         let line = |wrong: &FieldError| match wrong.field.as_str() {
             "" => wrong.message.clone(),
             field => format!("{field}: {}", wrong.message),
@@ -143,6 +154,12 @@ fn hint(problem: &Problem) -> &str {
         Ok(Code::RequestInvalid) => "Correct that, and try again.",
         Ok(Code::ReservationConflict) => {
             "Choose another time or another resource; `berth free` shows what there is."
+        }
+        Ok(Code::ReservationNoRoom) => {
+            "Ask when it can be had: `berth when` looks in all your sites."
+        }
+        Ok(Code::PolicyRefused) => {
+            "Change that, and try again; `berth policy test` explains a booking rule by rule."
         }
         Ok(Code::MaintenanceInTheWay) => {
             "Decide about each with --keep ID or --cancel ID, or about all with --keep-all or --cancel-all."

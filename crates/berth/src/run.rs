@@ -10,9 +10,9 @@ use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
-    admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
-    feed, free, login, logout, maintenance, member, openapi, person, profile, project, reservation,
-    resource, serve, site, token, topics, types, version, whoami,
+    admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
+    event, feed, free, login, logout, maintenance, member, openapi, person, policy, profile,
+    project, reservation, resource, serve, site, token, topics, types, version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -60,11 +60,14 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Whoami => whoami::run(context).await,
         Client::Book(command) => book::run(command, context).await,
         Client::Free(command) => free::run(command, context).await,
+        Client::When(command) => when::run(command, context).await,
         Client::Calendar(command) => calendar::run(command, context).await,
         Client::Reservation(command) => reservation::run(command, context).await,
+        Client::Approvals => approvals::run(context).await,
         Client::Site(command) => site::run(command, context).await,
         Client::Member(command) => member::run(command, context).await,
         Client::Project(command) => project::run(command, context).await,
+        Client::Policy(command) => policy::run(command, context).await,
         Client::Type(command) => types::run(command, context).await,
         Client::Resource(command) => resource::run(command, context).await,
         Client::Apply(command) => apply::apply(command, context).await,

@@ -1,6 +1,7 @@
 //! How the things of Berth look on a terminal, where more than one command shows them.
 
 use berth_api::calendar::{CalendarEntry, Conflict, EntryKind};
+use berth_api::desk::{Alternative, AlternativeKind};
 use berth_api::members::Settlement;
 use berth_api::names::{PersonRef, ResourceRef};
 use berth_api::reservations::{Reservation, ReservedResource};
@@ -73,6 +74,7 @@ pub fn holder(entry: &CalendarEntry) -> String {
         EntryKind::Busy => return "busy".to_owned(),
         EntryKind::Maintenance => Some("maintenance".to_owned()),
         EntryKind::Workload => Some("workload".to_owned()),
+        EntryKind::Buffer => Some("buffer".to_owned()),
         EntryKind::Reservation if entry.mine => Some("you".to_owned()),
         EntryKind::Reservation => entry.owner.as_ref().map(|owner| owner.login.clone()),
     };
@@ -107,6 +109,37 @@ pub fn conflicts(conflicts: &[Conflict], times: &Times, screen: Screen) -> Strin
         ]);
     }
     times.render(&table, screen)
+}
+
+/// What else could be had, a line for each, and how to take what is held.
+pub fn alternatives(alternatives: &[Alternative], times: &Times) -> String {
+    let mut text = "Instead you could have, the nearest first:\n".to_owned();
+    for alternative in alternatives {
+        let parts: Vec<String> = alternative
+            .parts
+            .iter()
+            .map(|part| {
+                let names: Vec<String> = part
+                    .resources
+                    .iter()
+                    .map(|resource| taken(resource, part.amount))
+                    .collect();
+                let span = times.span(part.start, part.end);
+                format!("{span} {}: {}", part.site.name, names.join(", "))
+            })
+            .collect();
+        let what = match alternative.kind {
+            AlternativeKind::Time => "another time",
+            AlternativeKind::Elsewhere => "others as good",
+            AlternativeKind::Fewer => "fewer",
+            AlternativeKind::Split => "in two parts",
+        };
+        text += &format!("  {what:<14}  {}\n", parts.join(", then "));
+        for hold in &alternative.holds {
+            text += &format!("  {:<14}  berth reservation take {}\n", "", ending(*hold));
+        }
+    }
+    text
 }
 
 /// What becomes of a leaver's claims and rights.

@@ -9,6 +9,7 @@ mod cli {
     pub mod lab;
     mod machine;
     mod people;
+    mod policies;
     pub mod walk;
 }
 

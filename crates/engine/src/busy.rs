@@ -225,6 +225,22 @@ impl Busy {
         &self.tree
     }
 
+    /// What stands on exactly this resource now; forgets what stood there before.
+    pub fn refill<'a>(&mut self, resource: ResourceId, claims: impl Iterator<Item = &'a Claim>) {
+        let Some(place) = self.place(resource) else {
+            return;
+        };
+        let mut lane = Lane {
+            held: claims.filter_map(Held::counting).collect(),
+            longest: 0,
+        };
+        lane.held.sort_unstable();
+        for at in 0..lane.held.len() {
+            lane.note_length(lane.held[at]);
+        }
+        self.lanes[place] = lane;
+    }
+
     /// Whether the claim counts here and so was added.
     pub fn add(&mut self, claim: &Claim) -> bool {
         let (Some(held), Some(place)) = (Held::counting(claim), self.place(claim.resource)) else {

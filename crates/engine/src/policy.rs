@@ -18,7 +18,7 @@ mod rules;
 mod standing;
 mod starts;
 
-pub use approval::{Approval, settle};
+pub use approval::{Approval, Voice, settle};
 pub use breach::{Accepts, Breach, Found, LOOK_D, Refusal};
 pub use calendar::Calendar;
 pub use define::{Looser, Refused};

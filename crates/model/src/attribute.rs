@@ -90,7 +90,8 @@ const SIGNS: [(&str, Comparison); 6] = [
 ];
 
 /// One condition on a resource's attributes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Requirement {
     pub attribute: Name,
     pub comparison: Comparison,
@@ -135,7 +136,48 @@ impl FromStr for Requirement {
     }
 }
 
+impl TryFrom<String> for Requirement {
+    type Error = RequirementError;
+    fn try_from(text: String) -> Result<Self, RequirementError> {
+        text.parse()
+    }
+}
+
+impl From<Requirement> for String {
+    fn from(requirement: Requirement) -> String {
+        requirement.to_string()
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = SIGNS
+            .into_iter()
+            .find(|(_, comparison)| *comparison == self.comparison)
+            .map_or("=", |(sign, _)| sign);
+        write!(f, "{}{sign}{}", self.attribute, self.value)
+    }
+}
+
 impl Requirement {
+    /// By how much more than asked for a resource has, in thousandths of what was asked: the less, the better it is
+    /// spared for others. Only a lower bound can be exceeded.
+    pub fn excess(&self, attributes: &Attributes) -> u64 {
+        let (Some(AttributeValue::Number(has)), AttributeValue::Number(asked)) =
+            (attributes.get(&self.attribute), &self.value)
+        else {
+            return 0;
+        };
+        let lower = matches!(self.comparison, Comparison::AtLeast | Comparison::More);
+        let part = (has - asked) / asked.abs().max(1.0);
+        if lower && part > 0.0 {
+            // Saturates, which is as much as anyone needs to know.
+            (part * 1000.0) as u64
+        } else {
+            0
+        }
+    }
+
     /// A resource without the attribute meets no requirement on it, not even `!=`: nothing is known of it.
     pub fn is_met_by(&self, attributes: &Attributes) -> bool {
         let Some(has) = attributes.get(&self.attribute) else {
@@ -194,11 +236,14 @@ mod tests {
             ("disks>=1", false),
             ("disks!=1", false),
         ] {
-            assert_eq!(
-                text.parse::<Requirement>().unwrap().is_met_by(&attributes),
-                met,
-                "{text}"
-            );
+            let requirement = text.parse::<Requirement>().unwrap();
+            assert_eq!(requirement.is_met_by(&attributes), met, "{text}");
+            let again: Requirement = requirement.to_string().parse().unwrap();
+            assert_eq!(again, requirement, "{text}");
+        }
+        for (text, excess) in [("gpus>=4", 1000), ("gpus>=8", 0), ("gpus<=9", 0)] {
+            let requirement = text.parse::<Requirement>().unwrap();
+            assert_eq!(requirement.excess(&attributes), excess, "{text}");
         }
         for bad in ["", "gpus", ">=4", "gpus>=many", "Gpus=1", "gpus=", "a b=3"] {
             assert!(bad.parse::<Requirement>().is_err(), "{bad}");

@@ -22,6 +22,7 @@ pub mod policy;
 pub mod recurrence;
 pub mod reference;
 pub mod reservation;
+pub mod selection;
 pub mod site;
 pub mod span;
 
@@ -32,4 +33,5 @@ pub use inventory::{Resource, ResourceType, Status};
 pub use name::{LoginName, Name, Text};
 pub use recurrence::{Pattern, Recurrence};
 pub use reference::Reference;
+pub use selection::{Count, Selection};
 pub use span::Span;

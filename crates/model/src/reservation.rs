@@ -3,15 +3,17 @@
 //! Each state is a type of its own, and its methods are the arrows that leave it: an illegal move does not compile.
 //! A [`Transition`] can be made only by such a method, and it is the only thing the store takes to change a state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::claim::Take;
+use crate::claim::{Amount, Claim, Take};
 use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId};
-use crate::name::{Name, Text};
+use crate::name::{LoginName, Name, Text};
+use crate::policy::{Approver, Length, Outcome, Scope};
+use crate::selection::{Count, Selection};
 use crate::span::Span;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +40,7 @@ pub struct Reservation {
 
 /// What a reservation was made under and must meet as time goes on. Set when it is made, from the policies of that day,
 /// so that a later policy changes nothing that was promised.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Terms {
     /// Whether it needs an approver's leave; a held one, once it is taken.
     #[serde(default)]
@@ -51,6 +53,135 @@ pub struct Terms {
     pub undecided: Undecided,
     #[serde(default)]
     pub check_in: CheckIn,
+    /// What was asked for, where any of a kind would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub any: Option<Selection>,
+    /// Until then it may be given others of the same kind, so that someone else fits in. Absent once it is pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub movable_until: Option<Timestamp>,
+    /// What it waits for, while it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub wait: Option<Wait>,
+    /// Every approval that is asked for, and what was decided. All must be given before it is confirmed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<AskedApproval>,
+    /// How long before its start its resources are held to set up, by claims that are not among its resources.
+    #[serde(default, skip_serializing_if = "Length::is_zero")]
+    pub set_up: Length,
+    /// How long they are held after its end to clean up.
+    #[serde(default, skip_serializing_if = "Length::is_zero")]
+    pub clean_up: Length,
+    /// While it is ending: when the cleaning up is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub clean_until: Option<Timestamp>,
+}
+
+/// What a waiting reservation would like to have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Wait {
+    pub wish: Waited,
+    /// The last moment at which it could still start.
+    pub until: Timestamp,
+    /// For how many seconds it is offered when there is room. Without it, it is booked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub offer_s: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Waited {
+    /// Just these, for just its time.
+    Named(Vec<Wanted>),
+    /// Any of a kind, somewhere in its time.
+    Any {
+        what: Selection,
+        /// Any one of these will do, the most welcome first.
+        variants: Vec<WaitedVariant>,
+        #[serde(default)]
+        pinned: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = WaitedResource)]
+pub struct Wanted {
+    pub resource: ResourceId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub amount: Option<Amount>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct WaitedVariant {
+    pub count: Count,
+    pub length_s: u32,
+}
+
+/// One approval that a reservation needs. The words of the policy that asks for it are copied, so that a later policy
+/// changes neither who decides nor what silence means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct AskedApproval {
+    /// The policy that asks.
+    pub from: Scope,
+    /// Any one of them decides.
+    pub approvers: BTreeSet<Approver>,
+    /// May decide in their stead.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub deputies: BTreeSet<Approver>,
+    /// The latest time of a decision; its start, where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub decide_by: Option<Timestamp>,
+    /// What counts as decided when nobody did by then.
+    pub otherwise: Outcome,
+    /// Absent while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub decision: Option<ApprovalDecision>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ApprovalDecision {
+    pub outcome: Outcome,
+    pub by: LoginName,
+    pub at: Timestamp,
+}
+
+impl AskedApproval {
+    pub fn is_open(&self) -> bool {
+        self.decision.is_none()
+    }
+}
+
+impl Terms {
+    fn silence_is_yes_at(&self, start: Timestamp) -> bool {
+        self.undecided == Undecided::Approve && self.decide_by.is_some_and(|by| start <= by)
+    }
+
+    /// Sets whether leave is still asked for, until when, and what becomes of the reservation if nobody says a word any
+    /// more: the first silence that means no decides, and if all mean yes, the last.
+    pub fn wait_for_approvals(&mut self, start: Timestamp) {
+        let open = || self.approvals.iter().filter(|approval| approval.is_open());
+        self.asks_leave = open().next().is_some();
+        let time_of = |outcome| {
+            open()
+                .filter(move |approval| approval.otherwise == outcome)
+                .map(|approval| approval.decide_by.unwrap_or(start))
+        };
+        (self.decide_by, self.undecided) = match (
+            time_of(Outcome::Reject).min(),
+            time_of(Outcome::Approve).max(),
+        ) {
+            (Some(at), _) => (Some(at), Undecided::Reject),
+            (None, Some(at)) => (Some(at), Undecided::Approve),
+            (None, None) => (None, Undecided::default()),
+        };
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -73,6 +204,12 @@ pub enum CheckIn {
 }
 
 impl Reservation {
+    /// Until when it may be given others of its kind; never once it has begun.
+    pub fn movable_until(&self) -> Option<Timestamp> {
+        let waits = matches!(self.state, State::PendingApproval | State::Confirmed);
+        self.terms.movable_until.filter(|_| waits)
+    }
+
     /// Whether this step is taken because nobody came.
     pub fn is_no_show(&self, step: Transition, now: Timestamp) -> bool {
         let absent = matches!(self.terms.check_in, CheckIn::Until(by) if by <= now);
@@ -94,6 +231,16 @@ pub struct Item {
     pub resource: ResourceId,
     pub take: Take,
     pub claim: ClaimId,
+}
+
+impl From<&Claim> for Item {
+    fn from(claim: &Claim) -> Item {
+        Item {
+            resource: claim.resource,
+            take: claim.take,
+            claim: claim.id,
+        }
+    }
 }
 
 /// Who in the site sees more than "busy".
@@ -183,6 +330,14 @@ macro_rules! machine {
 }
 
 machine! {
+    /// Holds nothing yet: there was no room, and it books itself, or is offered, when there is.
+    Waiting "waiting" {
+        book "booked" -> Confirmed,
+        ask "booked" -> PendingApproval,
+        offer "offered" -> Held,
+        cancel "cancelled" -> Cancelled,
+        expire "given up" -> Cancelled,
+    }
     /// Kept free for one person for a moment, while they make up their mind.
     Held "held" {
         take "taken" -> Confirmed,
@@ -236,7 +391,7 @@ impl std::fmt::Display for State {
 impl State {
     /// Whether its claims stand in the rule.
     pub fn holds(self) -> bool {
-        !self.is_final()
+        !self.is_final() && self != State::Waiting
     }
 
     pub fn is_final(self) -> bool {
@@ -278,9 +433,23 @@ impl State {
         }
     }
 
+    /// Giving what was waited for: as an offer, or as a booking that may need leave.
+    pub fn give(self, as_offer: bool, asks_leave: bool) -> Result<Transition, NotFrom> {
+        match self.typed() {
+            Typed::Waiting(state) if as_offer => Ok(state.offer()),
+            Typed::Waiting(state) if asks_leave => Ok(state.ask()),
+            Typed::Waiting(state) => Ok(state.book()),
+            _ => Err(NotFrom {
+                state: self,
+                verb: "given what it waited for",
+            }),
+        }
+    }
+
     /// Giving up: at once before the start, by way of `ending` once it runs.
     pub fn cancel(self) -> Result<Transition, NotFrom> {
         match self.typed() {
+            Typed::Waiting(state) => Ok(state.cancel()),
             Typed::Held(state) => Ok(state.cancel()),
             Typed::PendingApproval(state) => Ok(state.cancel()),
             Typed::Confirmed(state) => Ok(state.cancel()),
@@ -324,12 +493,20 @@ impl State {
         let (begun, over) = (span.start() <= now, span.end() <= now);
         let undecided = terms.decide_by.is_some_and(|by| by <= now);
         let absent = matches!(terms.check_in, CheckIn::Until(by) if by <= now);
+        let too_late = terms.wait.as_ref().is_none_or(|wait| wait.until < now);
         match self.typed() {
+            Typed::Waiting(state) if too_late => Some(state.expire()),
             Typed::Held(state) if begun || undecided => Some(state.expire()),
             Typed::PendingApproval(state) if undecided && !begun => Some(match terms.undecided {
                 Undecided::Approve => state.approve(),
                 Undecided::Reject => state.reject(),
             }),
+            // The question stood until the start, and silence means yes.
+            Typed::PendingApproval(state)
+                if begun && !over && undecided && terms.silence_is_yes_at(span.start()) =>
+            {
+                Some(state.approve())
+            }
             // Nobody decided in time; it must not start unapproved.
             Typed::PendingApproval(state) if begun => Some(state.lapse()),
             // The whole span went by while no server ran: it was never handed over.
@@ -338,7 +515,10 @@ impl State {
             Typed::Starting(state) if over => Some(state.end()),
             Typed::Starting(state) => Some(state.ready()),
             Typed::Active(state) if over || absent => Some(state.end()),
-            Typed::Ending(state) => Some(state.finish()),
+            // What it used is taken back, which may take its time.
+            Typed::Ending(state) if terms.clean_until.is_none_or(|at| at <= now) => {
+                Some(state.finish())
+            }
             _ => None,
         }
     }
@@ -347,8 +527,14 @@ impl State {
     pub fn next_due(self, span: Span, terms: &Terms) -> Option<Timestamp> {
         let sooner = |at: Timestamp, other: Option<Timestamp>| other.map_or(at, |o| o.min(at));
         match self {
+            // Whoever waits until the very last moment may still get it then.
+            State::Waiting => terms
+                .wait
+                .as_ref()
+                .map(|wait| wait.until.saturating_add(AFTER).unwrap_or(wait.until)),
             State::Held | State::PendingApproval => Some(sooner(span.start(), terms.decide_by)),
-            State::Confirmed | State::Starting | State::Ending => Some(span.start()),
+            State::Ending => Some(terms.clean_until.unwrap_or(span.start())),
+            State::Confirmed | State::Starting => Some(span.start()),
             State::Active => Some(match terms.check_in {
                 CheckIn::Until(by) => sooner(span.end(), Some(by)),
                 CheckIn::NotAsked | CheckIn::Done(_) => span.end(),
@@ -357,6 +543,9 @@ impl State {
         }
     }
 }
+
+/// The shortest time there is.
+const AFTER: SignedDuration = SignedDuration::from_micros(1);
 
 #[cfg(test)]
 mod tests {
@@ -435,6 +624,67 @@ mod tests {
             settle_under(State::Active, span, &there, at(6)),
             State::Active
         );
+    }
+
+    #[test]
+    fn of_several_approvals_the_first_no_counts_and_the_last_yes() {
+        let asked = |otherwise, hour: Option<i64>| AskedApproval {
+            from: Scope::SITE,
+            approvers: [Approver::SiteAdmins].into(),
+            deputies: BTreeSet::new(),
+            decide_by: hour.map(at),
+            otherwise,
+            decision: None,
+        };
+        let wait = |approvals: Vec<AskedApproval>| {
+            let mut terms = Terms {
+                approvals,
+                ..Terms::default()
+            };
+            terms.wait_for_approvals(at(4));
+            terms
+        };
+        let (yes, no) = (Outcome::Approve, Outcome::Reject);
+        let both = wait(vec![
+            asked(yes, Some(1)),
+            asked(no, Some(3)),
+            asked(no, Some(2)),
+        ]);
+        assert_eq!(
+            (both.decide_by, both.undecided),
+            (Some(at(2)), Undecided::Reject)
+        );
+        let kind = wait(vec![asked(yes, Some(1)), asked(yes, Some(4))]);
+        assert_eq!(
+            (kind.decide_by, kind.undecided),
+            (Some(at(4)), Undecided::Approve)
+        );
+        let span = Span::new(at(4), at(8)).unwrap();
+        let pending = State::PendingApproval;
+        assert_eq!(settle_under(pending, span, &kind, at(3)), pending);
+        assert_eq!(settle_under(pending, span, &kind, at(4)), State::Active);
+        assert_eq!(settle_under(pending, span, &kind, at(8)), State::Failed);
+        let plain = wait(vec![asked(no, None)]);
+        assert_eq!(settle_under(pending, span, &plain, at(4)), State::Failed);
+        assert!(plain.asks_leave && !wait(Vec::new()).asks_leave);
+    }
+
+    #[test]
+    fn cleaning_up_takes_its_time() {
+        let span = Span::new(at(4), at(8)).unwrap();
+        let cleaning = Terms {
+            clean_until: Some(at(9)),
+            ..Terms::default()
+        };
+        assert_eq!(
+            settle_under(State::Ending, span, &cleaning, at(8)),
+            State::Ending
+        );
+        assert_eq!(
+            settle_under(State::Ending, span, &cleaning, at(9)),
+            State::Done
+        );
+        assert_eq!(State::Ending.next_due(span, &cleaning), Some(at(9)));
     }
 
     /// The controller sleeps until `next_due`; if time mattered earlier, it would be late.

@@ -15,6 +15,9 @@ pub struct Site {
     pub time_zone: TimeZone,
     pub outsiders_see: OutsiderView,
     pub version: u64,
+    /// Counts the changes of the policies that can concern it, so that whoever keeps them knows when they are stale.
+    #[serde(skip)]
+    pub policy_version: u64,
     pub created_at: Timestamp,
 }
 

@@ -72,6 +72,14 @@ impl Span {
         self.start <= at && at < self.end
     }
 
+    /// The shortest span that has both in it.
+    pub fn hull(self, other: Span) -> Span {
+        Span {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
+
     pub fn intersection(self, other: Span) -> Option<Span> {
         Span::new(self.start.max(other.start), self.end.min(other.end)).ok()
     }

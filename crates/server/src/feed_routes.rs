@@ -147,7 +147,7 @@ fn event(entry: &FeedEntry, reading: &FeedReading, names: &Names, host: &str) ->
         } => {
             let owner = names.person(*owner).display_name;
             let status = match state {
-                Stage::Held | Stage::PendingApproval => Status::Tentative,
+                Stage::Waiting | Stage::Held | Stage::PendingApproval => Status::Tentative,
                 state if gives_up(*state) => Status::Cancelled,
                 _ => Status::Confirmed,
             };

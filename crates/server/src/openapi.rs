@@ -38,6 +38,10 @@ const TAGS: &[(&str, &str)] = &[
     ("members", "Who belongs to a site, and who asks to."),
     ("projects", "Groups of members inside a site."),
     (
+        "policies",
+        "What is asked of bookings: by the site, and for all sites by ceilings and defaults.",
+    ),
+    (
         "types",
         "Kinds of resources, with the questions of their booking form.",
     ),

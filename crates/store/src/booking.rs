@@ -25,8 +25,8 @@ pub async fn insert(
     let (audience, audience_person) = audience_columns(event.audience);
     either(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at, terms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32);
+             parameters, version, created_at, updated_at, due_at, terms, movable_until)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32, $33);
          INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
          VALUES ($1, $17, NULL, $7, $9, $10, $18, $19);
          INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
@@ -35,8 +35,8 @@ pub async fn insert(
          VALUES ($27, $17, $28, $2, $25, $29, $30, $31)",
         "WITH made AS (
              INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-                 parameters, version, created_at, updated_at, due_at, terms)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32)),
+                 parameters, version, created_at, updated_at, due_at, terms, movable_until)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $32, $33)),
          told AS (
              INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
              VALUES ($1, $17, NULL, $7, $9, $10, $18, $19)),
@@ -78,6 +78,7 @@ pub async fn insert(
     .bind(audience_person)
     .bind(event.data.to_string())
     .bind(to_json(&new.terms))
+    .bind(new.movable_until())
     .execute(conn)
     .await?;
     Ok(())

@@ -400,6 +400,18 @@ pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<
     .await
 }
 
+/// The resources that these reservations, windows or claims have, or had, a claim on. Ids that name none are passed over.
+pub async fn touched_by(conn: &mut Conn, subjects: Vec<Uuid>) -> Result<Vec<ResourceId>> {
+    either(
+        "SELECT resource FROM claim WHERE holder IN (SELECT unhex(value) FROM json_each($1))
+         UNION SELECT resource FROM claim WHERE id IN (SELECT unhex(value) FROM json_each($1))",
+        "SELECT resource FROM claim WHERE holder = ANY($1) UNION SELECT resource FROM claim WHERE id = ANY($1)",
+    )
+    .bind(subjects)
+    .map(conn, |row| Ok(ResourceId(row.get("resource")?)))
+    .await
+}
+
 /// Every holding claim on the given resources.
 pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<Vec<Claim>> {
     either(
@@ -423,6 +435,8 @@ pub struct Entry {
     pub owner: Option<PersonId>,
     pub privacy: Option<Privacy>,
     pub state: Option<State>,
+    /// Whether it holds time before or after a reservation, to set up or to clean up.
+    pub is_buffer: bool,
 }
 
 /// What occupies the given resources between two moments, past and to come, on the sites' own timelines.
@@ -433,14 +447,16 @@ pub async fn calendar(
     limit: u64,
 ) -> Result<Vec<Entry>> {
     either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
          WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
            AND c.standing <> 'void' AND c.container IS NULL
          LIMIT $4",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
@@ -461,12 +477,14 @@ pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
         return Ok(Vec::new());
     }
     either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
          WHERE c.id IN (SELECT unhex(value) FROM json_each($1))",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state
+        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
@@ -484,6 +502,7 @@ fn entry(row: &Row) -> Result<Entry> {
         owner: row.get::<Option<Uuid>>("owner")?.map(PersonId),
         privacy: row.optional_word("privacy")?,
         state: row.optional_word("state")?,
+        is_buffer: row.get("is_buffer")?,
     })
 }
 

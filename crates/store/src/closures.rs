@@ -174,12 +174,15 @@ pub async fn source_of(conn: &mut Conn, id: ClosureId) -> Result<Option<Source>>
     row.as_ref().map(source).transpose()
 }
 
-/// By name.
+/// By name. Without their texts, which may be large.
 pub async fn list(conn: &mut Conn, site: SiteId) -> Result<Vec<Closure>> {
-    query("SELECT * FROM closure WHERE site = $1 ORDER BY name")
-        .bind(site.0)
-        .map(conn, closure)
-        .await
+    query(
+        "SELECT id, site, name, kind, address, notes, read_at, tried_at, trouble, created_at, version
+         FROM closure WHERE site = $1 ORDER BY name",
+    )
+    .bind(site.0)
+    .map(conn, closure)
+    .await
 }
 
 /// Calendars to be looked at again, the most overdue first.

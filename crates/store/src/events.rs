@@ -1,6 +1,6 @@
 //! The event outbox: written with the change it tells of, read by number once it has one.
 
-use berth_model::event::{Audience, Event, NumberedEvent};
+use berth_model::event::{Audience, Event, EventKind, NumberedEvent};
 use berth_model::{EventId, PersonId, SiteId};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -66,6 +66,38 @@ pub async fn after(conn: &mut Conn, number: u64, limit: u64) -> Result<Vec<Numbe
         .bind(limit)
         .map(conn, event)
         .await
+}
+
+/// What happened in a site: the kind of an event and its subject.
+pub type News = (EventKind, String);
+
+/// What was committed in a site and is not numbered yet, and then what is numbered after `seen`, at most `limit` of the
+/// numbered, with the last number read. In this order nothing slips through: what gets its number between the two
+/// looks is in both.
+pub async fn news(
+    conn: &mut Conn,
+    site: SiteId,
+    seen: u64,
+    limit: u64,
+) -> Result<(Vec<News>, u64)> {
+    let news = |row: &Row| Ok((row.parsed::<EventKind>("kind")?, row.get("subject")?));
+    let mut all = query("SELECT kind, subject FROM event WHERE number IS NULL AND site = $1")
+        .bind(site.0)
+        .map(conn, news)
+        .await?;
+    let numbered = query(
+        "SELECT kind, subject, site, number FROM event WHERE number > $1 ORDER BY number LIMIT $2",
+    )
+    .bind(seen)
+    .bind(limit)
+    .map(conn, |row| {
+        let here = row.get::<Option<Uuid>>("site")? == Some(site.0);
+        Ok((row.count("number")?, here.then(|| news(row)).transpose()?))
+    })
+    .await?;
+    let last = numbered.last().map_or(seen, |(number, _)| *number);
+    all.extend(numbered.into_iter().filter_map(|(_, news)| news));
+    Ok((all, last))
 }
 
 /// The number of the newest event.

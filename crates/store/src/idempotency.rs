@@ -36,13 +36,21 @@ pub async fn claim(
     if inserted == 1 {
         return Ok(None);
     }
+    get(conn, person, key).await
+}
+
+/// What used the key before, if anything did.
+pub async fn get(conn: &mut Conn, person: PersonId, key: &str) -> Result<Option<Earlier>> {
     let row = query("SELECT fingerprint, subject FROM idempotency WHERE person = $1 AND key = $2")
         .bind(person.0)
         .bind(key)
-        .one(conn)
+        .optional(conn)
         .await?;
-    Ok(Some(Earlier {
-        fingerprint: row.get("fingerprint")?,
-        subject: row.get("subject")?,
-    }))
+    let earlier = row.map(|row| {
+        Ok(Earlier {
+            fingerprint: row.get("fingerprint")?,
+            subject: row.get("subject")?,
+        })
+    });
+    earlier.transpose()
 }

@@ -511,6 +511,22 @@ pub async fn of_site(conn: &mut Conn, site: SiteId) -> Result<Vec<Resource>> {
 }
 
 /// Names of resources by id, removed ones too: the past still has a name.
+/// The sites that have a resource of this status: of one, or of all.
+pub async fn sites_with(
+    conn: &mut Conn,
+    status: Status,
+    site: Option<SiteId>,
+) -> Result<Vec<SiteId>> {
+    either(
+        "SELECT DISTINCT site FROM resource WHERE status = $1 AND removed_at IS NULL AND ($2 IS NULL OR site = $2)",
+        "SELECT DISTINCT site FROM resource WHERE status = $1 AND removed_at IS NULL AND ($2::uuid IS NULL OR site = $2)",
+    )
+    .bind(status.word())
+    .bind(site.map(|id| id.0))
+    .map(conn, |row| Ok(SiteId(row.get("site")?)))
+    .await
+}
+
 pub async fn named(conn: &mut Conn, ids: Vec<ResourceId>) -> Result<Vec<Resource>> {
     if ids.is_empty() {
         return Ok(Vec::new());

@@ -20,6 +20,7 @@ pub mod leases;
 pub mod maintenance;
 mod migrate;
 pub mod people;
+pub mod policies;
 pub mod projects;
 pub mod reservations;
 pub mod secrets;

@@ -161,6 +161,24 @@ pub async fn member_since(
     row.map(|row| row.moment("since")).transpose()
 }
 
+/// The projects of a site, or of all sites, that a person is in.
+pub async fn of_person(
+    conn: &mut Conn,
+    site: Option<SiteId>,
+    person: PersonId,
+) -> Result<Vec<Project>> {
+    either(
+        "SELECT p.* FROM project_member m JOIN project p ON p.id = m.project
+         WHERE m.person = $1 AND ($2 IS NULL OR p.site = $2) AND p.removed_at IS NULL",
+        "SELECT p.* FROM project_member m JOIN project p ON p.id = m.project
+         WHERE m.person = $1 AND ($2::uuid IS NULL OR p.site = $2) AND p.removed_at IS NULL",
+    )
+    .bind(person.0)
+    .bind(site.map(|id| id.0))
+    .map(conn, project)
+    .await
+}
+
 pub async fn add_member(
     conn: &mut Conn,
     id: ProjectId,

@@ -2,7 +2,7 @@
 
 use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
 use berth_model::{PersonId, ProjectId, ReservationId, ResourceId, SiteId, Span, Text};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
@@ -33,8 +33,8 @@ pub(crate) fn reservation(row: &Row) -> Result<Reservation> {
 pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
     query(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at, terms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+             parameters, version, created_at, updated_at, due_at, terms, movable_until)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
     )
     .bind(new.id.0)
     .bind(new.site.0)
@@ -53,6 +53,7 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
     .bind(new.updated_at)
     .bind(new.state.next_due(new.span, &new.terms))
     .bind(to_json(&new.terms))
+    .bind(new.movable_until())
     .execute(conn)
     .await?;
     Ok(())
@@ -62,8 +63,8 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
 pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE reservation SET owner = $1, project = $2, title = $3, privacy = $4, starts = $5, ends = $6, items = $7,
-             parameters = $8, updated_at = $9, due_at = $10, terms = $11, version = version + 1
-         WHERE id = $12 AND version = $13 AND state = $14",
+             parameters = $8, updated_at = $9, due_at = $10, terms = $11, movable_until = $12, version = version + 1
+         WHERE id = $13 AND version = $14 AND state = $15",
     )
     .bind(new.owner.0)
     .bind(new.project.map(|id| id.0))
@@ -76,6 +77,7 @@ pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<
     .bind(new.updated_at)
     .bind(new.state.next_due(new.span, &new.terms))
     .bind(to_json(&new.terms))
+    .bind(new.movable_until())
     .bind(new.id.0)
     .bind(version)
     .bind(new.state.word())
@@ -94,8 +96,8 @@ pub async fn apply(
 ) -> Result<bool> {
     let changed = query(
         "UPDATE reservation SET state = $1, state_reason = $2, starts = $3, ends = $4, updated_at = $5, due_at = $6,
-             terms = $7, version = version + 1
-         WHERE id = $8 AND version = $9 AND state = $10",
+             terms = $7, movable_until = $8, items = $9, version = version + 1
+         WHERE id = $10 AND version = $11 AND state = $12",
     )
     .bind(transition.to().word())
     .bind(after.state_reason.as_ref().map(Text::as_str))
@@ -104,6 +106,8 @@ pub async fn apply(
     .bind(after.updated_at)
     .bind(transition.to().next_due(after.span, &after.terms))
     .bind(to_json(&after.terms))
+    .bind(after.movable_until())
+    .bind(to_json(&after.items))
     .bind(after.id.0)
     .bind(version)
     .bind(transition.from().word())
@@ -242,6 +246,44 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
         .await
 }
 
+/// Those that may still be given others of their kind and meet this span, by start.
+pub async fn movable(
+    conn: &mut Conn,
+    site: SiteId,
+    during: Span,
+    now: Timestamp,
+    limit: u64,
+) -> Result<Vec<Reservation>> {
+    query(
+        "SELECT * FROM reservation
+         WHERE site = $1 AND movable_until > $2 AND starts < $3 AND ends > $4 ORDER BY starts, id LIMIT $5",
+    )
+    .bind(site.0)
+    .bind(now)
+    .bind(during.end())
+    .bind(during.start())
+    .bind(limit)
+    .map(conn, reservation)
+    .await
+}
+
+/// Those who wait for room in a site, or in any, whoever came first first.
+pub async fn waiting(
+    conn: &mut Conn,
+    site: Option<SiteId>,
+    limit: u64,
+) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE state = 'waiting' AND ($1 IS NULL OR site = $1) ORDER BY created_at, id LIMIT $2",
+        "SELECT * FROM reservation WHERE state = 'waiting' AND ($1::uuid IS NULL OR site = $1)
+         ORDER BY created_at, id LIMIT $2",
+    )
+    .bind(site.map(|id| id.0))
+    .bind(limit)
+    .map(conn, reservation)
+    .await
+}
+
 /// Reservations whose time has come, the most overdue first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Reservation>> {
     query("SELECT * FROM reservation WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2")
@@ -259,21 +301,97 @@ pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
     row.optional_moment("at")
 }
 
-/// How many holds a person has now. The person is held still until the transaction ends, so that two holds made at once
-/// count each other.
-pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+/// Holds a person still until the transaction ends, so that two requests at once count each other's bookings.
+pub async fn hold_person(conn: &mut Conn, person: PersonId) -> Result<()> {
     either(
         "SELECT id FROM person WHERE id = $1",
         "SELECT id FROM person WHERE id = $1 FOR NO KEY UPDATE",
     )
-    .bind(owner.0)
+    .bind(person.0)
     .optional(conn)
     .await?;
+    Ok(())
+}
+
+/// The same for a project.
+pub async fn hold_project(conn: &mut Conn, project: ProjectId) -> Result<()> {
+    either(
+        "SELECT id FROM project WHERE id = $1",
+        "SELECT id FROM project WHERE id = $1 FOR NO KEY UPDATE",
+    )
+    .bind(project.0)
+    .optional(conn)
+    .await?;
+    Ok(())
+}
+
+/// Whose bookings a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    Person(PersonId),
+    Project(ProjectId),
+}
+
+/// What a limit counts: all in a site that hold now or did, and touch the time between two moments. No reservation is
+/// longer than `longest`, so that those that ended long before need not be read.
+pub async fn counted(
+    conn: &mut Conn,
+    site: SiteId,
+    whose: Whose,
+    (from, to): (Timestamp, Timestamp),
+    longest: SignedDuration,
+) -> Result<Vec<Reservation>> {
+    let asked = match whose {
+        Whose::Person(person) => query(
+            "SELECT * FROM reservation WHERE owner = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
+               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+        )
+        .bind(person.0),
+        Whose::Project(project) => query(
+            "SELECT * FROM reservation WHERE project = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
+               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+        )
+        .bind(project.0),
+    };
+    asked
+        .bind(site.0)
+        .bind(from)
+        .bind(to)
+        .bind(from - longest)
+        .map(conn, reservation)
+        .await
+}
+
+/// What waits for approval in the given sites, by start.
+pub async fn pending(conn: &mut Conn, sites: &[SiteId], limit: u64) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE site IN (SELECT unhex(value) FROM json_each($1)) AND state = 'pending_approval'
+         ORDER BY starts, id LIMIT $2",
+        "SELECT * FROM reservation WHERE site = ANY($1) AND state = 'pending_approval' ORDER BY starts, id LIMIT $2",
+    )
+    .bind(sites.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(limit)
+    .map(conn, reservation)
+    .await
+}
+
+/// How many holds a person has now; the person is held still, see [`hold_person`].
+pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    hold_person(conn, owner).await?;
     query("SELECT count(*) AS held FROM reservation WHERE owner = $1 AND state = 'held'")
         .bind(owner.0)
         .one(conn)
         .await?
         .count("held")
+}
+
+/// How many things a person waits for.
+pub async fn count_waiting(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    query("SELECT count(*) AS waiting FROM reservation WHERE owner = $1 AND state = 'waiting'")
+        .bind(owner.0)
+        .one(conn)
+        .await?
+        .count("waiting")
 }
 
 /// A person's reservations in a site that still hold something; in every site when none is named.

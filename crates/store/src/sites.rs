@@ -22,14 +22,15 @@ fn site(row: &Row) -> Result<Site> {
         time_zone: row.parsed("time_zone")?,
         outsiders_see: row.word("outsiders_see")?,
         version: row.count("version")?,
+        policy_version: row.count("policy_version")?,
         created_at: row.moment("created_at")?,
     })
 }
 
 pub async fn insert(conn: &mut Conn, site: &Site) -> Result<()> {
     query(
-        "INSERT INTO site (id, name, title, time_zone, outsiders_see, version, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO site (id, name, title, time_zone, outsiders_see, version, policy_version, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(site.id.0)
     .bind(site.name.as_str())
@@ -37,6 +38,7 @@ pub async fn insert(conn: &mut Conn, site: &Site) -> Result<()> {
     .bind(site.time_zone.as_str())
     .bind(site.outsiders_see.word())
     .bind(site.version)
+    .bind(site.policy_version)
     .bind(site.created_at)
     .execute(conn)
     .await?;
@@ -179,6 +181,22 @@ pub async fn role_locked(conn: &mut Conn, site: SiteId, person: PersonId) -> Res
     .optional(conn)
     .await?;
     row.map(|row| row.word("role")).transpose()
+}
+
+/// The roles of several people in a site; of those who have none, nothing.
+pub async fn roles_of(
+    conn: &mut Conn,
+    site: SiteId,
+    people: Vec<PersonId>,
+) -> Result<Vec<(PersonId, Role)>> {
+    either(
+        "SELECT person, role FROM membership WHERE site = $1 AND person IN (SELECT unhex(value) FROM json_each($2))",
+        "SELECT person, role FROM membership WHERE site = $1 AND person = ANY($2)",
+    )
+    .bind(site.0)
+    .bind(people.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, |row| Ok((PersonId(row.get("person")?), row.word("role")?)))
+    .await
 }
 
 pub async fn membership_of(

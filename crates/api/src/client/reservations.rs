@@ -4,6 +4,7 @@ use berth_model::ReservationId;
 use reqwest::Method;
 
 use super::{Client, Created, Error};
+use crate::desk::NewAnyReservation;
 use crate::headers::{IdempotencyKey, IfMatch};
 use crate::members::Reason;
 use crate::page::{DryRunQuery, Page, PageQuery};
@@ -41,6 +42,27 @@ impl Client {
     ) -> Result<Created<Reservation>, Error> {
         let call = self.call(Method::POST, &paths::reservations(site));
         call.key(key).body(new).created().await
+    }
+
+    /// Books any of a kind.
+    pub async fn book_any(
+        &self,
+        site: &SiteReference,
+        new: &NewAnyReservation,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<Created<Reservation>, Error> {
+        let call = self.call(Method::POST, &paths::reservations_any(site));
+        call.key(key).body(new).created().await
+    }
+
+    pub async fn preview_any(
+        &self,
+        site: &SiteReference,
+        new: &NewAnyReservation,
+    ) -> Result<ReservationPreview, Error> {
+        let call = self.call(Method::POST, &paths::reservations_any(site));
+        let call = call.query(&DryRunQuery { dry_run: true });
+        call.body(new).json().await
     }
 
     /// Whether the booking would be accepted.

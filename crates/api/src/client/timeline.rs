@@ -5,6 +5,7 @@ use reqwest::Method;
 
 use super::{Client, Created, Error};
 use crate::calendar::{Calendar, CalendarQuery, FreeQuery, FreeResource};
+use crate::desk::{When, WhenRequest};
 use crate::headers::IdempotencyKey;
 use crate::maintenance::{MaintenancePreview, MaintenanceQuery, MaintenanceWindow, NewMaintenance};
 use crate::members::Reason;
@@ -29,6 +30,12 @@ impl Client {
     ) -> Result<Page<FreeResource>, Error> {
         let call = self.call(Method::GET, &paths::free(site));
         call.query(query).json().await
+    }
+
+    /// The earliest times at which a wish can be met.
+    pub async fn when(&self, request: &WhenRequest) -> Result<When, Error> {
+        let call = self.call(Method::POST, &paths::when());
+        call.body(request).json().await
     }
 
     pub async fn maintenance(

@@ -125,6 +125,9 @@ codes! {
     ReservationConflict "reservation.conflict" 409
         "What you want is taken at that time"
         "Choose another time or another resource; `conflicts` lists what is in the way.";
+    ReservationNoRoom "reservation.no_room" 409
+        "There is no room for that then"
+        "Take one of the `alternatives`, or ask when it can be had.";
     ReservationIllegalState "reservation.illegal_state" 409
         "The reservation is not in a state that allows this"
         "Read it again: it may have started, ended or been decided meanwhile.";
@@ -144,6 +147,9 @@ codes! {
         "A resource takes no new bookings now"
         "Choose another resource, or wait until it is ACTIVE again.";
 
+    PolicyRefused "policy.refused" 409
+        "The booking does not keep the policies"
+        "Change what `breaches` names to what it says would be accepted; `instead` is the nearest such time.";
     ReservationBlackout "reservation.blackout" 409
         "The site is closed at that time"
         "Choose a time outside of what `detail` names, or ask an administrator of the site to book it.";

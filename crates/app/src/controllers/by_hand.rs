@@ -11,12 +11,15 @@ use jiff::Timestamp;
 use super::lease::Keeper;
 use super::{sequencer, server_name};
 use crate::App;
+use crate::desk::Told;
 use crate::error::{Error, Result};
 
 #[derive(Debug)]
 pub struct ByHand {
     app: App,
     reservations: Keeper,
+    waitlist: Keeper,
+    told: Told,
     sequencer: Keeper,
 }
 
@@ -26,6 +29,8 @@ impl ByHand {
         Self {
             app: app.clone(),
             reservations: Keeper::new(app, "reservations", &server),
+            waitlist: Keeper::new(app, "waitlist", &server),
+            told: Told::new(),
             sequencer: Keeper::new(app, "sequencer", &server),
         }
     }
@@ -42,7 +47,8 @@ impl ByHand {
     pub async fn catch_up(&mut self) -> Result<()> {
         let lease = self.reservations.ours().await?.ok_or_else(held_elsewhere)?;
         while super::reservations::round(&self.app, &lease).await? {}
-        Ok(())
+        let lease = self.waitlist.ours().await?.ok_or_else(held_elsewhere)?;
+        super::waitlist::serve(&self.app, &lease, None, &mut self.told).await
     }
 
     /// Numbers and chains everything written so far, so that readers see it.
@@ -54,6 +60,7 @@ impl ByHand {
     /// Lets a server take over at once.
     pub async fn give_back(mut self) {
         self.reservations.give_back().await;
+        self.waitlist.give_back().await;
         self.sequencer.give_back().await;
     }
 }

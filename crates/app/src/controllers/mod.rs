@@ -10,6 +10,7 @@ mod lease;
 mod reservations;
 mod sequencer;
 mod sweeper;
+mod waitlist;
 
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         keeper("reservations"),
         stop.clone(),
     ));
+    tasks.spawn(waitlist::run(app.clone(), keeper("waitlist"), stop.clone()));
     tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
     tasks.spawn(closures::run(
         app.clone(),

@@ -112,6 +112,7 @@ impl App {
     fn due_reason(&self, of: &Reservation, transition: Transition) -> Option<Text> {
         let undecided = "nobody decided in time";
         let reason = match (transition.from(), transition.to()) {
+            (State::Waiting, State::Cancelled) => "there was no room in time".to_owned(),
             (State::Held, State::Cancelled) => "the hold ran out before it was taken".to_owned(),
             (State::PendingApproval, State::Failed) => {
                 "nobody decided before it was to start".to_owned()

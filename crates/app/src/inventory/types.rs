@@ -14,6 +14,7 @@ use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
+use crate::policies::Renamed;
 use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
@@ -134,6 +135,10 @@ impl App {
             if !inventory::update_type(&mut tx, &after, before.version).await? {
                 return Err(version::overtaken(before.version));
             }
+            if after.name != before.name {
+                let renamed = Renamed::Type { from: before.name.clone(), to: Some(after.name.clone()) };
+                self.policies_follow(&mut tx, caller, place.id(), &renamed).await?;
+            }
             let record = Change::new("type.change", Some(place.id()), after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::TypeChanged, Audience::Members)).await?;
             Ok((place, after))
@@ -155,6 +160,8 @@ impl App {
             if !inventory::remove_type(&mut tx, before.id, self.now()).await? {
                 return Err(Error::InUse(format!("there are still resources of the type `{}`; remove or retype them first", before.name)));
             }
+            let gone = Renamed::Type { from: before.name.clone(), to: None };
+            self.policies_follow(&mut tx, caller, place.id(), &gone).await?;
             let record = Change::new("type.remove", Some(place.id()), before.id).before(&before);
             self.record(&mut tx, caller, record.tell(EventKind::TypeRemoved, Audience::Members)).await
         })

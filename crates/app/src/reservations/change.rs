@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
-use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State};
+use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{Claim, ClaimId, FieldErrors, Name, ReservationId, Span, Take, Text};
 use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
 
+use super::buffers::{buffers, held_buffers};
 use super::check::{self, Item, RawAnswers};
-use super::create::{Booked, learn, told};
+use super::create::{Booked, learn, movable_until, told};
 use super::hold::is_taken;
 use super::plan::{Plan, plan};
 use crate::App;
@@ -152,7 +153,7 @@ impl App {
             )
             .into());
         }
-        self.check_growth(caller, place, &before, &matched, &plan)?;
+        let grows = self.check_growth(caller, place, &before, &matched, &plan)?;
         let gained: BTreeSet<Span> = plan.grown(&before).iter().map(|claim| claim.span).collect();
         for span in gained {
             self.expect_open(conn, caller, place, span).await?;
@@ -187,13 +188,8 @@ impl App {
             None => None,
         };
 
-        *asked = (
-            Some(place.clone()),
-            plan.wanted(&before),
-            before.items.iter().map(|item| item.claim).collect(),
-        );
-        self.carry_out(conn, &plan, &before, now).await?;
-        let after = Reservation {
+        directory.learn_projects(conn, project).await?;
+        let mut after = Reservation {
             title: change.title.clone().unwrap_or(before.title.clone()),
             privacy: change.privacy.unwrap_or(before.privacy),
             project,
@@ -202,10 +198,35 @@ impl App {
             parameters: answers
                 .as_ref()
                 .map_or(before.parameters.clone(), |answers| answers.shown.clone()),
+            terms: changed_terms(&before, change, span, now),
             version: before.version + 1,
             updated_at: now,
             ..before.clone()
         };
+        self.judge_change(conn, caller, place, &directory, &before, &mut after, grows)
+            .await?;
+        let (had, buffers) = if lies_otherwise(&before, &after) {
+            (held_buffers(conn, &before).await?, buffers(&after, now))
+        } else {
+            (Vec::new(), Vec::new())
+        };
+        let own = before.items.iter().map(|item| item.claim);
+        *asked = (
+            Some(place.clone()),
+            plan.wanted(&before)
+                .into_iter()
+                .chain(buffers.clone())
+                .collect(),
+            own.chain(had.iter().map(|claim| claim.id)).collect(),
+        );
+        // Buffers go first and come last: they lie on both sides of what moves.
+        let had: Vec<ClaimId> = had.iter().map(|claim| claim.id).collect();
+        claims::release(conn, &had, now).await?;
+        self.carry_out(conn, &plan, &before, now).await?;
+        if !buffers.is_empty() {
+            claims::insert(conn, &buffers).await?;
+            self.spare_the_past(conn, &buffers).await?;
+        }
         if !reservations::update(conn, &after, before.version).await? {
             return Err(version::overtaken(before.version));
         }
@@ -232,14 +253,14 @@ impl App {
             );
         self.record(conn, caller, record).await?;
         directory.learn_people(conn, [after.owner]).await?;
-        directory.learn_projects(conn, after.project).await?;
         Ok(Booked {
             reservation: after,
             directory,
         })
     }
 
-    /// Taking more needs what booking needs: resources in service, and leave where leave is asked for.
+    /// Taking more needs what booking needs: resources in service, and leave where leave is asked for. Says whether more
+    /// is taken.
     fn check_growth(
         &self,
         caller: &Caller,
@@ -247,7 +268,7 @@ impl App {
         before: &Reservation,
         matched: &[(&Wanted, Take)],
         plan: &Plan,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let longer = !before.span.contains(plan.span);
         let is_new = |wanted: &Wanted| {
             plan.added
@@ -281,7 +302,7 @@ impl App {
             );
             return Err(Error::NotAllowed { needs });
         }
-        Ok(())
+        Ok(!growing.is_empty())
     }
 
     /// Lets go first, then moves what stays, then takes what is new, so that a reservation never meets itself.
@@ -340,6 +361,28 @@ fn new_span(before: &Reservation, change: &ReservationChange, now: Timestamp) ->
         check::times(span, now)?;
     }
     Ok(span)
+}
+
+/// Whether its buffers lie elsewhere, or are others.
+fn lies_otherwise(before: &Reservation, after: &Reservation) -> bool {
+    let buffers = |of: &Reservation| (of.terms.set_up, of.terms.clean_up);
+    before.span != after.span || before.items != after.items || buffers(before) != buffers(after)
+}
+
+/// Whoever names the resources means these, and no longer any of a kind.
+fn changed_terms(
+    before: &Reservation,
+    change: &ReservationChange,
+    span: Span,
+    now: Timestamp,
+) -> Terms {
+    let any = before.terms.any.clone().filter(|_| change.items.is_none());
+    let pinned = before.terms.movable_until.is_none();
+    Terms {
+        movable_until: movable_until(any.as_ref(), pinned, span, now),
+        any,
+        ..before.terms.clone()
+    }
 }
 
 fn item_again(item: &reservation::Item) -> Item {

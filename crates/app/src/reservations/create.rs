@@ -7,11 +7,12 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{
-    Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, SecretId, Span, Text,
+    Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, ResourceId, SecretId,
+    Selection, SiteId, Span, Take, Text,
 };
 use berth_store::inventory::{Wanted, wanted};
 use berth_store::{Conn, booking, projects, reservations, secrets, sites};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::check::{self, CheckedAnswers, Item, RawAnswers};
@@ -20,6 +21,7 @@ use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
 use crate::clock::fresh;
+use crate::desk::{MADE_ROOM, Relocation, WaitFor};
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
@@ -40,7 +42,16 @@ pub struct NewReservation {
     pub owner: Option<PersonReference>,
     /// Only keep it free for a moment; [`App::take_reservation`] makes it a booking.
     pub hold: bool,
+    /// What was asked for, where any of a kind would do and the items are what was found.
+    pub any: Option<Selection>,
+    /// Never give it others of its kind.
+    pub pinned: bool,
+    /// Wait where it is taken, instead of being refused.
+    pub wait: Option<WaitFor>,
 }
+
+/// How long before its start a booking of any of a kind stands where it is.
+const FREEZE: SignedDuration = SignedDuration::from_hours(2);
 
 /// Long enough to read what is offered, too short to keep others out by habit.
 pub(crate) const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
@@ -57,11 +68,33 @@ pub struct Booked {
 pub type Preview = Result<State, Error>;
 
 /// A booking that met every condition but the database's own.
-struct Draft {
-    reservation: Reservation,
+pub(crate) struct Draft {
+    pub reservation: Reservation,
     claims: Vec<Claim>,
     answers: CheckedAnswers,
     directory: Directory,
+}
+
+/// What is asked for, without when: everything that was looked up and checked for it once, however many times it is
+/// then drafted for.
+pub(super) struct Order {
+    owner: PersonId,
+    project: Option<ProjectId>,
+    title: Text,
+    privacy: Privacy,
+    takes: Vec<(ResourceId, Take)>,
+    answers: CheckedAnswers,
+    asks_leave: bool,
+    hold: bool,
+    any: Option<Selection>,
+    pinned: bool,
+    directory: Directory,
+}
+
+/// Claims that the rule refused.
+pub(crate) struct Taken {
+    pub place: Place,
+    pub claims: Vec<Claim>,
 }
 
 impl App {
@@ -71,6 +104,25 @@ impl App {
         site: &SiteReference,
         new: &NewReservation,
     ) -> Result<Made<Booked>> {
+        match self.try_book(caller, site, new, &[]).await? {
+            Ok(made) => Ok(made),
+            Err(Taken { place, claims }) if let Some(until_room) = new.wait => {
+                self.wait_named(caller, place.id(), new, &claims, until_room)
+                    .await
+            }
+            Err(taken) => Err(self.refused(caller, new, &taken).await),
+        }
+    }
+
+    /// Books, after giving others of their kind to those who stand in the way. What the rule refused is not an error yet:
+    /// there may be another way.
+    pub(crate) async fn try_book(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewReservation,
+        moves: &[Relocation],
+    ) -> Result<Result<Made<Booked>, Taken>> {
         let id = ReservationId(fresh(self.now()));
         let mut wanted = None;
         for softer in [Softer::LeftAlone, Softer::GiveWay] {
@@ -80,8 +132,12 @@ impl App {
                     return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
                 }
                 let draft = self.draft(&mut tx, caller, &place, new, id).await?;
-                wanted = Some((place, draft.claims.clone()));
-                self.hold(&mut tx, &By::from(caller), &draft.claims, softer).await?;
+                self.expect_open(&mut tx, caller, &place, new.span).await?;
+                let by = By::from(caller);
+                let site = place.id();
+                wanted = Some(Taken { place, claims: draft.claims.clone() });
+                self.relocate(&mut tx, &by, site, moves, MADE_ROOM).await?;
+                self.hold(&mut tx, &by, &draft.claims, softer).await?;
                 self.write(&mut tx, caller, &draft).await?;
                 Ok(Made::now(draft.booked()))
             });
@@ -92,16 +148,35 @@ impl App {
                         self.planned.notify_one();
                     }
                     self.falls_due(new.span.start());
-                    return made;
+                    return made.map(Ok);
                 }
             }
         }
-        match wanted {
-            Some((place, claims)) => Err(self.refusal(&place, caller, &claims, &[]).await),
-            None => Err(Error::Internal(
-                "a claim was refused that nobody made".into(),
-            )),
-        }
+        wanted
+            .map(Err)
+            .ok_or_else(|| Error::Internal("a claim was refused that nobody made".into()))
+    }
+
+    /// Why it was refused, and what else there is.
+    async fn refused(&self, caller: &Caller, new: &NewReservation, taken: &Taken) -> Error {
+        let Taken { place, claims } = taken;
+        let refusal = self.refusal(place, caller, claims, &[]).await;
+        self.with_alternatives(refusal, caller, place, new, claims)
+            .await
+    }
+
+    /// What a request with the caller's key made before, if it came with one that was used.
+    pub(crate) async fn made_before(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+    ) -> Result<Option<Booked>> {
+        let mut reader = self.store.read().await?;
+        let Some(earlier) = self.earlier(&mut reader, caller).await? else {
+            return Ok(None);
+        };
+        let place = self.place(&mut reader, caller, site, Action::Book).await?;
+        self.booked(&mut reader, &place, earlier).await.map(Some)
     }
 
     /// Goes through with a booking up to the claims, and then withdraws it: the answer is the real one.
@@ -111,41 +186,54 @@ impl App {
         site: &SiteReference,
         new: &NewReservation,
     ) -> Result<Preview> {
+        self.preview_with(caller, site, new, &[]).await
+    }
+
+    pub(crate) async fn preview_with(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewReservation,
+        moves: &[Relocation],
+    ) -> Result<Preview> {
         let mut reader = self.store.read().await?;
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
         drop(reader);
         let mut tx = self.store.begin().await?;
-        let draft = match self
-            .draft(
-                &mut tx,
-                caller,
-                &place,
-                new,
-                ReservationId(fresh(self.now())),
-            )
-            .await
-        {
+        let id = ReservationId(fresh(self.now()));
+        let drafted = self.draft(&mut tx, caller, &place, new, id).await;
+        let open = self.expect_open(&mut tx, caller, &place, new.span).await;
+        let draft = match drafted.and_then(|draft| open.map(|()| draft)) {
             Ok(draft) => draft,
             Err(error) => {
                 tx.withdraw().await?;
                 return Ok(Err(error));
             }
         };
-        let held = self
-            .hold(&mut tx, &By::from(caller), &draft.claims, Softer::GiveWay)
+        let by = By::from(caller);
+        let moved = self
+            .relocate(&mut tx, &by, place.id(), moves, MADE_ROOM)
             .await;
+        let held = match moved {
+            Ok(()) => {
+                self.hold(&mut tx, &by, &draft.claims, Softer::GiveWay)
+                    .await
+            }
+            Err(error) => Err(error),
+        };
         tx.withdraw().await?;
         Ok(match held {
             Ok(()) => Ok(draft.reservation.state),
             Err(error) if is_taken(&error) => {
-                Err(self.refusal(&place, caller, &draft.claims, &[]).await)
+                let claims = draft.claims;
+                Err(self.refused(caller, new, &Taken { place, claims }).await)
             }
             Err(error) => Err(error),
         })
     }
 
     /// Everything that can be decided before the claim rule is asked.
-    async fn draft(
+    pub(crate) async fn draft(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -153,9 +241,23 @@ impl App {
         new: &NewReservation,
         id: ReservationId,
     ) -> Result<Draft> {
-        let now = self.now();
-        check::times(new.span, now)?;
-        self.expect_open(conn, caller, place, new.span).await?;
+        check::times(new.span, self.now())?;
+        let order = self.order(conn, caller, place, new).await?;
+        let mut draft = order.draft(place.id(), id, new.span, self.now());
+        let (booking, claims) = (&mut draft.reservation, &mut draft.claims);
+        self.judge(conn, caller, place, &draft.directory, booking, claims)
+            .await?;
+        Ok(draft)
+    }
+
+    /// Looks up and checks what a booking asks for, apart from its time.
+    pub(super) async fn order(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+    ) -> Result<Order> {
         let mut directory = Directory::with_site(&place.site);
         let owner = self
             .booking_owner(conn, caller, place, new.owner.as_ref(), &mut directory)
@@ -176,76 +278,30 @@ impl App {
         let matched = check::matched(&new.items, &found)?;
         check::active(matched.iter().map(|(wanted, _)| *wanted))?;
         let answers = check::answers(&matched, &new.parameters, &BTreeSet::new())?;
-
-        let holder = Holder::Reservation(id);
-        let claims: Vec<Claim> = matched
-            .iter()
-            .map(|(wanted, take)| {
-                let resource = wanted.resource.id;
-                Claim::firm(
-                    ClaimId(fresh(now)),
-                    place.id(),
-                    resource,
-                    new.span,
-                    *take,
-                    holder,
-                )
-            })
-            .collect();
-        learn(
-            &mut directory,
-            &matched
-                .iter()
-                .map(|(wanted, _)| *wanted)
-                .collect::<Vec<_>>(),
-        );
+        let resources: Vec<_> = matched.iter().map(|(wanted, _)| *wanted).collect();
+        learn(&mut directory, &resources);
         if new.hold && reservations::count_held(conn, owner).await? >= HOLDS_MAX {
             return Err(Error::TooManyHolds);
         }
-        // An admin's booking needs nobody's leave but the admin's.
-        let decided = place.can(caller, Action::DecideReservation);
-        let asks = !decided && matched.iter().any(|(wanted, _)| wanted.kind.needs_approval);
-        let reservation = Reservation {
-            id,
-            site: place.id(),
+        Ok(Order {
             owner,
             project,
             title: new.title.clone(),
             privacy: new.privacy,
-            state: match (new.hold, asks) {
-                (true, _) => State::Held,
-                (false, true) => State::PendingApproval,
-                (false, false) => State::Confirmed,
-            },
-            state_reason: None,
-            span: new.span,
-            items: claims
+            takes: matched
                 .iter()
-                .map(|c| reservation::Item {
-                    resource: c.resource,
-                    take: c.take,
-                    claim: c.id,
-                })
+                .map(|(wanted, take)| (wanted.resource.id, *take))
                 .collect(),
-            parameters: answers.shown.clone(),
-            terms: Terms {
-                asks_leave: asks,
-                decide_by: new.hold.then(|| now + HOLD_LIFE),
-                ..Terms::default()
-            },
-            version: 1,
-            created_at: now,
-            updated_at: now,
-        };
-        Ok(Draft {
-            reservation,
-            claims,
             answers,
+            asks_leave: asks_leave(place, caller, resources.iter().copied()),
+            hold: new.hold,
+            any: new.any.clone(),
+            pinned: new.pinned,
             directory,
         })
     }
 
-    async fn booking_owner(
+    pub(crate) async fn booking_owner(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -271,7 +327,7 @@ impl App {
         Ok(owner.id)
     }
 
-    pub(super) async fn booking_project(
+    pub(crate) async fn booking_project(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -301,7 +357,12 @@ impl App {
     }
 
     /// The reservation itself, its secrets, its first line of history, and the record of it.
-    async fn write(&self, conn: &mut Conn, caller: &Caller, draft: &Draft) -> Result<()> {
+    pub(crate) async fn write(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        draft: &Draft,
+    ) -> Result<()> {
         let reservation = &draft.reservation;
         let change = Change::new("reservation.create", Some(reservation.site), reservation.id)
             .after(reservation)
@@ -350,7 +411,12 @@ impl App {
     }
 
     /// A reservation that an earlier request made, as it is now.
-    async fn booked(&self, conn: &mut Conn, place: &Place, id: ReservationId) -> Result<Booked> {
+    pub(crate) async fn booked(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        id: ReservationId,
+    ) -> Result<Booked> {
         let found = reservations::get(conn, place.id(), id).await?;
         let reservation = found.ok_or(Error::IdempotencyMismatch)?;
         let mut directory = Directory::with_site(&place.site);
@@ -364,8 +430,72 @@ impl App {
     }
 }
 
+impl Order {
+    /// The reservation this order makes at a time, with its claims.
+    fn draft(self, site: SiteId, id: ReservationId, span: Span, now: Timestamp) -> Draft {
+        let holder = Holder::Reservation(id);
+        let claim = |(resource, take): &(ResourceId, Take)| {
+            Claim::firm(ClaimId(fresh(now)), site, *resource, span, *take, holder)
+        };
+        let claims: Vec<Claim> = self.takes.iter().map(claim).collect();
+        let reservation = Reservation {
+            id,
+            site,
+            owner: self.owner,
+            project: self.project,
+            title: self.title,
+            privacy: self.privacy,
+            state: match (self.hold, self.asks_leave) {
+                (true, _) => State::Held,
+                (false, true) => State::PendingApproval,
+                (false, false) => State::Confirmed,
+            },
+            state_reason: None,
+            span,
+            items: claims.iter().map(reservation::Item::from).collect(),
+            parameters: self.answers.shown.clone(),
+            terms: Terms {
+                asks_leave: self.asks_leave,
+                decide_by: self.hold.then(|| now + HOLD_LIFE),
+                movable_until: movable_until(self.any.as_ref(), self.pinned, span, now),
+                any: self.any,
+                ..Terms::default()
+            },
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        Draft {
+            reservation,
+            claims,
+            answers: self.answers,
+            directory: self.directory,
+        }
+    }
+}
+
+/// Whether somebody must agree. An admin's booking needs nobody's leave but the admin's.
+pub(crate) fn asks_leave<'a>(
+    place: &Place,
+    caller: &Caller,
+    mut wanted: impl Iterator<Item = &'a Wanted>,
+) -> bool {
+    !place.can(caller, Action::DecideReservation) && wanted.any(|one| one.kind.needs_approval)
+}
+
+/// Until when it may be given others of its kind.
+pub(crate) fn movable_until(
+    any: Option<&Selection>,
+    pinned: bool,
+    span: Span,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let until = span.start() - FREEZE;
+    (any.is_some() && !pinned && now < until).then_some(until)
+}
+
 impl Draft {
-    fn booked(self) -> Booked {
+    pub fn booked(self) -> Booked {
         Booked {
             reservation: self.reservation,
             directory: self.directory,
@@ -381,7 +511,7 @@ pub(super) fn learn(directory: &mut Directory, wanted: &[&Wanted]) {
 }
 
 /// A reservation for the event stream, which every member reads: of a private one only what the calendar shows.
-pub(super) fn told(reservation: &Reservation) -> serde_json::Value {
+pub(crate) fn told(reservation: &Reservation) -> serde_json::Value {
     let resources: Vec<_> = reservation.items.iter().map(|item| item.resource).collect();
     let mut told = json!({
         "reservation": reservation.id,

@@ -1,4 +1,4 @@
-//! One word about a reservation: cancel, approve, reject.
+//! Whose word counts about a reservation, and giving one up.
 
 use berth_engine::rights::Action;
 use berth_model::reference::SiteReference;
@@ -62,45 +62,6 @@ impl App {
             version,
             reason,
             |state| Ok(state.cancel()?),
-        )
-        .await
-    }
-
-    pub async fn approve_reservation(
-        &self,
-        caller: &Caller,
-        site: &SiteReference,
-        id: ReservationId,
-        version: Option<u64>,
-    ) -> Result<Booked> {
-        self.decide(
-            caller,
-            site,
-            id,
-            Action::DecideReservation,
-            version,
-            None,
-            |state| Ok(state.approve()?),
-        )
-        .await
-    }
-
-    pub async fn reject_reservation(
-        &self,
-        caller: &Caller,
-        site: &SiteReference,
-        id: ReservationId,
-        version: Option<u64>,
-        reason: Text,
-    ) -> Result<Booked> {
-        self.decide(
-            caller,
-            site,
-            id,
-            Action::DecideReservation,
-            version,
-            Some(reason),
-            |state| Ok(state.reject()?),
         )
         .await
     }

@@ -39,8 +39,8 @@ impl App {
             if before.terms.decide_by.is_some_and(|by| by <= self.now()) {
                 return Err(Error::HoldOver);
             }
-            // The time for taking it has been met; the time for deciding, if any, begins now.
-            before.terms.decide_by = None;
+            // The time for taking it has been met; now it waits for a decision, if it has to.
+            before.terms.wait_for_approvals(before.span.start());
             let after = self.step(&mut tx, &By::from(caller), before, transition, None).await?;
             self.booked_now(&mut tx, &place, after).await
         });
@@ -109,6 +109,7 @@ impl App {
                 return self.booked_now(&mut tx, &place, before).await;
             }
             let after = Reservation { owner: to.id, ..before.clone() };
+            self.judge_hand_over(&mut tx, caller, &place, &after).await?;
             let change = Noted {
                 action: "reservation.hand_over",
                 kind: EventKind::ReservationHandedOver,
@@ -120,7 +121,7 @@ impl App {
     }
 
     /// Writes a reservation whose state, time and claims stay as they are, with everything that tells of it.
-    async fn rewrite(
+    pub(super) async fn rewrite(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -159,7 +160,7 @@ impl App {
         Ok(after)
     }
 
-    async fn booked_now(
+    pub(super) async fn booked_now(
         &self,
         conn: &mut Conn,
         place: &Place,
@@ -177,8 +178,8 @@ impl App {
 }
 
 /// How a change is called in the audit log and in the stream.
-struct Noted {
-    action: &'static str,
-    kind: EventKind,
-    reason: Option<Text>,
+pub(super) struct Noted {
+    pub action: &'static str,
+    pub kind: EventKind,
+    pub reason: Option<Text>,
 }

@@ -199,6 +199,7 @@ impl App {
             .await?;
         Ok(Error::Conflict {
             conflicts,
+            alternatives: Vec::new(),
             directory: Box::new(directory),
         })
     }

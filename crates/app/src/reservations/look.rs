@@ -94,10 +94,13 @@ impl App {
             .place(conn, caller, site, Action::SeeReservation)
             .await?;
         let found = reservations::get(conn, place.id(), id).await?;
-        let reservation = found
-            .filter(|found| is_visible(&place, caller, found))
-            .ok_or(Error::NotFound("reservation"))?;
-        Ok((place, reservation))
+        let reservation = found.ok_or(Error::NotFound("reservation"))?;
+        if is_visible(&place, caller, &reservation)
+            || self.is_asked(conn, caller, &place, &reservation).await?
+        {
+            return Ok((place, reservation));
+        }
+        Err(Error::NotFound("reservation"))
     }
 
     pub async fn list_reservations(

@@ -1,17 +1,21 @@
 //! Reservations: made, changed, decided, cancelled, looked at.
 
+mod approve;
+mod buffers;
 mod change;
 mod check;
 mod create;
 mod decide;
 mod desk;
 pub(crate) mod hold;
+mod judge;
 mod look;
 mod plan;
 mod step;
 
+pub(crate) use buffers::{buffers, held_buffers};
 pub use change::{Extension, ReservationChange};
-pub use check::Item;
+pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
-pub(crate) use create::{HOLD_LIFE, HOLDS_MAX};
+pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, asks_leave, movable_until, told};
 pub use look::{ReservationFilter, ReservationView};

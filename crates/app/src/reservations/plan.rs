@@ -61,11 +61,7 @@ impl Plan {
                 ..item.clone()
             })
         });
-        let added = self.added.iter().map(|c| reservation::Item {
-            resource: c.resource,
-            take: c.take,
-            claim: c.id,
-        });
+        let added = self.added.iter().map(reservation::Item::from);
         kept.chain(added).collect()
     }
 

@@ -6,6 +6,7 @@ use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
 use berth_model::{ClaimId, Text};
 use berth_store::{Conn, claims, reservations, secrets};
 
+use super::buffers::held_buffers;
 use super::create::told;
 use crate::App;
 use crate::error::{Error, Result};
@@ -29,9 +30,15 @@ impl App {
             updated_at: now,
             ..before.clone()
         };
+        if transition.to() == State::Ending {
+            self.begin_cleaning(conn, &before, &mut after, now).await?;
+        }
         if transition.to().is_final() {
-            let held: Vec<ClaimId> = before.items.iter().map(|item| item.claim).collect();
+            let buffers = held_buffers(conn, &before).await?;
+            let items = before.items.iter().map(|item| item.claim);
+            let held: Vec<ClaimId> = items.chain(buffers.iter().map(|claim| claim.id)).collect();
             claims::release(conn, &held, now).await?;
+            after.terms.clean_until = None;
             secrets::forget(conn, before.id).await?;
             // What it really had: cut short if it had begun, as booked if it never did.
             after.span = before.span.before(now).unwrap_or(before.span);
@@ -75,6 +82,10 @@ fn words(transition: Transition) -> (&'static str, EventKind) {
         (State::Held, State::Confirmed | State::PendingApproval) => {
             ("reservation.take", EventKind::ReservationChanged)
         }
+        (State::Waiting, State::Confirmed | State::PendingApproval) => {
+            ("reservation.give", EventKind::ReservationCreated)
+        }
+        (State::Waiting, State::Held) => ("reservation.offer", EventKind::ReservationOffered),
         (_, State::Confirmed) => ("reservation.approve", EventKind::ReservationApproved),
         (_, State::Rejected) => ("reservation.reject", EventKind::ReservationRejected),
         (_, State::Cancelled) => ("reservation.cancel", EventKind::ReservationCancelled),
@@ -84,6 +95,7 @@ fn words(transition: Transition) -> (&'static str, EventKind) {
         (_, State::Done) => ("reservation.finish", EventKind::ReservationEnded),
         (_, State::Failed) => ("reservation.fail", EventKind::ReservationFailed),
         // Nothing leads back to where a reservation begins.
+        (_, State::Waiting) => ("reservation.wait", EventKind::ReservationWaiting),
         (_, State::Held) => ("reservation.hold", EventKind::ReservationChanged),
         (_, State::PendingApproval) => ("reservation.ask", EventKind::ReservationChanged),
     }

@@ -192,6 +192,12 @@ impl Lab {
             .expect("a resource");
     }
 
+    /// Another server on the same database, by the same clock.
+    pub fn another_server(&self) -> App {
+        let (store, vault) = (self.app.store.clone(), Vault::from_key(&[9; 32]));
+        App::new(store, self.clock.clone(), vault, Settings::default())
+    }
+
     /// A moment so many hours after the lab was opened.
     pub fn at(&self, hours: i64) -> Timestamp {
         let start: Timestamp = "2026-11-16T08:00:00Z".parse().expect("a moment");
@@ -247,6 +253,9 @@ impl Lab {
             parameters: Default::default(),
             owner: None,
             hold: false,
+            any: None,
+            pinned: false,
+            wait: None,
         }
     }
 

@@ -2,14 +2,19 @@
 
 pub mod answers;
 
+use std::collections::BTreeSet;
+
 use berth_api::client::Client;
+use berth_api::desk::{NewAnyReservation, WaitFor};
 use berth_api::reference::{PersonReference, ProjectReference, SiteReference};
-use berth_api::reservations::{NewReservation, Reservation};
-use berth_model::Text;
+use berth_api::reservations::{NewReservation, Reservation, ReservationPreview};
+use berth_model::policy::Approver;
 use berth_model::reservation::{Privacy, State};
+use berth_model::{Selection, Text};
 use clap::Args;
 
 use super::Once;
+use super::when::WishArguments;
 use crate::arguments::{Placed, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -22,8 +27,28 @@ use answers::AnswerArguments;
 #[derive(Debug, Args)]
 pub struct Book {
     /// What to book: names such as `gpu-01`, with an amount of what is divisible, as in `licences:3`
-    #[arg(required = true, value_name = "RESOURCE[:AMOUNT]")]
+    #[arg(
+        required_unless_present = "any",
+        conflicts_with = "any",
+        value_name = "RESOURCE[:AMOUNT]"
+    )]
     resources: Vec<Placed<Wanted>>,
+    /// Any of a kind instead, as in `4 x A100`: a type's name, or what an attribute says
+    #[arg(long, value_name = "WISH")]
+    any: Option<Selection>,
+    #[command(flatten)]
+    wish: WishArguments,
+    /// With --any: as early as possible from `--from` on, and over by then
+    #[arg(
+        long,
+        value_name = "WHEN",
+        requires = "lasting",
+        conflicts_with = "resources"
+    )]
+    before: Option<String>,
+    /// With --any: keep exactly what is found, instead of making room for others who come
+    #[arg(long, conflicts_with = "resources")]
+    pinned: bool,
     #[command(flatten)]
     time: TimeArguments,
     /// What it is for; the names of the resources, if left out
@@ -43,11 +68,37 @@ pub struct Book {
     /// Only keep it free for two minutes; `berth reservation take` then books it
     #[arg(long)]
     hold: bool,
+    /// Where there is no room: wait for it. It is booked when there is, or with `--wait=offer` kept free for half an
+    /// hour, for you to take
+    #[arg(
+        long,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "booking",
+        conflicts_with = "hold"
+    )]
+    wait: Option<Wait>,
     /// Say whether it would be accepted, and book nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     once: Once,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Wait {
+    Booking,
+    Offer,
+}
+
+impl From<Wait> for WaitFor {
+    fn from(wait: Wait) -> WaitFor {
+        match wait {
+            Wait::Booking => WaitFor::Booking,
+            Wait::Offer => WaitFor::Offer,
+        }
+    }
 }
 
 /// A time that begins, and ends or lasts.
@@ -82,7 +133,10 @@ impl TimeArguments {
     }
 }
 
-pub async fn run(book: Book, context: &Context) -> anyhow::Result<()> {
+pub async fn run(mut book: Book, context: &Context) -> anyhow::Result<()> {
+    if let Some(what) = book.any.take() {
+        return run_any(book, what, context).await;
+    }
     let site = context.site_of_all(&book.resources)?;
     let (dry_run, once) = (book.dry_run, book.once.clone());
     let new = request(book, &context.client, &site, &context.times).await?;
@@ -90,16 +144,72 @@ pub async fn run(book: Book, context: &Context) -> anyhow::Result<()> {
         return preview(&new, &site, context).await;
     }
     let booked = context.client.book(&site, &new, once.key()).await?;
-    let reservation = &booked.object;
+    tell(&booked.object, booked.replayed, context)
+}
+
+fn tell(reservation: &Reservation, replayed: bool, context: &Context) -> anyhow::Result<()> {
     context.out.show(reservation, |_| {
-        sentence(reservation, booked.replayed, &context.times)
+        sentence(reservation, replayed, &context.times)
     })?;
     let id = context.typed(&reservation.site.name, reservation.id);
     context.out.note(match reservation.state {
+        State::Waiting => format!("Wait no longer with: berth reservation cancel {id}"),
         State::Held => format!("Book it within two minutes: berth reservation take {id}"),
         _ => format!("Cancel it with: berth reservation cancel {id}"),
     });
     Ok(())
+}
+
+async fn run_any(book: Book, what: Selection, context: &Context) -> anyhow::Result<()> {
+    let site = context.site()?;
+    let (dry_run, once) = (book.dry_run, book.once.clone());
+    let new = request_any(book, &what, &context.client, site, &context.times).await?;
+    if dry_run {
+        let preview = context.client.preview_any(site, &new).await?;
+        return tell_preview(&preview, context);
+    }
+    let booked = context.client.book_any(site, &new, once.key()).await?;
+    tell(&booked.object, booked.replayed, context)
+}
+
+/// A fixed time is a window that is just as long.
+async fn request_any(
+    book: Book,
+    what: &Selection,
+    client: &Client,
+    site: &SiteReference,
+    times: &Times,
+) -> anyhow::Result<NewAnyReservation> {
+    let (start, end, lasting) = match (&book.before, &book.time.lasting) {
+        (Some(before), Some(lasting)) => {
+            let start = times.read_moment(&book.time.from)?;
+            (start, times.read_moment(before)?, lasting.clone())
+        }
+        _ => {
+            let (start, end) = book.time.read(times)?;
+            let length = end.get().duration_since(start.get());
+            (start, end, format!("{}s", length.as_secs()))
+        }
+    };
+    let title = match book.title {
+        Some(title) => title,
+        None => what.to_string().parse()?,
+    };
+    Ok(NewAnyReservation {
+        title,
+        wish: book.wish.wish(what, &lasting, start, Some(end), times)?,
+        pinned: book.pinned,
+        project: book.project,
+        privacy: if book.private {
+            Privacy::Private
+        } else {
+            Privacy::Site
+        },
+        parameters: book.answers.read(client, site).await?,
+        on_behalf_of: book.on_behalf_of,
+        hold: book.hold,
+        wait: book.wait.map(Into::into),
+    })
 }
 
 async fn request(
@@ -133,6 +243,7 @@ async fn request(
         parameters: book.answers.read(client, site).await?,
         on_behalf_of: book.on_behalf_of,
         hold: book.hold,
+        wait: book.wait.map(Into::into),
     })
 }
 
@@ -154,15 +265,19 @@ async fn preview(
     context: &Context,
 ) -> anyhow::Result<()> {
     let preview = context.client.preview_booking(site, new).await?;
+    tell_preview(&preview, context)
+}
+
+fn tell_preview(preview: &ReservationPreview, context: &Context) -> anyhow::Result<()> {
     match preview.refusal.clone() {
-        None => context.out.show(&preview, |_| match preview.state {
+        None => context.out.show(preview, |_| match preview.state {
             Some(State::PendingApproval) => {
                 "It would be accepted, and wait for an admin to approve it.\n".to_owned()
             }
             _ => "It would be accepted.\n".to_owned(),
         }),
         Some(refusal) if context.out.format == Format::Json => {
-            context.out.json(&preview)?;
+            context.out.json(preview)?;
             Err(ended(Exit::of_problem(&refusal)))
         }
         Some(refusal) => Err(refusal.into()),
@@ -177,15 +292,40 @@ fn sentence(reservation: &Reservation, replayed: bool, times: &Times) -> String 
             "Booked before with this key: {what}. It is {}.\n",
             reservation.state
         ),
+        State::Waiting => {
+            format!(
+                "There is no room yet; it waits. {} is booked when there is.\n",
+                reservation.title
+            )
+        }
         State::Held => format!("Held {what}.\n"),
         State::PendingApproval => {
             format!(
-                "Asked for {what}. It is held for you until an admin of {} decides.\n",
-                reservation.site.name
+                "Asked for {what}. It is held for you until {} decides.\n",
+                deciding(reservation)
             )
         }
         _ => format!("Booked {what}.\n"),
     }
+}
+
+/// Who must say yes: an admin of the site, unless its policies ask somebody else.
+fn deciding(reservation: &Reservation) -> String {
+    let asked = &reservation.terms.approvals;
+    let asked = asked.iter().filter(|asked| asked.is_open());
+    let asked: BTreeSet<String> = asked
+        .map(|asked| {
+            let approvers = asked.approvers.iter().map(|approver| match approver {
+                Approver::SiteAdmins => format!("an admin of {}", reservation.site.name),
+                other => other.to_string(),
+            });
+            approvers.collect::<Vec<_>>().join(" or ")
+        })
+        .collect();
+    if asked.is_empty() {
+        return format!("an admin of {}", reservation.site.name);
+    }
+    asked.into_iter().collect::<Vec<_>>().join(", and ")
 }
 
 #[cfg(test)]
@@ -233,6 +373,35 @@ mod tests {
         assert_eq!(now["end"], "2026-11-15T11:00:00Z");
     }
 
+    #[tokio::test]
+    async fn any_of_a_kind_is_asked_for_at_a_time_or_before_one() {
+        let asked = async |line: &str| {
+            let client = Client::new("http://localhost:1", Credential::None).unwrap();
+            let site = "torino".parse().unwrap();
+            let mut book = typed(line);
+            let what = book.any.take().unwrap();
+            let new = request_any(book, &what, &client, &site, &Times::fixed()).await;
+            serde_json::to_value(new.unwrap()).unwrap()
+        };
+        let fixed = asked("book|--any|4 x A100|--from|fri 09:00|--to|12:00|--pinned").await;
+        assert_eq!(fixed["title"], "4 x A100");
+        assert_eq!(fixed["pinned"], true);
+        assert_eq!(
+            fixed["wish"],
+            serde_json::json!({
+                "what": "A100",
+                "where": [],
+                "variants": [{"count": 4, "for": "PT3H"}],
+                "earliest": "2026-11-20T08:00:00Z",
+                "before": "2026-11-20T11:00:00Z",
+            })
+        );
+        let early = asked("book|--any|A100|--for|6h|--before|fri 18:00").await;
+        assert_eq!(early["wish"]["earliest"], "2026-11-15T09:28:00Z");
+        assert_eq!(early["wish"]["before"], "2026-11-20T17:00:00Z");
+        assert_eq!(early["wish"]["variants"][0]["for"], "PT6H");
+    }
+
     #[test]
     fn an_end_must_be_said_in_one_way() {
         let refused = |line: &str| {
@@ -241,5 +410,7 @@ mod tests {
         assert!(refused("book|gpu-01"));
         assert!(refused("book|gpu-01|--to|12:00|--for|2h"));
         assert!(refused("book|--for|2h"));
+        assert!(refused("book|gpu-01|--any|2 x gpu|--for|2h"));
+        assert!(refused("book|gpu-01|--for|2h|--before|fri"));
     }
 }

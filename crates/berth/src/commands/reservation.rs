@@ -61,12 +61,12 @@ pub enum Reservation {
         #[arg(long)]
         reason: Option<Text>,
     },
-    /// Approve a reservation that waits for it (site admins)
+    /// Approve a reservation that waits for it (site admins, or whom a policy asks)
     Approve {
         /// The reservation, by its id or the end of it
         id: Named,
     },
-    /// Reject a reservation that waits for approval (site admins)
+    /// Reject a reservation that waits for approval (site admins, or whom a policy asks)
     Reject {
         /// The reservation, by its id or the end of it
         id: Named,

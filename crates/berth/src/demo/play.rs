@@ -356,6 +356,9 @@ fn booking(wish: &Wish, choice: &[Want]) -> anyhow::Result<NewReservation> {
         parameters: serde_json::from_value(wish.answers.clone())?,
         owner: None,
         hold: false,
+        any: None,
+        pinned: false,
+        wait: None,
     })
 }
 

@@ -144,7 +144,7 @@ async fn a_request_for_approval_is_decided() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_feed_is_read_until_it_is_revoked() {
     let desk = lab().await;
-    desk.run("book gpu-01 --from |2101-03-08 09:00| --for 2h --title |fine tuning|")
+    desk.run("book gpu-01 --for 2h --title |fine tuning| --param gpu-server.image=ubuntu")
         .succeeds();
     let made = desk.run("feed create |my phone|").succeeds();
     let address = made.stdout.trim().to_owned();
@@ -159,6 +159,7 @@ async fn a_feed_is_read_until_it_is_revoked() {
     let (status, text) = read().await;
     assert_eq!(status, 200, "{text}");
     assert!(text.starts_with("BEGIN:VCALENDAR\r\n"), "{text}");
+    assert!(text.contains("\r\nSUMMARY:fine tuning\r\n"), "{text}");
     let listed = desk.run("feed list -o json").succeeds().json();
     let feed = listed["items"][0]["id"].as_str().expect("an id").to_owned();
     let secret = address.rsplit('/').next().expect("a file");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use berth_api::Code;
 use berth_api::client::{Client, Error};
 use berth_api::events::{EventStreamQuery, Position};
 use futures::StreamExt;
@@ -44,6 +45,8 @@ pub async fn follow(
         let mut stream = match opened {
             Ok(stream) => stream,
             Err(Error::Transport { .. }) => continue,
+            // A server that is out of breath says so; whoever listens comes again.
+            Err(Error::Problem(problem)) if problem.is(Code::ServerUnavailable) => continue,
             Err(error) => return Err(error.into()),
         };
         while let Some(event) = stream.next().await {

@@ -20,6 +20,7 @@ pub fn booking(wanted: &Content) -> Result<NewReservation> {
         parameters: Default::default(),
         on_behalf_of: None,
         hold: false,
+        wait: None,
     })
 }
 

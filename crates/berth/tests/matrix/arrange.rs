@@ -125,6 +125,18 @@ impl Stage {
             let added = self.http.request(&self.root, "PUT", &path);
             self.http.send(added).await.expect(200);
         }
+        if ["remove_policy", "remove_global_policy"].contains(&row.operation) {
+            let path = fill(&operation.path, &targets);
+            let part = row
+                .query
+                .replace("dry_run=true&", "")
+                .replace("dry_run=true", "");
+            let put = self
+                .http
+                .request(&self.root, "PUT", &format!("{path}{part}"));
+            let put = put.json(&json!({"policy": {"length_max": "300d"}}));
+            self.http.send(put).await.expect(200);
+        }
         targets
     }
 
@@ -162,6 +174,7 @@ impl Stage {
                 self.make(&self.root, "maintenance", &body).await
             }
             "reservation" => self.reservation(row).await,
+            "scope" => "ceilings".to_owned(),
             other => panic!("how to make a {{{other}}} is not written down here yet"),
         }
     }

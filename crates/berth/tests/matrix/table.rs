@@ -61,6 +61,7 @@ const SEE_NAME: &str = "- 0yyy 00 yyyy --- yy y yy";
 const SEE_CATALOGUE: &str = "- 00yy 00 yyyy --- yy y yy";
 const SEE_FREE_BUSY: &str = "- 000y 00 yyyy --- yy y yy";
 const MEMBERS_SEE: &str = "- 0000 00 yyyy --- yy y yy";
+const MEMBERS_SEE_BY_POST: &str = "- 0000 00 yyyy --- yy y cy";
 const MEMBERS_BOOK: &str = "- 0000 00 yyyy --- sy y cy";
 const OWNERS_SEE: &str = "- 0000 00 0yyy --- yy y yy";
 const OWNERS_DO: &str = "- 0000 00 xyyy --- ss y cy";
@@ -84,6 +85,7 @@ pub fn rows() -> Vec<Row> {
             .gives(422)
             .body(|_| json!({"current": "not this", "new": "another quiet harbour"})),
         row("list_my_reservations", SIGNED_IN),
+        row("list_my_approvals", SIGNED_IN),
         row("list_my_tokens", SIGNED_IN),
         row("create_token", SIGNED_IN_DO).gives(201).body(|fresh| {
             json!({"label": "t", "scopes": ["read"], "expires_at": fresh.tomorrow()})
@@ -147,6 +149,25 @@ pub fn rows() -> Vec<Row> {
         row("list_project_members", MEMBERS_SEE),
         row("put_project_member", ADMINS_DO),
         row("remove_project_member", ADMINS_DO).gives(204),
+        // Policies. They ask so little that every other row keeps them.
+        row("list_policies", MEMBERS_SEE),
+        row("put_policy", ADMINS_DO)
+            .query("?type=server")
+            .body(|_| json!({"policy": {"length_max": "300d"}})),
+        row("put_policy", ADMINS_DO)
+            .about("only tried")
+            .query("?dry_run=true")
+            .body(|_| json!({"policy": {"length_max": "1h"}})),
+        row("remove_policy", ADMINS_DO).query("?dry_run=true&type=server"),
+        row("list_policy_history", MEMBERS_SEE).query("?type=server"),
+        row("test_policies", MEMBERS_SEE_BY_POST).body(|fresh| {
+            let (start, end) = fresh.slot();
+            json!({"start": start, "end": end, "resources": [{"resource": "gpu-01"}]})
+        }),
+        row("list_global_policies", GLOBAL_SEE),
+        row("put_global_policy", GLOBAL_DO).body(|_| json!({"policy": {"length_max": "300d"}})),
+        row("remove_global_policy", GLOBAL_DO).query("?dry_run=true"),
+        row("list_global_policy_history", GLOBAL_SEE),
         // The inventory.
         row("list_types", SEE_CATALOGUE),
         row("create_type", ADMINS_DO)
@@ -174,6 +195,10 @@ pub fn rows() -> Vec<Row> {
         row("get_calendar", SEE_FREE_BUSY)
             .query("?from=2027-01-01T00:00:00Z&to=2027-02-01T00:00:00Z"),
         row("list_free", SEE_FREE_BUSY),
+        row("when", "- yyyy yy yyyy --- yy y cy").body(|_| json!({"wish": wish()})),
+        row("when", "- 000y 00 yyyy --- yy y cy")
+            .about("in a site")
+            .body(|_| json!({"wish": wish(), "sites": ["torino"]})),
         row("list_maintenance", MEMBERS_SEE),
         row("plan_maintenance", ADMINS_DO).gives(201).body(window),
         row("plan_maintenance", ADMINS_DO)
@@ -201,6 +226,8 @@ pub fn rows() -> Vec<Row> {
             body["on_behalf_of"] = json!("adele");
             body
         }),
+        row("book_any", MEMBERS_BOOK).gives(201).body(any),
+        row("book_any", MEMBERS_BOOK).about("only tried").query("?dry_run=true").body(any),
         row("get_reservation", MEMBERS_SEE),
         row("get_reservation", OWNERS_SEE).private(),
         row("list_reservation_history", MEMBERS_SEE),
@@ -239,6 +266,17 @@ pub fn rows() -> Vec<Row> {
 fn booking(fresh: &Fresh) -> Value {
     let (start, end) = fresh.slot();
     json!({"title": "a test", "start": start, "end": end, "resources": [{"resource": "gpu-01"}]})
+}
+
+fn wish() -> Value {
+    json!({"what": "server", "variants": [{"for": "PT1H"}]})
+}
+
+fn any(fresh: &Fresh) -> Value {
+    let (start, end) = fresh.slot();
+    let variants = [json!({"for": "PT1H"})];
+    let wish = json!({"what": "server", "variants": variants, "earliest": start, "before": end});
+    json!({"title": "a test", "wish": wish})
 }
 
 fn window(fresh: &Fresh) -> Value {

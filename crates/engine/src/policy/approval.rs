@@ -1,7 +1,10 @@
 //! What follows once a booking is made: who must approve it and until when, and when a no-show is released.
 
-use berth_model::Span;
-use berth_model::policy::{ApprovalRule, Outcome, Scope};
+use std::collections::BTreeSet;
+
+use berth_model::policy::{ApprovalRule, Approver, Outcome, Scope};
+use berth_model::reservation::AskedApproval;
+use berth_model::{LoginName, Name, Span};
 use jiff::Timestamp;
 
 use super::rules::Rules;
@@ -15,6 +18,30 @@ pub struct Approval {
     pub decide_by: Timestamp,
     /// What counts as decided when nobody did by then.
     pub otherwise: Outcome,
+}
+
+/// Somebody whose word may count where approval is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Voice {
+    pub is_site_admin: bool,
+    /// They set what binds every site, so they may decide whatever is asked.
+    pub is_global_admin: bool,
+    pub login: Option<LoginName>,
+    /// The projects of the site that they are in.
+    pub projects: BTreeSet<Name>,
+}
+
+impl Voice {
+    /// Whether they are among those who are asked. The admins of a site are no more than others where the policy asks
+    /// somebody else: otherwise a site could spare its bookings an approval that a ceiling asks for.
+    pub fn counts_for(&self, asked: &AskedApproval) -> bool {
+        let is_asked = |approver: &Approver| match approver {
+            Approver::SiteAdmins => self.is_site_admin,
+            Approver::Project(name) => self.projects.contains(name),
+            Approver::Person(login) => self.login.as_ref() == Some(login),
+        };
+        self.is_global_admin || asked.approvers.iter().chain(&asked.deputies).any(is_asked)
+    }
 }
 
 impl Rules {

@@ -29,6 +29,9 @@ actions! {
     CancelReservation,
     BookForOthers,
     DecideReservation,
+    DecideWhenAsked,
+    SeePolicies,
+    ManagePolicies,
     SeeMaintenance,
     PlanMaintenance,
     SeeClosures,
@@ -58,6 +61,8 @@ actions! {
     SeeAnyTokens,
     RevokeAnyToken,
     CreateSite,
+    SeeGlobalPolicies,
+    ManageGlobalPolicies,
     SeeAllAudit,
 }
 
@@ -132,6 +137,9 @@ pub const TABLE: &[Row; Action::ALL.len()] = &[
     owners(CancelReservation, BookScope, "cancel a reservation"),
     site_admins(BookForOthers, Manage, "make a reservation on somebody's behalf"),
     site_admins(DecideReservation, Manage, "approve or reject a reservation"),
+    owners(DecideWhenAsked, Manage, "approve or reject a reservation that a policy asks one about"),
+    members(SeePolicies, Read, "see the site's policies, and try a booking against them"),
+    site_admins(ManagePolicies, Manage, "set the site's policies"),
     members(SeeMaintenance, Read, "see planned maintenance"),
     site_admins(PlanMaintenance, Manage, "plan or cancel maintenance"),
     members(SeeClosures, Read, "see the calendars of days on which the site is closed"),
@@ -161,6 +169,8 @@ pub const TABLE: &[Row; Action::ALL.len()] = &[
     global_admins(SeeAnyTokens, Read, "list somebody else's API tokens"),
     global_admins(RevokeAnyToken, Manage, "revoke somebody else's API token"),
     global_admins(CreateSite, Manage, "create a site"),
+    global_admins(SeeGlobalPolicies, Read, "see the ceilings and defaults of all sites, and their history"),
+    global_admins(ManageGlobalPolicies, Manage, "set the ceilings and defaults of all sites"),
     global_admins(SeeAllAudit, Read, "read and verify the audit log of everything"),
 ];
 

@@ -22,7 +22,7 @@ pub enum LengthError {
 }
 
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+    Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct Length(u32);
@@ -41,6 +41,10 @@ impl Length {
 
     pub fn minutes(self) -> u32 {
         self.0
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
     }
 
     pub fn duration(self) -> SignedDuration {

@@ -4,7 +4,7 @@ use berth_api::{Code, Problem};
 use berth_app::{Directory, Error};
 
 use super::Failure;
-use crate::shown::{conflicts, names};
+use crate::shown::{alternatives, breaches, conflicts, names};
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -17,10 +17,20 @@ impl From<Error> for Failure {
             Error::Invalid(errors) => errors.into(),
             Error::Conflict {
                 conflicts: found,
+                alternatives: instead,
                 directory,
             } => Problem::new(Code::ReservationConflict)
                 .detail(in_the_way("It cannot be booked", &found, &directory))
                 .conflicts(conflicts(&found, &directory))
+                .alternatives(alternatives(&instead, &directory))
+                .into(),
+            Error::NoRoom {
+                alternatives: instead,
+                directory,
+                ..
+            } => Problem::new(Code::ReservationNoRoom)
+                .detail(detail)
+                .alternatives(alternatives(&instead, &directory))
                 .into(),
             Error::MoveConflict {
                 conflicts: found,
@@ -55,6 +65,17 @@ impl From<Error> for Failure {
                 )),
                 None => say(Code::ReservationStatus),
             },
+            Error::Policy(refusal) => {
+                let sentences: Vec<String> = refusal
+                    .breaches
+                    .iter()
+                    .map(|breach| sentence(&breach.to_string()))
+                    .collect();
+                Problem::new(Code::PolicyRefused)
+                    .detail(sentences.join(" "))
+                    .breaches(breaches(&refusal.breaches), refusal.instead.map(Into::into))
+                    .into()
+            }
             Error::Blackout { .. } => say(Code::ReservationBlackout),
             Error::Unreadable(_) => say(Code::ClosureUnreadable),
             Error::State(_) => say(Code::ReservationIllegalState),

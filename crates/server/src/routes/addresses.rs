@@ -2,6 +2,7 @@
 //!
 //! The fields are called like the places in the templates of `berth_api::paths`; that is how they find each other.
 
+use berth_api::policies::GlobalScope;
 use berth_api::reference::{
     ClosureReference, PersonReference, ProjectReference, ResourceReference, SiteReference,
     TypeReference,
@@ -81,6 +82,10 @@ addresses! {
         site: SiteReference,
         /// The resource's name or id.
         resource: ResourceReference,
+    }
+    GlobalPolicyAt {
+        /// `ceilings` or `defaults`.
+        scope: GlobalScope,
     }
     WindowAt {
         /// The site's name or id.

@@ -15,12 +15,14 @@ mod maintenance;
 mod members;
 mod paging;
 mod people;
+mod policies;
 mod projects;
 mod reservations;
 mod resources;
 mod sites;
 mod tokens;
 mod types;
+mod when;
 
 use berth_api::page::DryRunQuery;
 use berth_app::settlement::Mode;
@@ -37,9 +39,11 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(members::router())
         .merge(joins::router())
         .merge(projects::router())
+        .merge(policies::router())
         .merge(types::router())
         .merge(resources::router())
         .merge(calendar::router())
+        .merge(when::router())
         .merge(feeds::router())
         .merge(closures::router())
         .merge(maintenance::router())

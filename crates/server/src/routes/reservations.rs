@@ -1,5 +1,6 @@
 //! Reservations: looking at them here, making and changing them in [`booking`], ending and deciding in [`deciding`].
 
+mod any;
 mod booking;
 mod deciding;
 mod desk;
@@ -21,10 +22,14 @@ use crate::request::{Path, Query, Signed};
 use crate::server::Server;
 use crate::shown::names;
 
+pub(super) use booking::item;
+
 pub fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::default()
         .routes(routes!(list_my_reservations))
+        .routes(routes!(list_my_approvals))
         .routes(routes!(list_reservations, booking::create_reservation))
+        .routes(routes!(any::book_any))
         .routes(routes!(get_reservation, booking::change_reservation))
         .routes(routes!(booking::extend_reservation))
         .routes(routes!(deciding::cancel_reservation))
@@ -55,6 +60,22 @@ async fn list_my_reservations(
         ..ReservationFilter::default()
     };
     let view = server.app.my_reservations(&caller, &filter).await?;
+    Ok(Json(page(view)))
+}
+
+/// What waits for my approval in all my sites, by start.
+///
+/// As an admin, as somebody whom a policy names, or as a member of a project that it names. A private reservation is
+/// shown to those who are asked about it.
+#[utoipa::path(
+    get, path = paths::MY_APPROVALS, tag = "reservations",
+    responses((status = 200, description = "All of it, in one page.", body = Page<Reservation>))
+)]
+async fn list_my_approvals(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+) -> Result<Json<Page<Reservation>>> {
+    let view = server.app.my_approvals(&caller).await?;
     Ok(Json(page(view)))
 }
 

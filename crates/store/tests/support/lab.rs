@@ -37,6 +37,7 @@ impl Lab {
             time_zone: "Europe/Rome".parse().expect("a time zone"),
             outsiders_see: OutsiderView::Nothing,
             version: 1,
+            policy_version: 1,
             created_at: hour(0),
         };
         let kind = ResourceType {

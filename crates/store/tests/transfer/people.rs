@@ -68,6 +68,7 @@ pub async fn insert_site(tx: &mut Tx, name: &str) -> Result<SiteId> {
         time_zone: "Europe/Rome".parse()?,
         outsiders_see: OutsiderView::FreeBusy,
         version: 1,
+        policy_version: 1,
         created_at: hour(0),
     };
     sites::insert(tx, &site).await?;

@@ -8,6 +8,7 @@ use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::feed::{Feed, Shows};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
+use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
 use berth_model::{
@@ -18,7 +19,7 @@ use berth_model::{
 use berth_store::closures::Source;
 use berth_store::{
     Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, maintenance,
-    projects, reservations, secrets, sequencer,
+    policies, projects, reservations, secrets, sequencer,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -89,6 +90,7 @@ impl World {
         inventory::insert(&mut tx, &lab, hour(0)).await?;
         let elsewhere = claim(praha, lab.id, hours(0, 1000));
         claims::insert(&mut tx, &[elsewhere]).await?;
+        world.insert_policies(&mut tx).await?;
         world.insert_records(&mut tx).await?;
         tx.commit().await?;
         Ok(world)
@@ -278,6 +280,28 @@ impl World {
     }
 
     /// Audit entries and events with and without a number, and the small tables around them.
+    async fn insert_policies(&mut self, tx: &mut Tx) -> Result<()> {
+        let versions = [
+            (None, Scope::Ceilings, 1, Some(Policy::default())),
+            (Some(self.torino), Scope::SITE, 1, Some(Policy::default())),
+            (Some(self.torino), Scope::SITE, 2, None),
+        ];
+        for (site, scope, version, policy) in versions {
+            policies::touch_site(tx, self.torino).await?;
+            let version = policies::Version {
+                site,
+                scope,
+                version,
+                policy,
+                set_by: Some(self.ada),
+                set_at: hour(1),
+                reason: Some("the power bill".parse()?),
+            };
+            policies::insert(tx, fresh(), &version).await?;
+        }
+        Ok(())
+    }
+
     async fn insert_records(&mut self, tx: &mut Tx) -> Result<()> {
         for n in 0..40 {
             audit::insert(tx, &entry(self.torino, self.ada, n)).await?;

@@ -1,6 +1,8 @@
 //! One reservation in full, and what happened to it.
 
 use berth_api::reservations::Reservation;
+use berth_model::policy::{Approver, Length, Outcome};
+use berth_model::reservation::{AskedApproval, CheckIn};
 
 use super::{Named, find};
 use crate::context::Context;
@@ -51,11 +53,42 @@ fn details(reservation: &Reservation, times: &Times) -> Details {
                 berth_model::reservation::Privacy::Private => "its owner and the site's admins",
             },
         )
+        .lines(
+            "Approvals",
+            reservation.terms.approvals.iter().map(approval),
+        )
+        .maybe(
+            "Check-in",
+            match reservation.terms.check_in {
+                CheckIn::NotAsked => None,
+                CheckIn::Until(by) => Some(format!("by {}, or it is released", times.moment(by))),
+                CheckIn::Done(at) => Some(format!("done {}", times.moment(at))),
+            },
+        )
+        .maybe("Set up", held(reservation.terms.set_up, "before it"))
+        .maybe("Clean up", held(reservation.terms.clean_up, "after it"))
         .lines("Parameters", answers)
         .line("Made", times.moment(reservation.created_at))
         .line("Changed", times.moment(reservation.updated_at))
         .line("Id", reservation.id)
         .line("Version", reservation.version)
+}
+
+/// `the site's admins: approved by adele (policy of type gpu-node)`.
+fn approval(asked: &AskedApproval) -> String {
+    let approvers: Vec<String> = asked.approvers.iter().map(Approver::to_string).collect();
+    let so_far = match &asked.decision {
+        None => "open".to_owned(),
+        Some(said) => match said.outcome {
+            Outcome::Approve => format!("approved by {}", said.by),
+            Outcome::Reject => format!("rejected by {}", said.by),
+        },
+    };
+    format!("{}: {so_far} ({})", approvers.join(" or "), asked.from)
+}
+
+fn held(length: Length, when: &str) -> Option<String> {
+    (!length.is_zero()).then(|| format!("{length} {when}"))
 }
 
 pub async fn history(named: &Named, context: &Context) -> anyhow::Result<()> {

@@ -3,11 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use berth_api::desk;
 use berth_api::page::DryRunQuery;
 use berth_api::paths;
 use berth_api::reservations::{
     Extension, NewReservation, Reservation, ReservationPatch, ReservationPreview, WantedResource,
 };
+use berth_app::desk::WaitFor;
 use berth_app::reservations::{self, Item, Preview, ReservationChange};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -23,7 +25,7 @@ use crate::server::Server;
 /// A reservation that was made before, or what booking it would do.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-enum BookedOrPreview {
+pub(super) enum BookedOrPreview {
     Booked(Reservation),
     Preview(ReservationPreview),
 }
@@ -64,6 +66,9 @@ pub(super) async fn create_reservation(
         parameters: body.parameters.into_inner(),
         owner: body.on_behalf_of,
         hold: body.hold,
+        any: None,
+        pinned: false,
+        wait: body.wait.map(wait_for),
     };
     if query.dry_run {
         let preview = server.app.preview_booking(&caller, &at.site, &new).await?;
@@ -71,12 +76,17 @@ pub(super) async fn create_reservation(
         return Ok(Json(BookedOrPreview::Preview(preview)).into_response());
     }
     let made = server.app.book(&caller, &at.site, &new).await?;
+    Ok(booked(&server, made))
+}
+
+/// A booking that was made, now or before.
+pub(super) fn booked(server: &Server, made: berth_app::Made<reservations::Booked>) -> Response {
     let reservation = &made.value.reservation;
     let location = paths::reservation(&reservation.site, &reservation.id);
     let version = reservation.version;
     let made = made.map(|booked| BookedOrPreview::Booked(shown(booked)));
     let made = Made::from(made).at(server.link(&location));
-    Ok(made.version(version).into_response())
+    made.version(version).into_response()
 }
 
 /// Change a reservation: its time, its resources, its words.
@@ -138,7 +148,14 @@ pub(super) async fn extend_reservation(
     Ok(versioned(extended))
 }
 
-fn item(wanted: WantedResource) -> Item {
+pub(super) fn wait_for(wait: desk::WaitFor) -> WaitFor {
+    match wait {
+        desk::WaitFor::Booking => WaitFor::Booking,
+        desk::WaitFor::Offer => WaitFor::Offer,
+    }
+}
+
+pub(in crate::routes) fn item(wanted: WantedResource) -> Item {
     Item {
         resource: wanted.resource,
         amount: wanted.amount,
@@ -146,7 +163,7 @@ fn item(wanted: WantedResource) -> Item {
 }
 
 /// What a try came to. That the server is in trouble says nothing about the booking, so it is no preview of it.
-fn tried(server: &Server, preview: Preview) -> Result<ReservationPreview> {
+pub(super) fn tried(server: &Server, preview: Preview) -> Result<ReservationPreview> {
     let failure = match preview {
         Ok(state) => {
             return Ok(ReservationPreview {

@@ -36,10 +36,13 @@ pub(super) async fn cancel_reservation(
 }
 
 /// Allow a reservation that waits for approval.
+///
+/// The site's admins decide, or those whom the policies ask. Where several approvals are asked for, it waits until all
+/// are given.
 #[utoipa::path(
     post, path = paths::RESERVATION_APPROVE, tag = "reservations", params(ReservationAt, IfMatchOptionalHeader),
     responses(
-        (status = 200, description = "The reservation, confirmed.", body = Reservation,
+        (status = 200, description = "The reservation: confirmed, or waiting for others.", body = Reservation,
             headers(("ETag" = String, description = "The reservation's version."))),
         (status = 409, description = "`reservation.illegal_state`: It does not wait for approval.",
             body = Problem, content_type = "application/problem+json"),

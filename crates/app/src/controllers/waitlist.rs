@@ -1,0 +1,118 @@
+//! Finds others for those whose resource has failed, and serves those who wait when somebody lets go.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use berth_model::SiteId;
+use berth_model::event::EventKind;
+use berth_store::leases::Lease;
+use tokio_util::sync::CancellationToken;
+
+use super::lease::Keeper;
+use crate::App;
+use crate::desk::Told;
+use crate::error::Result;
+
+/// Whatever happens to the events, nobody waits longer than this for room that is there.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// Many let go at once when a day ends; they are served together.
+const GATHER: Duration = Duration::from_millis(200);
+
+pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
+    let mut newest = app.tail.bell();
+    // Where to look: everywhere at first, and after a long silence.
+    let mut sites = Where::Everywhere;
+    let mut seen = app.tail.newest();
+    let mut told = Told::new();
+    loop {
+        if let Err(error) = round(&app, &mut keeper, &sites, &mut told).await {
+            tracing::warn!(%error, "those who wait could not be served; trying again");
+            keeper.doubt();
+        }
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => {
+                    keeper.give_back().await;
+                    return;
+                }
+                rung = newest.changed() => {
+                    if rung.is_err() {
+                        return;
+                    }
+                    tokio::time::sleep(GATHER).await;
+                    sites = freed(&app, &mut seen);
+                }
+                () = tokio::time::sleep(LOOK_EVERY) => sites = Where::Everywhere,
+            }
+            if !matches!(&sites, Where::In(none) if none.is_empty()) {
+                break;
+            }
+        }
+    }
+}
+
+enum Where {
+    Everywhere,
+    In(BTreeSet<SiteId>),
+}
+
+/// The sites in which there may be more room than before.
+fn freed(app: &App, seen: &mut u64) -> Where {
+    let since = app.tail.after(*seen);
+    *seen = app.tail.newest();
+    let Some(since) = since else {
+        return Where::Everywhere;
+    };
+    let letting_go = since.iter().filter(|one| lets_go(one.event.kind));
+    Where::In(letting_go.filter_map(|one| one.event.site).collect())
+}
+
+fn lets_go(kind: EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ReservationChanged
+            | EventKind::ReservationMoved
+            | EventKind::ReservationNoShow
+            | EventKind::ReservationRejected
+            | EventKind::ReservationCancelled
+            | EventKind::ReservationEnded
+            | EventKind::ReservationFailed
+            | EventKind::MaintenanceCancelled
+            | EventKind::MaintenanceEnded
+            | EventKind::ClaimYielded
+            | EventKind::ResourceCreated
+            | EventKind::ResourceChanged
+            | EventKind::ResourceStatus
+            | EventKind::ResourceMoved
+            | EventKind::TypeChanged
+    )
+}
+
+async fn round(app: &App, keeper: &mut Keeper, sites: &Where, told: &mut Told) -> Result<()> {
+    let Some(lease) = keeper.ours().await? else {
+        return Ok(());
+    };
+    match sites {
+        Where::Everywhere => serve(app, &lease, None, told).await,
+        Where::In(sites) => {
+            for site in sites {
+                serve(app, &lease, Some(*site), told).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Those who had something promised come before those who wait.
+pub(super) async fn serve(
+    app: &App,
+    lease: &Lease,
+    site: Option<SiteId>,
+    told: &mut Told,
+) -> Result<()> {
+    for site in app.sites_in_trouble(site).await? {
+        app.rescue(lease, site, told).await?;
+    }
+    app.serve_waiting(lease, site).await?;
+    Ok(())
+}

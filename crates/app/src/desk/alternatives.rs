@@ -1,0 +1,410 @@
+//! What else could be had when the answer is no, and keeping it free for whoever was told.
+
+use berth_engine::alternatives::{Bounds, Offer, Pool, Refused, alternatives};
+use berth_engine::placement::Candidate;
+use berth_engine::rights::Action;
+use berth_model::{
+    Claim, Name, Reference, ReservationId, Resource, ResourceId, SiteId, Span, Take,
+};
+use berth_store::sites;
+use jiff::SignedDuration;
+
+use super::any::NewAny;
+use super::board::BoardGuard;
+use crate::App;
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::reservations::{HOLDS_MAX, Item, NewReservation};
+
+/// Something else that could be had, checked bookable a moment ago.
+#[derive(Debug, Clone)]
+pub struct Alternative {
+    pub kind: AlternativeKind,
+    /// How far it is from the wish, as a time.
+    pub distance: SignedDuration,
+    pub take: Take,
+    /// Two of a split, otherwise one.
+    pub parts: Vec<Part>,
+    /// The holds that keep its parts free, where holding was asked for.
+    pub holds: Vec<ReservationId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlternativeKind {
+    Time,
+    Elsewhere,
+    Fewer,
+    Split,
+}
+
+#[derive(Debug, Clone)]
+pub struct Part {
+    pub site: SiteId,
+    pub span: Span,
+    pub resources: Vec<ResourceId>,
+}
+
+/// A wish that was refused.
+struct Wanted {
+    pool: Vec<Candidate>,
+    take: Take,
+    count: usize,
+    span: Span,
+    /// What the resources are, where they are all alike, so that others can be as good.
+    like: Option<(Name, Resource)>,
+    but: Vec<ResourceId>,
+}
+
+/// How far around the wish to look.
+const LOOK: SignedDuration = SignedDuration::from_hours(14 * 24);
+const PART_MIN: SignedDuration = SignedDuration::from_mins(30);
+const STEP: SignedDuration = SignedDuration::from_mins(15);
+const OFFERS_MAX: usize = 6;
+/// How far away others count: the rack next door, and another site.
+const NEXT_DOOR: SignedDuration = SignedDuration::from_mins(5);
+const OTHER_SITE: SignedDuration = SignedDuration::from_hours(4);
+const SITES_MAX: usize = 10;
+
+impl App {
+    /// Adds to a refusal of these claims what else there is; the refusal stands, whatever comes of the search.
+    pub(crate) async fn with_alternatives(
+        &self,
+        refusal: Error,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+        claims: &[Claim],
+    ) -> Error {
+        let Error::Conflict {
+            conflicts,
+            mut directory,
+            ..
+        } = refusal
+        else {
+            return refusal;
+        };
+        let found = self
+            .named_alternatives(caller, place, new.span, claims)
+            .await;
+        let mut found = match found {
+            Ok((found, known)) => {
+                directory.join(known);
+                found
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no alternatives could be looked for");
+                Vec::new()
+            }
+        };
+        if new.hold {
+            self.hold_alternatives(caller, place, new, &mut found).await;
+        }
+        Error::Conflict {
+            conflicts,
+            alternatives: found,
+            directory,
+        }
+    }
+
+    async fn named_alternatives(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        span: Span,
+        claims: &[Claim],
+    ) -> Result<(Vec<Alternative>, Directory)> {
+        let Some(first) = claims.first() else {
+            return Ok(Default::default());
+        };
+        // Different amounts of different things have no common other time that this search could find.
+        if claims.iter().any(|claim| claim.take != first.take) {
+            return Ok(Default::default());
+        }
+        let resources: Vec<ResourceId> = claims.iter().map(|claim| claim.resource).collect();
+        let board = self.board(place.id()).await?;
+        let known = |id: &ResourceId| {
+            let resource = board.resources.get(id)?;
+            let kind = board.types.get(&resource.type_id)?;
+            Some((kind.name.clone(), resource.clone()))
+        };
+        let like = resources.first().and_then(known).filter(|(kind, like)| {
+            resources.iter().filter_map(known).all(|(other, resource)| {
+                other == *kind
+                    && resource.attributes == like.attributes
+                    && resource.capacity == like.capacity
+            })
+        });
+        drop(board);
+        let candidate = |resource: &ResourceId| Candidate {
+            resource: *resource,
+            cost: 0,
+        };
+        let wanted = Wanted {
+            pool: resources.iter().map(candidate).collect(),
+            take: first.take,
+            count: resources.len(),
+            span,
+            like,
+            but: resources,
+        };
+        self.find_alternatives(caller, place, wanted).await
+    }
+
+    /// The refusal of a wish for any of a kind: nothing in particular is in the way, and perhaps there is something
+    /// else.
+    pub(super) async fn no_room(&self, caller: &Caller, place: &Place, new: &NewAny) -> Error {
+        match self.any_alternatives(caller, place, new).await {
+            Ok((mut found, directory)) => {
+                let details = new.details(new.wish.window);
+                if new.hold {
+                    self.hold_alternatives(caller, place, &details, &mut found)
+                        .await;
+                }
+                Error::NoRoom {
+                    wanted: new.wish.what.clone(),
+                    alternatives: found,
+                    directory: Box::new(directory),
+                }
+            }
+            Err(error) => error,
+        }
+    }
+
+    async fn any_alternatives(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        new: &NewAny,
+    ) -> Result<(Vec<Alternative>, Directory)> {
+        let Some(wished) = new.wish.variants.first() else {
+            return Ok(Default::default());
+        };
+        let window = self.still_to_come(new.wish.window)?;
+        let span = Span::new(window.start(), window.start() + wished.length)
+            .map_err(|error| Error::Internal(error.to_string()))?;
+        let board = self.board(place.id()).await?;
+        let pool = board.candidates(&new.wish.what);
+        drop(board);
+        let wanted = Wanted {
+            pool,
+            take: new.wish.what.take(),
+            count: wished.count.get(),
+            span,
+            like: None,
+            but: Vec::new(),
+        };
+        self.find_alternatives(caller, place, wanted).await
+    }
+
+    async fn find_alternatives(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        wanted: Wanted,
+    ) -> Result<(Vec<Alternative>, Directory)> {
+        let now = self.now();
+        let from = now.max(wanted.span.start() - LOOK);
+        let Ok(within) = Span::new(from, wanted.span.end().max(now) + LOOK) else {
+            return Ok(Default::default());
+        };
+        let mut reader = self.store.read().await?;
+        let mut places: Vec<Place> = vec![place.clone()];
+        for (site, membership) in sites::memberships_of(&mut reader, caller.id()).await? {
+            let other = Place::of(caller, site, Some(membership.role));
+            if other.id() != place.id() && other.can(caller, Action::Book) {
+                places.push(other);
+            }
+        }
+        drop(reader);
+        places.truncate(SITES_MAX);
+        places.sort_by_key(Place::id);
+        let mut boards: Vec<BoardGuard> = Vec::new();
+        for place in &places {
+            boards.push(self.board(place.id()).await?);
+        }
+        let own = places.iter().position(|other| other.id() == place.id());
+        let own = own.ok_or_else(|| Error::Internal("a site is not among its own".into()))?;
+        // The search is work, and others wait for this thread.
+        let (boards, wanted, others, found) = tokio::task::spawn_blocking(move || {
+            let (others, found) = search(&boards, own, &wanted, within);
+            (boards, wanted, others, found)
+        })
+        .await
+        .map_err(|error| Error::Internal(error.to_string()))?;
+        let mut directory = Directory::default();
+        let mut told = Vec::new();
+        for alternative in found {
+            let here = |span, resources| (own, span, resources);
+            let (kind, parts) = match alternative.offer {
+                Offer::Time { span, resources } => {
+                    (AlternativeKind::Time, vec![here(span, resources)])
+                }
+                Offer::Elsewhere { pool, resources } => {
+                    let part = (others[pool], wanted.span, resources);
+                    (AlternativeKind::Elsewhere, vec![part])
+                }
+                Offer::Fewer { resources } => {
+                    (AlternativeKind::Fewer, vec![here(wanted.span, resources)])
+                }
+                Offer::Split { parts } => {
+                    let parts = parts.map(|(span, resources)| here(span, resources));
+                    (AlternativeKind::Split, parts.to_vec())
+                }
+            };
+            let part = |(site, span, resources): (usize, Span, Vec<ResourceId>)| {
+                directory.add_site(&places[site].site);
+                let board = &boards[site];
+                for resource in resources.iter().filter_map(|id| board.resources.get(id)) {
+                    directory.add_resource(resource);
+                    let kind = board.types.get(&resource.type_id);
+                    kind.iter().for_each(|kind| directory.add_type(kind));
+                }
+                Part {
+                    site: places[site].id(),
+                    span,
+                    resources,
+                }
+            };
+            told.push(Alternative {
+                kind,
+                distance: alternative.distance,
+                take: wanted.take,
+                parts: parts.into_iter().map(part).collect(),
+                holds: Vec::new(),
+            });
+        }
+        Ok((told, directory))
+    }
+
+    /// Keeps the nearest alternatives free for the caller, as many as they may hold.
+    async fn hold_alternatives(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+        found: &mut [Alternative],
+    ) {
+        // These are bookings of their own: the request's key is the refused one's.
+        let caller = &Caller {
+            once: None,
+            ..caller.clone()
+        };
+        let mut held = 0;
+        for alternative in found {
+            if held + alternative.parts.len() > HOLDS_MAX as usize {
+                continue;
+            }
+            for part in &alternative.parts {
+                match self
+                    .hold_part(caller, place, new, part, alternative.take)
+                    .await
+                {
+                    Ok(id) => alternative.holds.push(id),
+                    Err(_) => break,
+                }
+            }
+            if alternative.holds.len() < alternative.parts.len() {
+                let site = Reference::Id(place.id());
+                for id in alternative.holds.drain(..) {
+                    // One that cannot be let go runs out by itself.
+                    let _ = self.cancel_reservation(caller, &site, id, None, None).await;
+                }
+            }
+            held += alternative.holds.len();
+        }
+    }
+
+    async fn hold_part(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+        part: &Part,
+        take: Take,
+    ) -> Result<ReservationId> {
+        let amount = match take {
+            Take::Exclusive => None,
+            Take::Amount(amount) => Some(amount),
+        };
+        let is_here = part.site == place.id();
+        let new = NewReservation {
+            span: part.span,
+            items: part
+                .resources
+                .iter()
+                .map(|resource| Item {
+                    resource: Reference::Id(*resource),
+                    amount,
+                })
+                .collect(),
+            // Projects and forms are a site's own.
+            project: new.project.clone().filter(|_| is_here),
+            any: None,
+            pinned: true,
+            wait: None,
+            hold: true,
+            ..new.clone()
+        };
+        let site = Reference::Id(part.site);
+        match self.try_book(caller, &site, &new, &[]).await? {
+            Ok(made) => Ok(made.value.reservation.id),
+            Err(taken) => Err(self.refusal(&taken.place, caller, &taken.claims, &[]).await),
+        }
+    }
+}
+
+/// The sites of the pools that are as good, by number, and the alternatives.
+fn search(
+    boards: &[BoardGuard],
+    own: usize,
+    wanted: &Wanted,
+    within: Span,
+) -> (Vec<usize>, Vec<berth_engine::alternatives::Alternative>) {
+    let starts = [within];
+    let mut pools: Vec<(usize, Vec<Candidate>)> = Vec::new();
+    if let Some((kind, like)) = &wanted.like {
+        for (number, board) in boards.iter().enumerate() {
+            let pool = board.as_good_as(kind, like, &wanted.but);
+            if !pool.is_empty() {
+                pools.push((number, pool));
+            }
+        }
+    }
+    let elsewhere: Vec<(Pool<'_>, SignedDuration)> = pools
+        .iter()
+        .map(|(number, candidates)| {
+            let pool = Pool {
+                busy: &boards[*number].busy,
+                candidates,
+                starts: &starts,
+            };
+            let distance = if *number == own {
+                NEXT_DOOR
+            } else {
+                OTHER_SITE
+            };
+            (pool, distance)
+        })
+        .collect();
+    let refused = Refused {
+        pool: Pool {
+            busy: &boards[own].busy,
+            candidates: &wanted.pool,
+            starts: &starts,
+        },
+        take: wanted.take,
+        count: wanted.count,
+        span: wanted.span,
+    };
+    let bounds = Bounds {
+        within,
+        part_min: PART_MIN,
+        step: STEP,
+        limit: OFFERS_MAX,
+    };
+    let found = alternatives(&refused, &elsewhere, &bounds);
+    let numbers = pools.iter().map(|(number, _)| *number).collect();
+    (numbers, found)
+}

@@ -1,0 +1,306 @@
+//! Booking any of a kind: the smallest set that fits, re-arranging others who asked for any of theirs if need be.
+
+use std::collections::HashMap;
+
+use berth_engine::arrange::{self, accept};
+use berth_engine::rights::Action;
+use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
+use berth_model::reservation::{Privacy, Reservation};
+use berth_model::{Count, ReservationId, ResourceId, Selection, Span, Text};
+use berth_store::reservations;
+use jiff::Timestamp;
+
+use super::board::BoardGuard;
+use super::moves::Relocation;
+use super::waitlist::WaitFor;
+use super::when::{Searched, Variant, Wish, search};
+use crate::App;
+use crate::caller::Caller;
+use crate::error::{Error, Result};
+use crate::once::Made;
+use crate::place::Place;
+use crate::reservations::{Booked, Item, NewReservation, Preview, RawAnswers};
+
+/// A booking of any of a kind.
+#[derive(Debug, Clone)]
+pub struct NewAny {
+    pub wish: Wish,
+    /// Keep exactly what is found, whoever else comes.
+    pub pinned: bool,
+    pub title: Text,
+    pub project: Option<ProjectReference>,
+    pub privacy: Privacy,
+    pub parameters: RawAnswers,
+    pub owner: Option<PersonReference>,
+    pub hold: bool,
+    /// Wait where there is no room.
+    pub wait: Option<WaitFor>,
+}
+
+/// Where a wish fits, and who moves for it.
+pub(super) struct Placement {
+    pub span: Span,
+    variant: Variant,
+    pub resources: Vec<ResourceId>,
+    pub moves: Vec<Relocation>,
+}
+
+impl Placement {
+    /// What was asked for, in the number that was found.
+    pub fn selection(&self, wish: &Wish) -> Selection {
+        Selection {
+            count: self.variant.count,
+            ..wish.what.clone()
+        }
+    }
+}
+
+/// How often a place is looked for again when another was quicker.
+const ATTEMPTS: usize = 5;
+/// Of a window in which nothing is free, the starts at which re-arranging is tried.
+const STARTS_MAX: usize = 16;
+const MOVABLE_MAX: u64 = 2_000;
+
+impl App {
+    pub async fn book_any(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewAny,
+    ) -> Result<Made<Booked>> {
+        if let Some(earlier) = self.made_before(caller, site).await? {
+            return Ok(Made::before(earlier));
+        }
+        for _ in 0..ATTEMPTS {
+            let (place, found) = self.placement(caller, site, &new.wish).await?;
+            let Some(found) = found else {
+                return self.refuse_or_wait(caller, &place, new).await;
+            };
+            let definite = new.at(&found);
+            let tried = self.try_book(caller, site, &definite, &found.moves);
+            if let Ok(made) = tried.await? {
+                return Ok(made);
+            }
+        }
+        let (place, _) = self.placement(caller, site, &new.wish).await?;
+        self.refuse_or_wait(caller, &place, new).await
+    }
+
+    /// There is no room now. Waiting makes sense if there could ever be: if there are so many of the kind.
+    async fn refuse_or_wait(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        new: &NewAny,
+    ) -> Result<Made<Booked>> {
+        let fewest = new.wish.variants.iter().map(|variant| variant.count).min();
+        let fewest = fewest.map_or(1, Count::get);
+        let board = self.board(place.id()).await?;
+        let some = board.candidates(&new.wish.what).into_iter().take(fewest);
+        let like: Vec<Item> = some.map(|one| new.item(one.resource)).collect();
+        drop(board);
+        match new.wait {
+            Some(until_room) if like.len() == fewest => {
+                self.wait_any(caller, place.id(), new, like, until_room)
+                    .await
+            }
+            _ => Err(self.no_room(caller, place, new).await),
+        }
+    }
+
+    /// What [`App::book_any`] would come to, with nothing left behind.
+    pub async fn preview_any(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewAny,
+    ) -> Result<Preview> {
+        let (place, found) = self.placement(caller, site, &new.wish).await?;
+        match found {
+            None => Ok(Err(self.no_room(caller, &place, new).await)),
+            Some(found) => {
+                let definite = new.at(&found);
+                self.preview_with(caller, site, &definite, &found.moves)
+                    .await
+            }
+        }
+    }
+
+    pub(super) async fn placement(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        wish: &Wish,
+    ) -> Result<(Place, Option<Placement>)> {
+        let mut reader = self.store.read().await?;
+        let place = self.place(&mut reader, caller, site, Action::Book).await?;
+        drop(reader);
+        let window = self.still_to_come(wish.window)?;
+        let board = self.board(place.id()).await?;
+        let candidates = board.candidates(&wish.what);
+        let searched = vec![Searched {
+            place: place.clone(),
+            board,
+            candidates,
+        }];
+        let asked = wish.clone();
+        let (mut searched, found) = tokio::task::spawn_blocking(move || {
+            let found = search(&searched, &asked, window, 1).pop();
+            (searched, found)
+        })
+        .await
+        .map_err(|error| Error::Internal(error.to_string()))?;
+        if let Some((_, variant, span, resources)) = found {
+            let moves = Vec::new();
+            let found = Placement {
+                span,
+                variant,
+                resources,
+                moves,
+            };
+            return Ok((place, Some(found)));
+        }
+        let Some(searched) = searched.pop() else {
+            return Ok((place, None));
+        };
+        let found = self.make_room(searched, wish, window).await?;
+        Ok((place, found))
+    }
+
+    /// Looks for a place among those who asked for any of a kind themselves and may still be moved.
+    async fn make_room(
+        &self,
+        site: Searched,
+        wish: &Wish,
+        window: Span,
+    ) -> Result<Option<Placement>> {
+        let now = self.now();
+        let mut reader = self.store.read().await?;
+        let id = site.place.id();
+        let met = reservations::movable(&mut reader, id, window, now, MOVABLE_MAX).await?;
+        let ends = met.iter().map(|one| one.span.end());
+        let starts = starts(window, wish, ends.collect());
+        // Those who could move are met by others who could move in turn.
+        let hull = met.iter().fold(window, |hull, one| hull.hull(one.span));
+        let movable = reservations::movable(&mut reader, id, hull, now, MOVABLE_MAX).await?;
+        drop(reader);
+        let wish = wish.clone();
+        tokio::task::spawn_blocking(move || rearranged(&site, &movable, &wish, window, &starts))
+            .await
+            .map_err(|error| Error::Internal(error.to_string()))
+    }
+}
+
+/// When to try: at the wished time, or where there is a choice, at the start of the window and when somebody leaves.
+fn starts(window: Span, wish: &Wish, mut ends: Vec<Timestamp>) -> Vec<Timestamp> {
+    let mut starts = vec![window.start()];
+    if wish.fixed().is_none() {
+        ends.sort_unstable();
+        ends.dedup();
+        starts.extend(ends.into_iter().filter(|end| window.contains_moment(*end)));
+    }
+    starts.truncate(STARTS_MAX);
+    starts
+}
+
+fn rearranged(
+    site: &Searched,
+    movable: &[Reservation],
+    wish: &Wish,
+    window: Span,
+    starts: &[Timestamp],
+) -> Option<Placement> {
+    let board: &BoardGuard = &site.board;
+    let mut kinds: HashMap<String, Vec<ResourceId>> = HashMap::new();
+    for what in movable.iter().filter_map(|one| one.terms.any.as_ref()) {
+        kinds.entry(what.to_string()).or_insert_with(|| {
+            let candidates = board.candidates(what);
+            candidates.iter().map(|one| one.resource).collect()
+        });
+    }
+    let standing: Vec<Vec<ResourceId>> = movable
+        .iter()
+        .map(|one| one.items.iter().map(|item| item.resource).collect())
+        .collect();
+    let mut versions: HashMap<ReservationId, u64> = HashMap::new();
+    let mut bookings = Vec::new();
+    for (one, resources) in movable.iter().zip(&standing) {
+        let (Some(what), Some(item)) = (&one.terms.any, one.items.first()) else {
+            continue;
+        };
+        versions.insert(one.id, one.version);
+        bookings.push(arrange::Booking {
+            id: one.id,
+            span: one.span,
+            take: item.take,
+            candidates: kinds.get(&what.to_string()).map_or(&[], Vec::as_slice),
+            resources,
+        });
+    }
+    for variant in &wish.variants {
+        for start in starts {
+            let span = Span::new(*start, *start + variant.length).ok();
+            let Some(span) = span.filter(|span| window.contains(*span)) else {
+                continue;
+            };
+            let wished = arrange::Wish {
+                span,
+                take: wish.what.take(),
+                count: variant.count.get(),
+                candidates: &site.candidates,
+            };
+            if let Some(plan) = accept(&board.busy, &bookings, &wished) {
+                let moves = plan.moves.into_iter().map(|moved| Relocation {
+                    version: versions.get(&moved.booking).copied().unwrap_or(0),
+                    reservation: moved.booking,
+                    from: moved.from,
+                    to: moved.to,
+                });
+                return Some(Placement {
+                    span,
+                    variant: *variant,
+                    resources: plan.resources,
+                    moves: moves.collect(),
+                });
+            }
+        }
+    }
+    None
+}
+
+impl NewAny {
+    /// The definite booking that it comes to.
+    fn at(&self, found: &Placement) -> NewReservation {
+        let item = |resource: &ResourceId| self.item(*resource);
+        NewReservation {
+            items: found.resources.iter().map(item).collect(),
+            any: Some(found.selection(&self.wish)),
+            pinned: self.pinned,
+            ..self.details(found.span)
+        }
+    }
+
+    fn item(&self, resource: ResourceId) -> Item {
+        Item {
+            resource: berth_model::Reference::Id(resource),
+            amount: self.wish.what.amount,
+        }
+    }
+
+    /// What it says besides what and when.
+    pub(super) fn details(&self, span: Span) -> NewReservation {
+        NewReservation {
+            title: self.title.clone(),
+            span,
+            items: Vec::new(),
+            project: self.project.clone(),
+            privacy: self.privacy,
+            parameters: self.parameters.clone(),
+            owner: self.owner.clone(),
+            hold: self.hold,
+            any: None,
+            pinned: false,
+            wait: self.wait,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The board: what a site has and what of it is taken, in memory, so that a search for free time reads no table.
+//!
+//! Nobody has to keep a board current. Whoever asks for one first lets it read what happened in the site since it was
+//! last asked for, and it reads again the claims that this touched: what was committed before the question is in the
+//! answer. What stands here is still advice; the database has the last word when a booking is made.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use berth_engine::busy::Busy;
+use berth_engine::placement::Candidate;
+use berth_model::event::EventKind;
+use berth_model::{
+    ClaimId, Name, ReservationId, Resource, ResourceId, ResourceType, Selection, SiteId, Status,
+    TypeId, WindowId,
+};
+use berth_store::{Conn, claims, events, inventory};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+use uuid::Uuid;
+
+use crate::App;
+use crate::error::{Error, Result};
+use crate::inventory::tree_of;
+
+/// How many events are read at once, and how many resources' claims.
+const PAGE: u64 = 2_000;
+const RESOURCES_AT_ONCE: usize = 500;
+
+#[derive(Debug, Default)]
+pub(crate) struct Boards(Mutex<HashMap<SiteId, Arc<RwLock<Option<Board>>>>>);
+
+/// A board that nobody changes while it is looked at.
+pub(crate) type BoardGuard = OwnedRwLockReadGuard<Option<Board>, Board>;
+
+#[derive(Debug)]
+pub(crate) struct Board {
+    /// The last event that is in here.
+    seen: u64,
+    pub types: HashMap<TypeId, ResourceType>,
+    pub resources: HashMap<ResourceId, Resource>,
+    /// Those that are ACTIVE, and everything above them too.
+    in_service: HashSet<ResourceId>,
+    pub busy: Busy,
+}
+
+impl Boards {
+    fn of(&self, site: SiteId) -> Arc<RwLock<Option<Board>>> {
+        let mut all = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.entry(site).or_default().clone()
+    }
+}
+
+impl App {
+    /// The site's board as it is now. Who needs several takes them in the order of the sites' ids, so that no two wait
+    /// for each other.
+    pub(crate) async fn board(&self, site: SiteId) -> Result<BoardGuard> {
+        let mut board = self.boards.of(site).write_owned().await;
+        let mut conn = self.store.read().await?;
+        // Taken out while it changes: what is cut off half-way is read anew and not shown half.
+        let fresh = match board.take() {
+            Some(board) => board.catch_up(&mut conn, site).await?,
+            None => Board::read(&mut conn, site).await?,
+        };
+        *board = Some(fresh);
+        OwnedRwLockReadGuard::try_map(board.downgrade(), Option::as_ref)
+            .map_err(|_| Error::Internal("a board is gone that was just read".into()))
+    }
+}
+
+/// What an event means for a board.
+enum Touches {
+    Claims,
+    Inventory,
+    Nothing,
+}
+
+fn touches(kind: EventKind) -> Touches {
+    use EventKind as Kind;
+    match kind {
+        Kind::MaintenancePlanned
+        | Kind::MaintenanceCancelled
+        | Kind::MaintenanceEnded
+        | Kind::ReservationCreated
+        | Kind::ReservationChanged
+        | Kind::ReservationMoved
+        | Kind::ReservationOffered
+        | Kind::ReservationNoShow
+        | Kind::ReservationApproved
+        | Kind::ReservationRejected
+        | Kind::ReservationCancelled
+        | Kind::ReservationStarted
+        | Kind::ReservationEnded
+        | Kind::ReservationFailed
+        | Kind::ClaimYielded => Touches::Claims,
+        Kind::TypeCreated
+        | Kind::TypeChanged
+        | Kind::TypeRemoved
+        | Kind::ResourceCreated
+        | Kind::ResourceChanged
+        | Kind::ResourceMoved
+        | Kind::ResourceRemoved
+        | Kind::ResourceStatus => Touches::Inventory,
+        Kind::PersonCreated
+        | Kind::PersonChanged
+        | Kind::PersonRemoved
+        | Kind::SessionEnded
+        | Kind::TokenRevoked
+        | Kind::SiteCreated
+        | Kind::SiteChanged
+        | Kind::MemberJoined
+        | Kind::MemberChanged
+        | Kind::MemberLeft
+        | Kind::JoinRequested
+        | Kind::JoinDeclined
+        | Kind::ProjectCreated
+        | Kind::ProjectChanged
+        | Kind::ProjectRemoved
+        | Kind::PolicyChanged
+        | Kind::PolicyRemoved
+        | Kind::FeedCreated
+        | Kind::FeedRevoked
+        | Kind::ClosureAdded
+        | Kind::ClosureChanged
+        | Kind::ClosureRemoved
+        | Kind::ReservationHandedOver
+        | Kind::ReservationTroubled
+        | Kind::ReservationWaiting
+        | Kind::ReservationCheckedIn => Touches::Nothing,
+    }
+}
+
+/// Whatever holds claims, or is one, by its id.
+fn holder(subject: &str) -> Option<Uuid> {
+    let reservation = subject.parse().map(|ReservationId(id)| id);
+    let window = || subject.parse().map(|WindowId(id)| id);
+    let claim = || subject.parse().map(|ClaimId(id)| id);
+    reservation.or_else(|_| window()).or_else(|_| claim()).ok()
+}
+
+impl Board {
+    async fn read(conn: &mut Conn, site: SiteId) -> Result<Board> {
+        // Before anything else is read: what happens meanwhile is then read again, and nothing is missed.
+        let seen = events::last_number(conn).await?;
+        let nothing = |_| None;
+        let mut board = Board {
+            seen,
+            types: HashMap::new(),
+            resources: HashMap::new(),
+            in_service: HashSet::new(),
+            busy: Busy::new(tree_of(&[])?, nothing, [] as [berth_model::Claim; 0]),
+        };
+        board = board.read_inventory(conn, site).await?;
+        let all: Vec<ResourceId> = board.resources.keys().copied().collect();
+        board.refill(conn, all).await?;
+        Ok(board)
+    }
+
+    async fn catch_up(mut self, conn: &mut Conn, site: SiteId) -> Result<Board> {
+        loop {
+            let (news, last) = events::news(conn, site, self.seen, PAGE).await?;
+            let mut holders = BTreeSet::new();
+            let mut is_rebuilt = false;
+            for (kind, subject) in news {
+                match touches(kind) {
+                    Touches::Claims => holders.extend(holder(&subject)),
+                    Touches::Inventory => is_rebuilt = true,
+                    Touches::Nothing => {}
+                }
+            }
+            if is_rebuilt {
+                self = self.read_inventory(conn, site).await?;
+            }
+            if !holders.is_empty() {
+                let touched = claims::touched_by(conn, holders.into_iter().collect()).await?;
+                self.refill(conn, touched).await?;
+            }
+            // Numbers have no gaps, so a short page was the last.
+            let is_last = last - self.seen < PAGE;
+            self.seen = last;
+            if is_last {
+                return Ok(self);
+            }
+        }
+    }
+
+    async fn read_inventory(mut self, conn: &mut Conn, site: SiteId) -> Result<Board> {
+        let resources = inventory::of_site(conn, site).await?;
+        let tree = tree_of(&resources)?;
+        let types = inventory::types(conn, site).await?;
+        self.types = types.into_iter().map(|kind| (kind.id, kind)).collect();
+        self.resources = resources.into_iter().map(|one| (one.id, one)).collect();
+        let status_of = |id| {
+            self.resources
+                .get(&id)
+                .map_or(Status::Active, |one| one.status)
+        };
+        let serves = |id: &ResourceId| tree.effective_status(*id, status_of).0 == Status::Active;
+        self.in_service = tree.resources().filter(serves).collect();
+        let capacity_of = |id| {
+            let capacity = self.resources.get(&id)?.capacity.as_ref()?;
+            Some(capacity.amount)
+        };
+        self.busy = self.busy.regrow(tree, capacity_of);
+        Ok(self)
+    }
+
+    /// Reads again what stands on these resources.
+    async fn refill(&mut self, conn: &mut Conn, resources: Vec<ResourceId>) -> Result<()> {
+        for some in resources.chunks(RESOURCES_AT_ONCE) {
+            let claims = claims::holding_on(conn, some.to_vec()).await?;
+            let mut lanes: HashMap<ResourceId, Vec<&berth_model::Claim>> = HashMap::new();
+            for claim in &claims {
+                lanes.entry(claim.resource).or_default().push(claim);
+            }
+            for resource in some {
+                let lane = lanes.remove(resource).unwrap_or_default();
+                self.busy.refill(*resource, lane.into_iter());
+            }
+        }
+        Ok(())
+    }
+
+    /// The resources in service that will do, each with how much more than asked for it is.
+    pub fn candidates(&self, what: &Selection) -> Vec<Candidate> {
+        let fits = |resource: &&Resource| {
+            let kind = self.types.get(&resource.type_id);
+            self.in_service.contains(&resource.id)
+                && kind.is_some_and(|kind| what.is_met_by(resource, kind))
+        };
+        let candidate = |resource: &Resource| Candidate {
+            resource: resource.id,
+            cost: what.excess(resource),
+        };
+        let fitting = self.resources.values().filter(fits);
+        fitting.map(candidate).collect()
+    }
+
+    /// The resources in service that are as good as these, which are of one type and have the same attributes; none
+    /// where these differ among themselves.
+    pub fn as_good_as(&self, kind: &Name, like: &Resource, but: &[ResourceId]) -> Vec<Candidate> {
+        let fits = |resource: &&Resource| {
+            let type_name = self.types.get(&resource.type_id).map(|kind| &kind.name);
+            self.in_service.contains(&resource.id)
+                && type_name == Some(kind)
+                && resource.attributes == like.attributes
+                && resource.capacity == like.capacity
+                && !but.contains(&resource.id)
+        };
+        let fitting = self.resources.values().filter(fits);
+        fitting
+            .map(|resource| Candidate {
+                resource: resource.id,
+                cost: 0,
+            })
+            .collect()
+    }
+
+    pub fn serves(&self, resource: ResourceId) -> bool {
+        self.in_service.contains(&resource)
+    }
+
+    pub fn asks_leave(&self, resources: &[ResourceId]) -> bool {
+        let kinds = resources.iter().filter_map(|id| self.resources.get(id));
+        let mut kinds = kinds.filter_map(|resource| self.types.get(&resource.type_id));
+        kinds.any(|kind| kind.needs_approval)
+    }
+}

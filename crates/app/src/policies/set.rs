@@ -1,0 +1,288 @@
+//! Setting a policy and taking one away.
+
+use berth_engine::policy::{Breach, Looser, Policies, Refused};
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::policy::{Policy, Scope};
+use berth_model::reservation::Reservation;
+use berth_model::site::Site;
+use berth_model::{FieldErrors, ReservationId, Text};
+use berth_store::policies::{self, Version};
+use berth_store::{Conn, reservations, sites};
+use serde_json::json;
+
+use super::PolicyAt;
+use super::kept::combined;
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::record::Change;
+use crate::settlement::Mode;
+use crate::transact::transact;
+use crate::version;
+
+/// A standing booking that does not keep a policy. It stays as it is.
+#[derive(Debug, Clone)]
+pub struct Broken {
+    pub reservation: Reservation,
+    pub breaches: Vec<Breach>,
+}
+
+/// What came of a change, or would come of it.
+#[derive(Debug, Clone)]
+pub struct PolicyChange {
+    pub applied: bool,
+    /// The policy as it then is.
+    pub now: Version,
+    /// The first of the standing bookings that break it.
+    pub breaks: Vec<Broken>,
+    pub breaks_count: u64,
+    /// What narrower policies say that is looser, and so has no effect any more.
+    pub overruled: Vec<Looser>,
+    pub directory: Directory,
+}
+
+/// The most broken bookings that an answer lists.
+const BROKEN_SHOWN_MAX: usize = 200;
+const SITES_MAX: u64 = 10_000;
+
+impl App {
+    /// Sets a policy, or takes it away. `version` is the one that the change is meant for, if the caller says so.
+    pub async fn set_policy(
+        &self,
+        caller: &Caller,
+        at: &PolicyAt,
+        policy: Option<&Policy>,
+        version: Option<u64>,
+        reason: Option<Text>,
+        mode: Mode,
+    ) -> Result<PolicyChange> {
+        let mut reader = self.store.read().await?;
+        let site = self.policy_site(&mut reader, caller, at).await?;
+        if let Some(policy) = policy {
+            self.check_names(&mut reader, site.as_ref(), &at.scope(), policy)
+                .await?;
+        }
+        // Looked for first and outside the transaction: it may take a while, and it changes nothing.
+        let mut change = self
+            .foresee(&mut reader, site.as_ref(), &at.scope(), policy, version)
+            .await?;
+        drop(reader);
+        change.now.set_by = Some(caller.id());
+        change.now.reason = reason;
+        change.directory.add_person(&caller.person);
+        if mode == Mode::DryRun {
+            return Ok(change);
+        }
+        change.now = transact!(self, tx => {
+            let site = self.policy_site(&mut tx, caller, at).await?;
+            self.write_policy(&mut tx, caller, site.as_ref(), change.now.clone(), version).await
+        })?;
+        change.applied = true;
+        Ok(change)
+    }
+
+    /// The site whose policy it is, if the caller may set it; none for the whole installation.
+    async fn policy_site(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        at: &PolicyAt,
+    ) -> Result<Option<Site>> {
+        match at {
+            PolicyAt::Site(site, _) => {
+                let place = self.place(conn, caller, site, Action::SeePolicies).await?;
+                place.may(caller, Action::ManagePolicies, false, "policy")?;
+                Ok(Some(place.site))
+            }
+            PolicyAt::Ceilings | PolicyAt::Defaults => {
+                caller.may(Action::ManageGlobalPolicies, false, "policy")?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// What a change would come to.
+    async fn foresee(
+        &self,
+        conn: &mut Conn,
+        site: Option<&Site>,
+        scope: &Scope,
+        policy: Option<&Policy>,
+        version: Option<u64>,
+    ) -> Result<PolicyChange> {
+        let (overruled, before) = allowed(conn, site, scope, policy, version).await?;
+        let sites = match site {
+            Some(site) => vec![site.clone()],
+            None => {
+                let nobody = berth_model::PersonId(uuid::Uuid::nil());
+                let all = sites::list_for(conn, nobody, true, "", SITES_MAX).await?;
+                all.into_iter().map(|(site, _)| site).collect()
+            }
+        };
+        let mut directory = Directory::default();
+        let (mut breaks, mut breaks_count) = (Vec::new(), 0);
+        for site in &sites {
+            directory.add_site(site);
+            let standing = combined(policies::holding_in(conn, site.id).await?);
+            let mut changed = standing.clone();
+            change_in(&mut changed, scope, policy);
+            let broken = self
+                .broken_by(conn, site, &standing, &changed, scope)
+                .await?;
+            breaks_count += broken.len() as u64;
+            for (id, breaches) in broken {
+                if breaks.len() < BROKEN_SHOWN_MAX
+                    && let Some(reservation) = read(conn, site, id).await?
+                {
+                    breaks.push(Broken {
+                        reservation,
+                        breaches,
+                    });
+                }
+            }
+        }
+        for broken in &breaks {
+            directory
+                .learn_reservations(conn, std::slice::from_ref(&broken.reservation))
+                .await?;
+        }
+        Ok(PolicyChange {
+            applied: false,
+            now: Version {
+                site: site.map(|site| site.id),
+                scope: scope.clone(),
+                version: before.map_or(0, |before| before.version) + 1,
+                policy: policy.cloned(),
+                set_by: None,
+                set_at: self.now(),
+                reason: None,
+            },
+            breaks,
+            breaks_count,
+            overruled,
+            directory,
+        })
+    }
+
+    /// Writes the next version, unless the newest says the same already.
+    async fn write_policy(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        site: Option<&Site>,
+        new: Version,
+        version: Option<u64>,
+    ) -> Result<Version> {
+        match site {
+            Some(site) => policies::touch_site(conn, site.id).await?,
+            None => policies::touch_all(conn).await?,
+        }
+        let (_, before) = allowed(conn, site, &new.scope, new.policy.as_ref(), version).await?;
+        if let Some(before) = &before
+            && before.policy == new.policy
+        {
+            return Ok(before.clone());
+        }
+        let new = Version {
+            version: before.as_ref().map_or(0, |before| before.version) + 1,
+            set_at: self.now(),
+            ..new
+        };
+        policies::insert(conn, fresh(new.set_at), &new).await?;
+        self.record_policy(conn, caller, before.as_ref(), &new)
+            .await?;
+        Ok(new)
+    }
+
+    pub(super) async fn record_policy(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        before: Option<&Version>,
+        after: &Version,
+    ) -> Result<()> {
+        let (action, kind) = match after.policy {
+            Some(_) => ("policy.set", EventKind::PolicyChanged),
+            None => ("policy.remove", EventKind::PolicyRemoved),
+        };
+        // What binds all sites is told to those who look after them; in a site everybody is bound, and hears of it.
+        let audience = match after.site {
+            Some(_) => Audience::Members,
+            None => Audience::Admins,
+        };
+        let shown = |of: &Version| json!({ "scope": of.scope, "version": of.version, "policy": of.policy, "reason": of.reason });
+        let change = Change::new(action, after.site, &after.scope).because(after.reason.clone());
+        let change = match before {
+            Some(before) => change.before(shown(before)),
+            None => change,
+        };
+        let change = change.after(shown(after)).tell(kind, audience);
+        self.record(conn, caller, change).await
+    }
+}
+
+/// Whether the change may be made. Gives what it overrules, and the newest version there is.
+async fn allowed(
+    conn: &mut Conn,
+    site: Option<&Site>,
+    scope: &Scope,
+    policy: Option<&Policy>,
+    version: Option<u64>,
+) -> Result<(Vec<Looser>, Option<Version>)> {
+    let id = site.map(|site| site.id);
+    let newest = policies::history(conn, id, scope, 1).await?.pop();
+    version::expect(version, newest.as_ref().map_or(0, |newest| newest.version))?;
+    let Some(policy) = policy else {
+        let is_there = newest
+            .as_ref()
+            .is_some_and(|newest| newest.policy.is_some());
+        return match is_there {
+            true => Ok((Vec::new(), newest)),
+            false => Err(Error::NotFound("policy")),
+        };
+    };
+    let standing = match site {
+        Some(site) => policies::holding_in(conn, site.id).await?,
+        None => policies::of_all(conn).await?,
+    };
+    let overruled = combined(standing)
+        .define(scope, policy)
+        .map_err(|refused| Error::Invalid(wrong(refused)))?;
+    Ok((overruled, newest))
+}
+
+/// Each value that is too loose as a field, with what would be accepted.
+fn wrong(refused: Refused) -> FieldErrors {
+    match refused {
+        Refused::Looser(all) => {
+            let mut errors = FieldErrors::default();
+            for one in &all {
+                let (value, bound, from) = (&one.value, &one.bound, &one.from);
+                let accepts = one.accepts();
+                let message =
+                    format!("{value} is looser than {bound} ({from}); {accepts} accepted");
+                errors.push(format!("policy.{}", one.rule), message);
+            }
+            errors
+        }
+        refused @ Refused::NoLength { .. } => {
+            FieldErrors::one("policy.length_min", refused.to_string())
+        }
+    }
+}
+
+fn change_in(policies: &mut Policies, scope: &Scope, policy: Option<&Policy>) {
+    match (scope, policy) {
+        (Scope::Site(part), None) => {
+            policies.site.remove(part);
+        }
+        (scope, policy) => policies.set(scope.clone(), policy.cloned().unwrap_or_default()),
+    }
+}
+
+async fn read(conn: &mut Conn, site: &Site, id: ReservationId) -> Result<Option<Reservation>> {
+    Ok(reservations::get(conn, site.id, id).await?)
+}
