@@ -3,6 +3,7 @@
 mod support;
 
 use berth_app::declared::{Applied, Wanted};
+use berth_app::policies::PolicyAt;
 use berth_app::settlement::Mode;
 use berth_app::{Caller, Error};
 use berth_engine::plan::Prune;
@@ -14,6 +15,7 @@ use support::{Lab, name, site};
 on_both!(
     what_was_exported_changes_nothing_when_applied,
     a_file_makes_everything_at_once_and_only_once,
+    what_a_file_takes_away_takes_its_policies_along,
     a_tree_is_turned_round_with_its_bookings,
     what_is_booked_is_neither_removed_nor_moved_into_a_collision,
     nothing_happens_if_anything_is_refused,
@@ -155,6 +157,35 @@ async fn a_file_makes_everything_at_once_and_only_once(lab: Lab) {
         .get_resource(&lab.admin, &site(), &Reference::Name(name("gpu-01")))
         .await;
     assert!(matches!(gone, Err(Error::NotFound(_))));
+}
+
+async fn what_a_file_takes_away_takes_its_policies_along(lab: Lab) {
+    let (without, _) = exported(&lab).await;
+    let mut with = without.clone();
+    with["types"]["spare"] = json!({"title": "Spare"});
+    with["projects"]["vision"] = json!({"title": "Vision"});
+    apply(&lab, &with, Prune::No).await;
+    let parts = [
+        json!({"type": "spare"}),
+        json!({"project": "vision"}),
+        json!({"type": "server"}),
+    ];
+    let policy = serde_json::from_value(json!({"length_max": "2h"})).expect("a policy");
+    for part in parts {
+        let part = serde_json::from_value(part).expect("a part of the site");
+        let at = PolicyAt::Site(site(), part);
+        lab.app
+            .set_policy(&lab.admin, &at, Some(&policy), None, None, Mode::Apply)
+            .await
+            .expect("the policy is set");
+    }
+    apply(&lab, &without, Prune::Yes).await;
+    let (holding, _) = lab
+        .app
+        .list_policies(&lab.admin, &site())
+        .await
+        .expect("the policies");
+    assert_eq!(holding.len(), 1, "{holding:?}");
 }
 
 /// `rack-a > gpu-01` becomes `gpu-01 > rack-a`, with what was below either going its own way. The bookings on them stand,

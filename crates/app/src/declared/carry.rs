@@ -16,6 +16,7 @@ use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::inventory::told;
+use crate::policies::Renamed;
 use crate::record::Change;
 
 /// The plan names only what it knows; a name that is missing here is a mistake of ours.
@@ -209,6 +210,12 @@ impl App {
                 "the file does not name the type `{name}`, but there are still resources of it"
             )));
         }
+        let gone = Renamed::Type {
+            from: name.clone(),
+            to: None,
+        };
+        self.policies_follow(conn, caller, before.site, &gone)
+            .await?;
         let record = Change::new("type.remove", Some(before.site), before.id).before(before);
         self.record(
             conn,
@@ -468,6 +475,12 @@ impl App {
             .get(name)
             .ok_or_else(|| lost(name))?;
         projects::remove(conn, before.id, self.now()).await?;
+        let gone = Renamed::Project {
+            from: name.clone(),
+            to: None,
+        };
+        self.policies_follow(conn, caller, before.site, &gone)
+            .await?;
         let record = Change::new("project.remove", Some(before.site), before.id).before(before);
         self.record(
             conn,
