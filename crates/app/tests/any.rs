@@ -5,6 +5,8 @@ mod support;
 use std::collections::BTreeSet;
 
 use berth_app::desk::{AlternativeKind, NewAny, Variant, WaitFor, Wish};
+use berth_app::policies::PolicyAt;
+use berth_app::settlement::Mode;
 use berth_app::{Caller, Error, Once};
 use berth_model::event::EventKind;
 use berth_model::reservation::{Privacy, Reservation, State};
@@ -24,6 +26,7 @@ on_both!(
     whoever_waits_is_served_in_turn,
     an_offer_is_taken_or_goes_on_to_the_next,
     what_stands_on_a_failed_resource_moves_or_its_owner_is_told,
+    answers_keep_the_policies,
 );
 
 /// Adds so many resources of the type `kind` to the lab.
@@ -456,4 +459,63 @@ async fn fates(lab: &Lab, who: &Caller) -> Vec<String> {
         one.event.data["fate"].as_str().map(str::to_owned)
     };
     troubles.filter_map(fate).collect()
+}
+
+async fn answers_keep_the_policies(lab: Lab) {
+    stock(&lab, "node", 2).await;
+    // The lab opens at 9:00 in Torino, which is its hour zero, and closes at 18:00, which is its hour nine.
+    let days: Vec<_> = ["mon", "tue", "wed", "thu", "fri"]
+        .into_iter()
+        .map(|day| (day.to_owned(), serde_json::json!(["09:00-18:00"])))
+        .collect();
+    let policy = serde_json::json!({
+        "opening_hours": days.into_iter().collect::<serde_json::Map<_, _>>(),
+        "start_step": "30m", "buffer_after": "1h",
+        "approval": {"longer_than": "2h", "time_out": {"after": "1h", "outcome": "reject"}},
+    });
+    let policy = serde_json::from_value(policy).expect("a policy");
+    let at = PolicyAt::Site(site(), Default::default());
+    lab.app
+        .set_policy(&lab.admin, &at, Some(&policy), None, None, Mode::Apply)
+        .await
+        .expect("an admin may");
+    let when = async |what: &str, hours: i64, from: i64| {
+        let what: Selection = what.parse().expect("a selection");
+        let variant = Variant {
+            count: what.count,
+            length: SignedDuration::from_hours(hours),
+        };
+        let wish = Wish::new(what, vec![variant], lab.span(from, 200)).expect("a wish");
+        let answer = lab
+            .app
+            .when(&lab.bob, &[], &wish, 1)
+            .await
+            .expect("an answer");
+        let choice = answer.choices.into_iter().next().expect("a choice");
+        (choice.span, choice.decide_by)
+    };
+    lab.book(&lab.ada, &["node-01"], 0, 3).await;
+    lab.book(&lab.ada, &["node-02"], 0, 5).await;
+    // Cleaned up until four, and only two hours before closing are too short for six.
+    assert_eq!(when("1 x node", 2, 0).await, (lab.span(4, 6), None));
+    let (span, decide_by) = when("2 x node", 4, 0).await;
+    assert_eq!(span, lab.span(24, 28), "both of them tomorrow");
+    assert_eq!(
+        decide_by,
+        Some(lab.at(1)),
+        "and somebody is asked until one"
+    );
+    // What is offered instead could be booked.
+    let refused = lab
+        .app
+        .book(&lab.bob, &site(), &lab.wish(&["node-01"], 1, 3))
+        .await;
+    let Err(Error::Conflict { alternatives, .. }) = refused else {
+        panic!("it is taken: {refused:?}");
+    };
+    let instead = &alternatives[0];
+    assert_eq!(instead.kind, AlternativeKind::Time, "{alternatives:?}");
+    assert_eq!(instead.parts[0].span, lab.span(4, 6));
+    let booked = take(&lab, &lab.bob, any(wish(&lab, "1 x node", 4, 6))).await;
+    assert_eq!(booked.expect("as was said").span, lab.span(4, 6));
 }

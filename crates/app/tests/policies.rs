@@ -5,13 +5,14 @@ mod support;
 use berth_app::policies::PolicyAt;
 use berth_app::reservations::{Extension, ReservationChange};
 use berth_app::settlement::Mode;
-use berth_app::{Caller, Error, NewProject, ProjectChange};
+use berth_app::{Caller, Error, ProjectChange};
 use berth_model::policy::{Part, Policy, Rule};
-use berth_model::reference::PersonReference;
-use berth_model::reservation::{CheckIn, Reservation, State};
-use berth_model::{Reference, ReservationId, Span};
-use jiff::SignedDuration;
-use serde_json::{Value, json};
+use berth_model::reservation::Reservation;
+use berth_model::{Reference, ReservationId};
+use serde_json::json;
+use support::policy::{
+    book_for, minutes, must_set, of_site, of_type, person, policy, project, refused, set,
+};
 use support::{Lab, name, site};
 
 on_both!(
@@ -22,88 +23,9 @@ on_both!(
     a_change_names_whom_it_breaks_and_leaves_them_alone,
     what_stands_is_left_alone_until_it_takes_more,
     a_hand_over_asks_about_the_person,
-    several_approvals_are_all_needed,
-    silence_means_what_the_policy_says,
-    buffers_are_held_and_follow_the_booking,
-    an_early_end_brings_the_cleaning_forward,
-    no_shows_are_released_as_the_policy_says,
     policies_follow_their_names,
     a_test_explains_every_rule,
 );
-
-fn policy(written: Value) -> Policy {
-    serde_json::from_value(written).expect("a policy")
-}
-
-fn of_site() -> PolicyAt {
-    PolicyAt::Site(site(), Part::default())
-}
-
-fn of_type(kind: &str) -> PolicyAt {
-    let part = Part {
-        resource_type: Some(name(kind)),
-        ..Part::default()
-    };
-    PolicyAt::Site(site(), part)
-}
-
-async fn set(lab: &Lab, who: &Caller, at: &PolicyAt, written: Value) -> Result<u64, Error> {
-    let new = policy(written);
-    let set = lab
-        .app
-        .set_policy(who, at, Some(&new), None, None, Mode::Apply);
-    Ok(set.await?.now.version)
-}
-
-async fn must_set(lab: &Lab, at: &PolicyAt, written: Value) {
-    let who = match at {
-        PolicyAt::Site(..) => &lab.admin,
-        PolicyAt::Ceilings | PolicyAt::Defaults => &lab.root,
-    };
-    set(lab, who, at, written).await.expect("the policy is set");
-}
-
-fn person(caller: &Caller) -> PersonReference {
-    Reference::Id(caller.person.id)
-}
-
-async fn project(lab: &Lab, of: &str, members: &[&Caller]) {
-    let new = NewProject {
-        name: name(of),
-        title: of.parse().expect("text"),
-    };
-    lab.app
-        .create_project(&lab.admin, &site(), new)
-        .await
-        .expect("a project");
-    let of = Reference::Name(name(of));
-    for member in members {
-        lab.app
-            .add_project_member(&lab.admin, &site(), &of, &person(member))
-            .await
-            .expect("a member of it");
-    }
-}
-
-async fn book_for(
-    lab: &Lab,
-    who: &Caller,
-    of: &str,
-    resource: &str,
-    (from, to): (i64, i64),
-) -> Result<Reservation, Error> {
-    let mut wish = lab.wish(&[resource], from, to);
-    wish.project = Some(Reference::Name(name(of)));
-    Ok(lab.app.book(who, &site(), &wish).await?.value.reservation)
-}
-
-/// The words of a refusal by policy.
-fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
-    match result {
-        Err(Error::Policy(refusal)) => refusal.to_string(),
-        other => panic!("not refused by a policy: {other:?}"),
-    }
-}
 
 async fn a_policy_is_kept_in_versions(lab: Lab) {
     let at = of_site();
@@ -172,6 +94,17 @@ async fn a_policy_is_kept_in_versions(lab: Lab) {
     assert!(matches!(again, Err(Error::NotFound("policy"))));
     let unknown = set(&lab, &lab.admin, &of_type("spaceship"), json!({})).await;
     assert!(matches!(unknown, Err(Error::Invalid(_))));
+    let asks = |approver: &str| json!({"approval": {"approvers": [{"person": approver}]}});
+    for (who, at, approver, good) in [
+        (&lab.admin, of_site(), "bob", true),
+        (&lab.admin, of_site(), "otto", false),
+        (&lab.admin, of_site(), "nobody", false),
+        (&lab.root, PolicyAt::Ceilings, "bob", false),
+        (&lab.root, PolicyAt::Ceilings, "root", true),
+    ] {
+        let set = set(&lab, who, &at, asks(approver)).await;
+        assert_eq!(set.is_ok(), good, "{approver}: {set:?}");
+    }
 }
 
 async fn a_site_tightens_what_binds_it_and_never_loosens_it(lab: Lab) {
@@ -205,6 +138,29 @@ async fn a_site_tightens_what_binds_it_and_never_loosens_it(lab: Lab) {
     lab.book(&lab.ada, &["gpu-02"], 0, 1).await;
     let long = refused(lab.try_book(&lab.ada, &["gpu-02"], 2, 9).await);
     assert!(long.contains("at most 6 h (policy of the site)"), "{long}");
+    // A tighter ceiling leaves what sites say alone, and says that it has no effect any more.
+    let tight = policy(json!({"length_max": "5h"}));
+    let change = lab
+        .app
+        .set_policy(
+            &lab.root,
+            &PolicyAt::Ceilings,
+            Some(&tight),
+            None,
+            None,
+            Mode::DryRun,
+        )
+        .await
+        .expect("an answer");
+    let overruled: Vec<String> = change
+        .overruled
+        .iter()
+        .map(|(site, looser)| format!("{site}: {looser}"))
+        .collect();
+    assert_eq!(
+        overruled,
+        ["torino: length_max: 6 h is looser than 5 h (global ceilings); 5 h or less is accepted"]
+    );
     // Admins are bound like members, unless the policy is for members only.
     assert!(lab.try_book(&lab.admin, &["gpu-02"], 2, 9).await.is_err());
     let members = Part {
@@ -389,229 +345,6 @@ async fn a_hand_over_asks_about_the_person(lab: Lab) {
         .expect("bob makes room");
     let given = give().await.expect("bob has none now");
     assert_eq!(given.reservation.owner, lab.bob.person.id);
-}
-
-async fn waiting_for(lab: &Lab, who: &Caller) -> Vec<ReservationId> {
-    let view = lab.app.my_approvals(who).await.expect("what waits");
-    view.reservations.iter().map(|one| one.id).collect()
-}
-
-async fn several_approvals_are_all_needed(lab: Lab) {
-    project(&lab, "leads", &[&lab.bob]).await;
-    let rule = json!({"approval": {"approvers": [{"project": "leads"}]}});
-    must_set(&lab, &of_site(), rule).await;
-    let mut wish = lab.wish(&["vault-01"], 5, 7);
-    wish.privacy = berth_model::reservation::Privacy::Private;
-    let book = async || lab.app.book(&lab.ada, &site(), &wish).await;
-    let asked = book().await.expect("it waits").value.reservation;
-    assert_eq!(asked.state, State::PendingApproval);
-    assert_eq!(
-        asked.terms.approvals.len(),
-        2,
-        "by the type, and by the policy"
-    );
-    assert_eq!(waiting_for(&lab, &lab.ada).await, []);
-    assert_eq!(waiting_for(&lab, &lab.bob).await, [asked.id]);
-    assert_eq!(waiting_for(&lab, &lab.admin).await, [asked.id]);
-    // Private, but bob is asked about it.
-    lab.app
-        .get_reservation(&lab.bob, &site(), asked.id)
-        .await
-        .expect("bob sees what he decides about");
-    let approve = async |who: &Caller, id| {
-        let approved = lab.app.approve_reservation(who, &site(), id, None).await?;
-        Ok::<State, Error>(approved.reservation.state)
-    };
-    let own = approve(&lab.ada, asked.id).await;
-    assert!(matches!(own, Err(Error::NotAllowed { .. })), "{own:?}");
-    let first = approve(&lab.bob, asked.id).await.expect("he is asked");
-    assert_eq!(first, State::PendingApproval);
-    assert_eq!(waiting_for(&lab, &lab.bob).await, []);
-    let again = approve(&lab.bob, asked.id).await;
-    assert!(matches!(again, Err(Error::NotAllowed { .. })), "{again:?}");
-    let second = approve(&lab.admin, asked.id).await.expect("so is she");
-    assert_eq!(second, State::Confirmed);
-
-    // Where the policy alone asks, an admin who is not asked does not decide.
-    let other = lab.book(&lab.ada, &["gpu-02"], 5, 7).await;
-    assert_eq!(other.state, State::PendingApproval);
-    let admin = approve(&lab.admin, other.id).await;
-    let Err(Error::NotAllowed { needs }) = admin else {
-        panic!("{admin:?}");
-    };
-    assert_eq!(needs, "this is for project leads to decide");
-    // One no is a no.
-    let third = lab.book(&lab.ada, &["vault-01"], 8, 9).await;
-    let why = "not trained".parse().expect("text");
-    let rejected = lab
-        .app
-        .reject_reservation(&lab.admin, &site(), third.id, None, why)
-        .await
-        .expect("she is asked");
-    assert_eq!(rejected.reservation.state, State::Rejected);
-    lab.book(&lab.bob, &["rack-b"], 8, 9).await;
-    let bobs = lab.book(&lab.bob, &["gpu-01.gpu0"], 8, 9).await;
-    assert_eq!(bobs.state, State::Confirmed, "he could give leave himself");
-}
-
-async fn silence_means_what_the_policy_says(lab: Lab) {
-    for (outcome, state, resource) in [
-        ("approve", State::Confirmed, "gpu-02"),
-        ("reject", State::Rejected, "gpu-01"),
-    ] {
-        let rule = json!({"approval": {"time_out": {"after": "30m", "outcome": outcome}}});
-        must_set(&lab, &of_site(), rule).await;
-        let now = lab.app.now();
-        let hour = now.duration_since(lab.at(0)).as_hours() + 2;
-        let asked = lab.book(&lab.ada, &[resource], hour, hour + 1).await;
-        assert_eq!(asked.state, State::PendingApproval);
-        let soon = now + SignedDuration::from_mins(29);
-        lab.wait_until_moment(soon).await;
-        assert_eq!(lab.read(asked.id).await.state, State::PendingApproval);
-        lab.wait_until_moment(soon + SignedDuration::from_mins(1))
-            .await;
-        assert_eq!(lab.read(asked.id).await.state, state);
-    }
-    // Without a time-out it stands until the start, and nobody's word is a no.
-    must_set(&lab, &of_site(), json!({"approval": {}})).await;
-    let held = {
-        let mut wish = lab.wish(&["rack-b"], 10, 12);
-        wish.hold = true;
-        let held = lab.app.book(&lab.ada, &site(), &wish).await;
-        held.expect("it is free").value.reservation
-    };
-    let taken = lab
-        .app
-        .take_reservation(&lab.ada, &site(), held.id, None)
-        .await
-        .expect("it waits now");
-    assert_eq!(taken.reservation.state, State::PendingApproval);
-    lab.wait_until(9).await;
-    assert_eq!(lab.read(held.id).await.state, State::PendingApproval);
-    lab.wait_until(10).await;
-    assert_eq!(lab.read(held.id).await.state, State::Failed);
-}
-
-fn minutes(lab: &Lab, from: i64, to: i64) -> Span {
-    let at = |minutes| lab.at(0) + SignedDuration::from_mins(minutes);
-    Span::new(at(from), at(to)).expect("a span")
-}
-
-/// The buffers that the calendar shows on a resource, in minutes after the lab was opened.
-async fn shown_buffers(lab: &Lab, resource: &str) -> Vec<Span> {
-    let request = berth_app::calendar::CalendarRequest {
-        span: lab.span(0, 24),
-        resources: vec![Reference::Name(name(resource))],
-        under: None,
-        kind: None,
-    };
-    let (_, entries, _) = lab
-        .app
-        .calendar(&lab.admin, &site(), &request)
-        .await
-        .expect("the calendar");
-    let is_buffer = |details: &berth_app::SeenDetails| details.is_buffer;
-    entries
-        .iter()
-        .filter(|entry| entry.details.as_ref().is_some_and(is_buffer))
-        .map(|entry| entry.claim.span)
-        .collect()
-}
-
-async fn buffers_are_held_and_follow_the_booking(lab: Lab) {
-    let rule = json!({"buffer_before": "30m", "buffer_after": "1h"});
-    must_set(&lab, &of_type("server"), rule).await;
-    let booked = lab.book(&lab.ada, &["gpu-02"], 3, 5).await;
-    assert_eq!(
-        shown_buffers(&lab, "gpu-02").await,
-        [minutes(&lab, 150, 180), minutes(&lab, 300, 360)]
-    );
-    for (from, to) in [(1, 3), (5, 6), (6, 7)] {
-        let met = lab.try_book(&lab.bob, &["gpu-02"], from, to).await;
-        assert!(
-            matches!(met, Err(Error::Conflict { .. })),
-            "{from}: {met:?}"
-        );
-    }
-    let bobs = lab.book(&lab.bob, &["gpu-02"], 7, 8).await;
-    let longer = Extension::By(SignedDuration::from_mins(30));
-    lab.app
-        .extend_reservation(&lab.ada, &site(), booked.id, longer)
-        .await
-        .expect("its cleaning up ends when bob's setting up begins");
-    let met = lab
-        .app
-        .extend_reservation(&lab.ada, &site(), booked.id, longer)
-        .await;
-    assert!(matches!(met, Err(Error::Conflict { .. })), "{met:?}");
-    assert_eq!(
-        shown_buffers(&lab, "gpu-02").await[..2],
-        [minutes(&lab, 150, 180), minutes(&lab, 330, 390)]
-    );
-    // What is given up before it begins leaves nothing behind.
-    lab.app
-        .cancel_reservation(&lab.bob, &site(), bobs.id, None, None)
-        .await
-        .expect("it is given up");
-    assert_eq!(shown_buffers(&lab, "gpu-02").await.len(), 2);
-    // After its end it is cleaned up, and only then done.
-    lab.wait_until(4).await;
-    assert_eq!(lab.read(booked.id).await.state, State::Active);
-    lab.wait_until(6).await;
-    assert_eq!(lab.read(booked.id).await.state, State::Ending);
-    let early = lab.try_book(&lab.bob, &["gpu-02"], 6, 7).await;
-    assert!(matches!(early, Err(Error::Conflict { .. })), "{early:?}");
-    lab.wait_until(7).await;
-    let done = lab.read(booked.id).await;
-    assert_eq!(
-        (done.state, done.span),
-        (State::Done, minutes(&lab, 180, 330))
-    );
-    lab.book(&lab.bob, &["gpu-02"], 7, 8).await;
-}
-
-async fn an_early_end_brings_the_cleaning_forward(lab: Lab) {
-    must_set(&lab, &of_type("server"), json!({"buffer_after": "1h"})).await;
-    let booked = lab.book(&lab.ada, &["gpu-02"], 1, 6).await;
-    lab.wait_until(2).await;
-    lab.app
-        .cancel_reservation(&lab.ada, &site(), booked.id, None, None)
-        .await
-        .expect("it ends");
-    lab.wait_until(2).await;
-    let ending = lab.read(booked.id).await;
-    assert_eq!((ending.state, ending.span), (State::Ending, lab.span(1, 2)));
-    assert_eq!(ending.terms.clean_until, Some(lab.at(3)));
-    assert_eq!(shown_buffers(&lab, "gpu-02").await, [lab.span(2, 3)]);
-    let early = lab.try_book(&lab.bob, &["gpu-02"], 2, 4).await;
-    assert!(matches!(early, Err(Error::Conflict { .. })), "{early:?}");
-    lab.book(&lab.bob, &["gpu-02"], 3, 5).await;
-    lab.wait_until(3).await;
-    assert_eq!(lab.read(booked.id).await.state, State::Done);
-}
-
-async fn no_shows_are_released_as_the_policy_says(lab: Lab) {
-    must_set(&lab, &of_site(), json!({"check_in": "30m"})).await;
-    let booked = lab.book(&lab.ada, &["gpu-02"], 1, 3).await;
-    let by = lab.at(1) + SignedDuration::from_mins(30);
-    assert_eq!(booked.terms.check_in, CheckIn::Until(by));
-    // Moved, it still gives its owner half an hour.
-    let later = ReservationChange {
-        start: Some(lab.at(2)),
-        end: Some(lab.at(4)),
-        ..Default::default()
-    };
-    let moved = lab
-        .app
-        .change_reservation(&lab.ada, &site(), booked.id, None, &later)
-        .await
-        .expect("it moves");
-    let by = lab.at(2) + SignedDuration::from_mins(30);
-    assert_eq!(moved.reservation.terms.check_in, CheckIn::Until(by));
-    lab.wait_until(2).await;
-    lab.wait_until_moment(by).await;
-    assert_eq!(lab.read(booked.id).await.state, State::Done);
-    lab.book(&lab.bob, &["gpu-02"], 3, 4).await;
 }
 
 async fn policies_follow_their_names(lab: Lab) {

@@ -4,15 +4,31 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use berth_app::closures::{NewClosure, NewSource, Offline};
 use berth_app::policies::PolicyAt;
 use berth_app::settlement::Mode;
 use berth_app::{Error, NewProject};
 use berth_model::Reference;
+use berth_model::closure::ClosureKind;
 use berth_model::policy::{Part, Rule};
 use serde_json::{Value, json};
 use support::{Lab, name, site};
 
 on_both!(every_rule_refuses_in_its_own_words);
+
+const HOLIDAYS: [&str; 11] = [
+    "BEGIN:VCALENDAR",
+    "VERSION:2.0",
+    "PRODID:-//lab//holidays//EN",
+    "BEGIN:VEVENT",
+    "UID:patron@lab.example",
+    "DTSTAMP:20260101T000000Z",
+    "DTSTART;VALUE=DATE:20261117",
+    "SUMMARY:Patron's day",
+    "END:VEVENT",
+    "END:VCALENDAR",
+    "",
+];
 
 struct Case {
     rule: Rule,
@@ -125,6 +141,15 @@ fn cases() -> Vec<Case> {
              the nearest accepted start is Mon 2026-11-16 12:00 CET",
         ),
         case(
+            Rule::ClosedOnHolidays,
+            json!({"closed_on_holidays": true}),
+            &[],
+            (25, 27),
+            "holidays are closed (policy of the site); \
+             Patron's day is from Tue 2026-11-17 00:00 CET to Wed 2026-11-18 00:00 CET; \
+             the nearest accepted start is Mon 2026-11-16 22:00 CET",
+        ),
+        case(
             Rule::Gap,
             json!({"gap": "2h"}),
             &[("gpu-02", 5, 6)],
@@ -149,6 +174,15 @@ async fn every_rule_refuses_in_its_own_words(lab: Lab) {
         .add_project_member(&lab.admin, &site(), &vision, &ada)
         .await
         .expect("ada is in it");
+    let holidays = NewClosure {
+        name: name("holidays"),
+        kind: ClosureKind::Holidays,
+        from: NewSource::File(HOLIDAYS.join("\r\n")),
+    };
+    lab.app
+        .add_closure(&lab.admin, &site(), &holidays, &Offline)
+        .await
+        .expect("a calendar");
     let at = PolicyAt::Site(site(), Part::default());
     let wish = |resource: &str, from, to| {
         let mut wish = lab.wish(&[resource], from, to);
@@ -199,13 +233,12 @@ async fn every_rule_refuses_in_its_own_words(lab: Lab) {
                 .expect("it is given up");
         }
     }
-    // These ask for something to follow and refuse nothing; holidays come with the calendars that a site reads in.
+    // These ask for something to follow, and refuse nothing.
     let others = [
         Rule::BufferBefore,
         Rule::BufferAfter,
         Rule::Approval,
         Rule::CheckIn,
-        Rule::ClosedOnHolidays,
     ];
     seen.extend(others);
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), Rule::ALL);

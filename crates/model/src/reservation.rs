@@ -204,6 +204,12 @@ pub enum CheckIn {
 }
 
 impl Reservation {
+    /// All the time that its resources are held: with what they need before and after it.
+    pub fn held_span(&self) -> Span {
+        let (before, after) = (self.terms.set_up.duration(), self.terms.clean_up.duration());
+        Span::new(self.span.start() - before, self.span.end() + after).unwrap_or(self.span)
+    }
+
     /// Until when it may be given others of its kind; never once it has begun.
     pub fn movable_until(&self) -> Option<Timestamp> {
         let waits = matches!(self.state, State::PendingApproval | State::Confirmed);

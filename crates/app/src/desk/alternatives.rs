@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 
 use super::any::NewAny;
 use super::board::BoardGuard;
+use super::permitted::{For, Permitted};
 use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;
@@ -115,6 +116,8 @@ impl App {
         span: Span,
         claims: &[Claim],
     ) -> Result<(Vec<Alternative>, Directory)> {
+        // Without what is held before and after it.
+        let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.span == span).collect();
         let Some(first) = claims.first() else {
             return Ok(Default::default());
         };
@@ -226,10 +229,40 @@ impl App {
         }
         let own = places.iter().position(|other| other.id() == place.id());
         let own = own.ok_or_else(|| Error::Internal("a site is not among its own".into()))?;
+        let mut pools: Vec<Vec<Candidate>> = Vec::new();
+        for board in &boards {
+            let alike = wanted.like.as_ref();
+            let alike = alike.map(|(kind, like)| board.as_good_as(kind, like, &wanted.but));
+            pools.push(alike.unwrap_or_default());
+        }
+        let of = For {
+            owner: caller.id(),
+            project: None,
+        };
+        let length = wanted.span.duration();
+        let mut reader = self.store.read().await?;
+        let mut permitted = Vec::new();
+        for ((place, board), pool) in places.iter().zip(&boards).zip(&pools) {
+            let asked = if place.id() == places[own].id() {
+                wanted.pool.iter()
+            } else {
+                pool.iter()
+            };
+            let types = board.types_of(asked.map(|one| one.resource));
+            let found = self.permitted(&mut reader, caller, place, &of, types, length, within);
+            permitted.push(found.await?);
+        }
+        drop(reader);
         // The search is work, and others wait for this thread.
-        let (boards, wanted, others, found) = tokio::task::spawn_blocking(move || {
-            let (others, found) = search(&boards, own, &wanted, within);
-            (boards, wanted, others, found)
+        let (boards, permitted, wanted, others, found) = tokio::task::spawn_blocking(move || {
+            let site = Sites {
+                boards: &boards,
+                pools: &pools,
+                permitted: &permitted,
+                own,
+            };
+            let (others, found) = site.search(&wanted, within);
+            (boards, permitted, wanted, others, found)
         })
         .await
         .map_err(|error| Error::Internal(error.to_string()))?;
@@ -253,7 +286,13 @@ impl App {
                     (AlternativeKind::Split, parts.to_vec())
                 }
             };
+            let at_the_time = matches!(kind, AlternativeKind::Elsewhere | AlternativeKind::Fewer);
             let part = |(site, span, resources): (usize, Span, Vec<ResourceId>)| {
+                let span = if at_the_time {
+                    wanted.span
+                } else {
+                    permitted[site].within(span)
+                };
                 directory.add_site(&places[site].site);
                 let board = &boards[site];
                 for resource in resources.iter().filter_map(|id| board.resources.get(id)) {
@@ -355,56 +394,63 @@ impl App {
     }
 }
 
-/// The sites of the pools that are as good, by number, and the alternatives.
-fn search(
-    boards: &[BoardGuard],
+/// The sites to look in, each with what is as good there and when it may start.
+struct Sites<'a> {
+    boards: &'a [BoardGuard],
+    pools: &'a [Vec<Candidate>],
+    permitted: &'a [Permitted],
     own: usize,
-    wanted: &Wanted,
-    within: Span,
-) -> (Vec<usize>, Vec<berth_engine::alternatives::Alternative>) {
-    let starts = [within];
-    let mut pools: Vec<(usize, Vec<Candidate>)> = Vec::new();
-    if let Some((kind, like)) = &wanted.like {
-        for (number, board) in boards.iter().enumerate() {
-            let pool = board.as_good_as(kind, like, &wanted.but);
-            if !pool.is_empty() {
-                pools.push((number, pool));
-            }
-        }
-    }
-    let elsewhere: Vec<(Pool<'_>, SignedDuration)> = pools
-        .iter()
-        .map(|(number, candidates)| {
-            let pool = Pool {
-                busy: &boards[*number].busy,
-                candidates,
-                starts: &starts,
-            };
-            let distance = if *number == own {
-                NEXT_DOOR
-            } else {
-                OTHER_SITE
-            };
-            (pool, distance)
-        })
-        .collect();
-    let refused = Refused {
-        pool: Pool {
-            busy: &boards[own].busy,
-            candidates: &wanted.pool,
-            starts: &starts,
-        },
-        take: wanted.take,
-        count: wanted.count,
-        span: wanted.span,
-    };
-    let bounds = Bounds {
-        within,
-        part_min: PART_MIN,
-        step: STEP,
-        limit: OFFERS_MAX,
-    };
-    let found = alternatives(&refused, &elsewhere, &bounds);
-    let numbers = pools.iter().map(|(number, _)| *number).collect();
-    (numbers, found)
 }
+
+impl Sites<'_> {
+    /// The sites of the pools that are as good, by number, and the alternatives. Their times include buffers.
+    fn search(&self, wanted: &Wanted, within: Span) -> (Vec<usize>, Vec<Found>) {
+        let starts: Vec<Vec<Span>> = self.permitted.iter().map(Permitted::held_starts).collect();
+        let numbers: Vec<usize> = (0..self.pools.len())
+            .filter(|number| {
+                !self.pools[*number].is_empty()
+                    && self.permitted[*number].contains(wanted.span.start())
+            })
+            .collect();
+        let elsewhere: Vec<(Pool<'_>, SignedDuration)> = numbers
+            .iter()
+            .map(|number| {
+                let pool = Pool {
+                    busy: &self.boards[*number].busy,
+                    candidates: &self.pools[*number],
+                    starts: &starts[*number],
+                };
+                let distance = if *number == self.own {
+                    NEXT_DOOR
+                } else {
+                    OTHER_SITE
+                };
+                (pool, distance)
+            })
+            .collect();
+        let here = &self.permitted[self.own];
+        let refused = Refused {
+            pool: Pool {
+                busy: &self.boards[self.own].busy,
+                candidates: &wanted.pool,
+                starts: &starts[self.own],
+            },
+            take: wanted.take,
+            count: wanted.count,
+            span: here.around(wanted.span),
+        };
+        let bounds = Bounds {
+            within: here.around(within),
+            part_min: PART_MIN,
+            step: STEP,
+            limit: OFFERS_MAX,
+        };
+        let mut found = alternatives(&refused, &elsewhere, &bounds);
+        // Two parts have buffers of their own, and rules on their length, which were not looked at.
+        let asks = here.rules.is_some() || here.has_buffers();
+        found.retain(|one| !(asks && matches!(one.offer, Offer::Split { .. })));
+        (numbers, found)
+    }
+}
+
+type Found = berth_engine::alternatives::Alternative;

@@ -6,12 +6,13 @@ use berth_engine::arrange::{self, accept};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{Privacy, Reservation};
-use berth_model::{Count, ReservationId, ResourceId, Selection, Span, Text};
+use berth_model::{Count, Reference, ReservationId, ResourceId, Selection, Span, Text};
 use berth_store::reservations;
 use jiff::Timestamp;
 
 use super::board::BoardGuard;
 use super::moves::Relocation;
+use super::permitted::For;
 use super::waitlist::WaitFor;
 use super::when::{Searched, Variant, Wish, search};
 use crate::App;
@@ -71,8 +72,9 @@ impl App {
         if let Some(earlier) = self.made_before(caller, site).await? {
             return Ok(Made::before(earlier));
         }
+        let of = self.asked_for(caller, new).await?;
         for _ in 0..ATTEMPTS {
-            let (place, found) = self.placement(caller, site, &new.wish).await?;
+            let (place, found) = self.placement(caller, site, &of, &new.wish).await?;
             let Some(found) = found else {
                 return self.refuse_or_wait(caller, &place, new).await;
             };
@@ -82,7 +84,7 @@ impl App {
                 return Ok(made);
             }
         }
-        let (place, _) = self.placement(caller, site, &new.wish).await?;
+        let (place, _) = self.placement(caller, site, &of, &new.wish).await?;
         self.refuse_or_wait(caller, &place, new).await
     }
 
@@ -115,7 +117,8 @@ impl App {
         site: &SiteReference,
         new: &NewAny,
     ) -> Result<Preview> {
-        let (place, found) = self.placement(caller, site, &new.wish).await?;
+        let of = self.asked_for(caller, new).await?;
+        let (place, found) = self.placement(caller, site, &of, &new.wish).await?;
         match found {
             None => Ok(Err(self.no_room(caller, &place, new).await)),
             Some(found) => {
@@ -126,23 +129,36 @@ impl App {
         }
     }
 
+    /// Whose it is to be, and for which project.
+    async fn asked_for(&self, caller: &Caller, new: &NewAny) -> Result<For> {
+        let owner = match &new.owner {
+            None => caller.id(),
+            Some(owner) => {
+                let mut reader = self.store.read().await?;
+                self.person(&mut reader, owner).await?.id
+            }
+        };
+        let project = match &new.project {
+            Some(Reference::Name(name)) => Some(name.clone()),
+            // By its id it is looked up when the booking is made, and judged then.
+            Some(Reference::Id(_)) | None => None,
+        };
+        Ok(For { owner, project })
+    }
+
     pub(super) async fn placement(
         &self,
         caller: &Caller,
         site: &SiteReference,
+        of: &For,
         wish: &Wish,
     ) -> Result<(Place, Option<Placement>)> {
         let mut reader = self.store.read().await?;
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
         drop(reader);
         let window = self.still_to_come(wish.window)?;
-        let board = self.board(place.id()).await?;
-        let candidates = board.candidates(&wish.what);
-        let searched = vec![Searched {
-            place: place.clone(),
-            board,
-            candidates,
-        }];
+        let site = self.searched(caller, place.clone(), of, wish, window);
+        let searched = vec![site.await?];
         let asked = wish.clone();
         let (mut searched, found) = tokio::task::spawn_blocking(move || {
             let found = search(&searched, &asked, window, 1).pop();
@@ -150,13 +166,12 @@ impl App {
         })
         .await
         .map_err(|error| Error::Internal(error.to_string()))?;
-        if let Some((_, variant, span, resources)) = found {
-            let moves = Vec::new();
+        if let Some(found) = found {
             let found = Placement {
-                span,
-                variant,
-                resources,
-                moves,
+                span: found.span,
+                variant: wish.variants[found.variant],
+                resources: found.resources,
+                moves: Vec::new(),
             };
             return Ok((place, Some(found)));
         }
@@ -231,20 +246,20 @@ fn rearranged(
         versions.insert(one.id, one.version);
         bookings.push(arrange::Booking {
             id: one.id,
-            span: one.span,
+            span: one.held_span(),
             take: item.take,
             candidates: kinds.get(&what.to_string()).map_or(&[], Vec::as_slice),
             resources,
         });
     }
-    for variant in &wish.variants {
-        for start in starts {
+    for (variant, permitted) in wish.variants.iter().zip(&site.permitted) {
+        for start in starts.iter().filter(|start| permitted.contains(**start)) {
             let span = Span::new(*start, *start + variant.length).ok();
             let Some(span) = span.filter(|span| window.contains(*span)) else {
                 continue;
             };
             let wished = arrange::Wish {
-                span,
+                span: permitted.around(span),
                 take: wish.what.take(),
                 count: variant.count.get(),
                 candidates: &site.candidates,

@@ -5,6 +5,7 @@ mod any;
 mod board;
 mod moves;
 mod outage;
+mod permitted;
 mod waitlist;
 mod when;
 
@@ -13,5 +14,6 @@ pub use any::NewAny;
 pub(crate) use board::Boards;
 pub(crate) use moves::{MADE_ROOM, Relocation};
 pub(crate) use outage::Told;
+pub(crate) use permitted::{MOMENT, Permitted};
 pub use waitlist::WaitFor;
 pub use when::{Answer, Choice, Variant, Wish};

@@ -191,7 +191,7 @@ fn fates(
         .zip(candidates.iter().zip(&standing))
         .map(|(one, (candidates, resources))| Booking {
             id: one.id,
-            span: one.span,
+            span: one.held_span(),
             take: one.items.first().map_or(Take::Exclusive, |item| item.take),
             candidates,
             resources,
@@ -234,9 +234,9 @@ fn offer(board: &BoardGuard, booking: &Reservation, lost: &[ResourceId]) -> Vec<
             return Vec::new();
         };
         let others = board.as_good_as(&kind.name, like, &own).into_iter();
-        let mut free = others
-            .map(|one| one.resource)
-            .filter(|id| !offered.contains(id) && board.busy.is_free(*id, item.take, booking.span));
+        let mut free = others.map(|one| one.resource).filter(|id| {
+            !offered.contains(id) && board.busy.is_free(*id, item.take, booking.held_span())
+        });
         match free.next() {
             Some(found) => offered.push(found),
             None => return Vec::new(),

@@ -4,22 +4,23 @@ use berth_model::reservation::{Reservation, State, Terms, Wait, Waited, WaitedVa
 use berth_model::{
     Claim, ClaimId, Holder, Reference, ReservationId, ResourceId, SiteId, Span, Take, Text,
 };
-use berth_store::inventory::wanted;
 use berth_store::leases::{self, Lease};
 use berth_store::{people, reservations};
 use jiff::SignedDuration;
 
 use super::any::{NewAny, Placement};
 use super::moves::MADE_ROOM;
+use super::permitted::For;
 use super::when::{Variant, Wish};
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
+use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::record::By;
 use crate::reservations::hold::{Softer, is_taken};
-use crate::reservations::{Booked, Item, NewReservation, asks_leave, movable_until};
+use crate::reservations::{Booked, Item, NewReservation, movable_until};
 use crate::transact::transact;
 
 /// What happens when there is room.
@@ -54,7 +55,8 @@ impl App {
         claims: &[Claim],
         until_room: WaitFor,
     ) -> Result<Made<Booked>> {
-        let wanted = claims.iter().map(|claim| Wanted {
+        let own = claims.iter().filter(|claim| claim.span == new.span);
+        let wanted = own.map(|claim| Wanted {
             resource: claim.resource,
             amount: match claim.take {
                 Take::Exclusive => None,
@@ -115,7 +117,8 @@ impl App {
             if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
                 return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
             }
-            let mut draft = self.draft(&mut tx, caller, &place, new, id).await?;
+            // What it waits for is judged when it gets it: rules are about a time, and that is not known yet.
+            let mut draft = self.draft_unjudged(&mut tx, caller, &place, new, id).await?;
             let owner = draft.reservation.owner;
             if reservations::count_waiting(&mut tx, owner).await? >= WAITING_MAX {
                 let message = format!("one person waits for {WAITING_MAX} things at most");
@@ -175,28 +178,35 @@ impl App {
                 return Ok(false);
             };
             self.expect_open(&mut tx, &owner, &place, found.span).await?;
-            let ids = found.takes.iter().map(|(resource, _)| *resource).collect();
-            let known = wanted(&mut tx, waiting.site, ids, Vec::new()).await?;
-            let asks = asks_leave(&place, &owner, known.iter());
             let now = self.now();
             let claim = |(resource, take): &(ResourceId, Take)| {
                 let (id, holder) = (ClaimId(fresh(now)), Holder::Reservation(before.id));
                 Claim::firm(id, before.site, *resource, found.span, *take, holder)
             };
-            let claims: Vec<Claim> = found.takes.iter().map(claim).collect();
+            let mut claims: Vec<Claim> = found.takes.iter().map(claim).collect();
+            let offered = wait.offer_s.map(|seconds| now + SignedDuration::from_secs(seconds.into()));
+            let mut booking = Reservation {
+                state: if offered.is_some() { State::Held } else { State::Confirmed },
+                items: claims.iter().map(berth_model::reservation::Item::from).collect(),
+                span: found.span,
+                terms: Terms {
+                    decide_by: offered.map(|until| until.min(found.span.start().max(now))),
+                    movable_until: movable_until(any.as_ref(), pinned, found.span, now),
+                    any: any.clone(),
+                    ..Terms::default()
+                },
+                ..before.clone()
+            };
+            let mut directory = Directory::with_site(&place.site);
+            directory.learn_reservations(&mut tx, std::slice::from_ref(&booking)).await?;
+            self.judge(&mut tx, &owner, &place, &directory, &mut booking, &mut claims).await?;
             self.relocate(&mut tx, &By::SYSTEM, place.id(), &found.moves, MADE_ROOM).await?;
             self.hold(&mut tx, &By::SYSTEM, &claims, Softer::GiveWay).await?;
-            let offered = wait.offer_s.map(|seconds| now + SignedDuration::from_secs(seconds.into()));
+            let asks = booking.state == State::PendingApproval;
             let transition = before.state.give(offered.is_some(), asks)?;
-            before.items = claims.iter().map(berth_model::reservation::Item::from).collect();
-            before.span = found.span;
-            before.terms = Terms {
-                asks_leave: asks,
-                decide_by: offered.map(|until| until.min(found.span.start().max(now))),
-                movable_until: movable_until(any.as_ref(), pinned, found.span, now),
-                any: any.clone(),
-                ..Terms::default()
-            };
+            before.items = booking.items;
+            before.span = booking.span;
+            before.terms = booking.terms;
             let reason: Option<Text> = "there was room after all".parse().ok();
             self.step(&mut tx, &By::SYSTEM, before, transition, reason).await?;
             Ok(true)
@@ -250,7 +260,11 @@ impl App {
                 let variants = variants.iter().map(variant).collect();
                 let wish = Wish::new(what.clone(), variants, waiting.span)?;
                 let site = Reference::Id(waiting.site);
-                let (_, found) = self.placement(owner, &site, &wish).await?;
+                let of = For {
+                    owner: owner.id(),
+                    project: None,
+                };
+                let (_, found) = self.placement(owner, &site, &of, &wish).await?;
                 Ok(found.map(|found| {
                     let any = found.selection(&wish);
                     (Given::of(found, what.take()), Some(any), *pinned)

@@ -9,6 +9,7 @@ use berth_store::{Conn, sites};
 use jiff::{SignedDuration, Timestamp};
 
 use super::board::BoardGuard;
+use super::permitted::{For, Permitted};
 use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;
@@ -98,6 +99,8 @@ pub(super) struct Searched {
     pub place: Place,
     pub board: BoardGuard,
     pub candidates: Vec<Candidate>,
+    /// When it may start, by variant.
+    pub permitted: Vec<Permitted>,
 }
 
 impl App {
@@ -112,27 +115,39 @@ impl App {
         let mut reader = self.store.read().await?;
         let places = self.searched_places(&mut reader, caller, sites).await?;
         drop(reader);
+        let window = self.still_to_come(wish.window)?;
+        let of = For {
+            owner: caller.id(),
+            project: None,
+        };
         let mut searched = Vec::new();
         for place in places {
-            let board = self.board(place.id()).await?;
-            let candidates = board.candidates(&wish.what);
-            searched.push(Searched {
-                place,
-                board,
-                candidates,
-            });
+            searched.push(self.searched(caller, place, &of, wish, window).await?);
         }
-        let (wish, window) = (wish.clone(), self.still_to_come(wish.window)?);
+        let wish = wish.clone();
         // A search over a large site is work, and others wait for this thread.
-        let (searched, found) = tokio::task::spawn_blocking(move || {
+        let (wish, searched, found) = tokio::task::spawn_blocking(move || {
             let found = search(&searched, &wish, window, limit);
-            (searched, found)
+            (wish, searched, found)
         })
         .await
         .map_err(|error| Error::Internal(error.to_string()))?;
         let mut directory = Directory::default();
-        let choices = found.into_iter().map(|(site, variant, span, resources)| {
-            let Searched { place, board, .. } = &searched[site];
+        let now = self.now();
+        let choices = found.into_iter().map(|found| {
+            let Found {
+                site,
+                variant,
+                span,
+                resources,
+            } = found;
+            let Searched {
+                place,
+                board,
+                permitted,
+                ..
+            } = &searched[site];
+            let permitted = &permitted[variant];
             directory.add_site(&place.site);
             for resource in resources.iter().filter_map(|id| board.resources.get(id)) {
                 directory.add_resource(resource);
@@ -141,12 +156,14 @@ impl App {
             }
             let asks =
                 board.asks_leave(&resources) && !place.can(caller, Action::DecideReservation);
+            let by_type = asks.then(|| span.start());
+            let by_policy = permitted.decide_by(span, now);
             Choice {
                 place: place.clone(),
-                variant,
+                variant: wish.variants[variant],
                 span,
                 resources,
-                decide_by: asks.then(|| span.start()),
+                decide_by: by_type.into_iter().chain(by_policy).min(),
             }
         });
         Ok(Answer {
@@ -154,6 +171,34 @@ impl App {
             sites: searched.len(),
             candidates: searched.iter().map(|site| site.candidates.len()).sum(),
             directory,
+        })
+    }
+
+    /// Makes a site ready to be searched.
+    pub(super) async fn searched(
+        &self,
+        caller: &Caller,
+        place: Place,
+        of: &For,
+        wish: &Wish,
+        window: Span,
+    ) -> Result<Searched> {
+        let board = self.board(place.id()).await?;
+        let candidates = board.candidates(&wish.what);
+        let types = board.types_of(candidates.iter().map(|one| one.resource));
+        let mut reader = self.store.read().await?;
+        let mut permitted = Vec::new();
+        for variant in &wish.variants {
+            let types = types.clone();
+            let length = variant.length;
+            let found = self.permitted(&mut reader, caller, &place, of, types, length, window);
+            permitted.push(found.await?);
+        }
+        Ok(Searched {
+            place,
+            board,
+            candidates,
+            permitted,
         })
     }
 
@@ -195,30 +240,49 @@ impl App {
     }
 }
 
-pub(super) type Found = (usize, Variant, Span, Vec<ResourceId>);
+/// A choice, with the numbers of its site and its variant.
+pub(super) struct Found {
+    site: usize,
+    pub variant: usize,
+    pub span: Span,
+    pub resources: Vec<ResourceId>,
+}
 
-/// The earliest choices, each with the number of its site.
+/// The earliest choices.
 pub(super) fn search(sites: &[Searched], wish: &Wish, window: Span, limit: usize) -> Vec<Found> {
-    let starts = [window];
-    let mut ways = Vec::new();
     let mut meant = Vec::new();
-    for (number, site) in sites.iter().enumerate() {
-        for variant in &wish.variants {
-            meant.push((number, *variant));
-            ways.push(Way {
-                busy: &site.board.busy,
-                candidates: &site.candidates,
-                take: wish.what.take(),
-                count: variant.count.get(),
-                length: variant.length,
-                starts: &starts,
-            });
+    for (site, searched) in sites.iter().enumerate() {
+        for (variant, permitted) in searched.permitted.iter().enumerate() {
+            meant.push((site, variant, permitted, permitted.held_starts()));
         }
     }
-    let choices = earliest(&ways, window, limit);
+    // Deadlines are the booking's; what is held around it may reach beyond them.
+    let within = meant.iter().fold(window, |within, (_, _, permitted, _)| {
+        within.hull(permitted.around(window))
+    });
+    let ways: Vec<Way<'_>> = meant
+        .iter()
+        .map(|(site, variant, permitted, starts)| {
+            let variant = wish.variants[*variant];
+            Way {
+                busy: &sites[*site].board.busy,
+                candidates: &sites[*site].candidates,
+                take: wish.what.take(),
+                count: variant.count.get(),
+                length: permitted.set_up + variant.length + permitted.clean_up,
+                starts,
+            }
+        })
+        .collect();
+    let choices = earliest(&ways, within, limit);
     let told = choices.into_iter().map(|choice| {
-        let (site, variant) = meant[choice.way];
-        (site, variant, choice.span, choice.resources)
+        let (site, variant, permitted, _) = &meant[choice.way];
+        Found {
+            site: *site,
+            variant: *variant,
+            span: permitted.within(choice.span),
+            resources: choice.resources,
+        }
     });
     told.collect()
 }

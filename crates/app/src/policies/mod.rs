@@ -8,12 +8,15 @@ mod set;
 mod standing;
 mod test;
 
+use berth_engine::policy::Calendar;
 use berth_engine::rights::Action;
-use berth_model::policy::{Part, Scope};
+use berth_model::Span;
+use berth_model::closure::ClosureKind;
+use berth_model::policy::{Holiday, Part, Scope, When};
 use berth_model::reference::SiteReference;
 use berth_model::site::Site;
-use berth_store::policies;
 pub use berth_store::policies::Version;
+use berth_store::{Conn, closures, policies};
 
 pub(crate) use kept::{Kept, KeptPolicies};
 pub(crate) use names::Renamed;
@@ -44,6 +47,8 @@ impl PolicyAt {
     }
 }
 
+/// Years of them, from many calendars.
+const HOLIDAYS_MAX: u64 = 10_000;
 /// More versions than anybody reads at once.
 const HISTORY_MAX: u64 = 1_000;
 
@@ -108,18 +113,26 @@ impl App {
         Ok((found, directory))
     }
 
-    /// A site's clock and the days on which it is closed, as its policies speak of them.
-    ///
-    /// The one place where calendars that a site reads in become holidays.
+    /// A site's clock and the days on which it is closed, as its policies speak of them: the one place where the calendars
+    /// that a site reads in become holidays. They are looked up only where somebody asks for them.
     pub(crate) async fn calendar_of(
         &self,
-        _conn: &mut berth_store::Conn,
+        conn: &mut Conn,
         site: &Site,
-    ) -> Result<berth_engine::policy::Calendar> {
-        let holidays: &[berth_model::policy::Holiday] = &[];
-        Ok(berth_engine::policy::Calendar::new(
-            site.time_zone.rules(),
-            holidays,
-        ))
+        holidays_within: Option<Span>,
+    ) -> Result<Calendar> {
+        let found = match holidays_within {
+            Some(span) => {
+                let kind = Some(ClosureKind::Holidays);
+                closures::closed_between(conn, site.id, kind, span, HOLIDAYS_MAX).await?
+            }
+            None => Vec::new(),
+        };
+        let holidays = found.into_iter().map(|met| Holiday {
+            name: met.closed.title,
+            when: When::Span(met.closed.span),
+        });
+        let holidays: Vec<Holiday> = holidays.collect();
+        Ok(Calendar::new(site.time_zone.rules(), &holidays))
     }
 }

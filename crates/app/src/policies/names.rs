@@ -5,14 +5,17 @@ use std::collections::BTreeSet;
 
 use berth_model::policy::{Approver, Policy, Scope};
 use berth_model::site::Site;
-use berth_model::{FieldErrors, Name, SiteId, Text};
+use berth_model::{FieldErrors, LoginName, Name, SiteId, Text};
 use berth_store::policies::{self, Version};
-use berth_store::{Conn, inventory, people, projects};
+use berth_store::{Conn, inventory, people, projects, sites};
 
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::Result;
+
+/// Each name is looked up, so there is an end to them.
+const NAMES_MAX: usize = 200;
 
 /// A type or a project that has another name now, or is gone.
 #[derive(Debug, Clone)]
@@ -89,6 +92,11 @@ impl App {
         scope: &Scope,
         policy: &Policy,
     ) -> Result<()> {
+        let projects = policy.who_may_book.iter().flat_map(|who| &who.projects);
+        if projects.flatten().count() + asked(policy).count() > NAMES_MAX {
+            let message = format!("names more than {NAMES_MAX} projects and people");
+            return Err(FieldErrors::one("policy", message).into());
+        }
         let mut errors = FieldErrors::default();
         if let (Some(site), Scope::Site(part)) = (site, scope) {
             if let Some(name) = &part.resource_type
@@ -116,13 +124,11 @@ impl App {
             }
         }
         for approver in asked(policy) {
-            if let Approver::Person(login) = approver
-                && people::by_login(conn, login).await?.is_none()
-            {
-                errors.push(
-                    "policy.approval",
-                    format!("there is nobody called `{login}`"),
-                );
+            let Approver::Person(login) = approver else {
+                continue;
+            };
+            if let Some(why) = self.cannot_decide(conn, site, login).await? {
+                errors.push("policy.approval", why);
             }
         }
         if policy
@@ -136,6 +142,29 @@ impl App {
             );
         }
         Ok(errors.or(Some(()))?)
+    }
+
+    /// Why somebody could not decide although a policy asks them: they must belong where it holds.
+    async fn cannot_decide(
+        &self,
+        conn: &mut Conn,
+        site: Option<&Site>,
+        login: &LoginName,
+    ) -> Result<Option<String>> {
+        let Some(person) = people::by_login(conn, login).await? else {
+            return Ok(Some(format!("there is nobody called `{login}`")));
+        };
+        Ok(match site {
+            _ if person.global_admin => None,
+            None => Some(format!(
+                "`{login}` is no global admin; for all sites only they can be asked by name"
+            )),
+            Some(site) => {
+                let member = sites::membership_of(conn, site.id, person.id).await?;
+                let why = || format!("`{login}` is not a member of this site");
+                member.is_none().then(why)
+            }
+        })
     }
 
     /// Lets the policies of a site follow a new name.

@@ -6,7 +6,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::Reservation;
 use berth_model::site::Site;
-use berth_model::{FieldErrors, ReservationId, Text};
+use berth_model::{FieldErrors, Name, ReservationId, Text};
 use berth_store::policies::{self, Version};
 use berth_store::{Conn, reservations, sites};
 use serde_json::json;
@@ -39,8 +39,8 @@ pub struct PolicyChange {
     /// The first of the standing bookings that break it.
     pub breaks: Vec<Broken>,
     pub breaks_count: u64,
-    /// What narrower policies say that is looser, and so has no effect any more.
-    pub overruled: Vec<Looser>,
+    /// What narrower policies say that is looser, and so has no effect any more, each with the site it is of.
+    pub overruled: Vec<(Name, Looser)>,
     pub directory: Directory,
 }
 
@@ -113,7 +113,7 @@ impl App {
         policy: Option<&Policy>,
         version: Option<u64>,
     ) -> Result<PolicyChange> {
-        let (overruled, before) = allowed(conn, site, scope, policy, version).await?;
+        let before = allowed(conn, site, scope, policy, version).await?;
         let sites = match site {
             Some(site) => vec![site.clone()],
             None => {
@@ -124,9 +124,14 @@ impl App {
         };
         let mut directory = Directory::default();
         let (mut breaks, mut breaks_count) = (Vec::new(), 0);
+        let mut overruled = Vec::new();
         for site in &sites {
             directory.add_site(site);
             let standing = combined(policies::holding_in(conn, site.id).await?);
+            if let Some(policy) = policy {
+                let looser = standing.define(scope, policy).unwrap_or_default();
+                overruled.extend(looser.into_iter().map(|one| (site.name.clone(), one)));
+            }
             let mut changed = standing.clone();
             change_in(&mut changed, scope, policy);
             let broken = self
@@ -180,7 +185,7 @@ impl App {
             Some(site) => policies::touch_site(conn, site.id).await?,
             None => policies::touch_all(conn).await?,
         }
-        let (_, before) = allowed(conn, site, &new.scope, new.policy.as_ref(), version).await?;
+        let before = allowed(conn, site, &new.scope, new.policy.as_ref(), version).await?;
         if let Some(before) = &before
             && before.policy == new.policy
         {
@@ -224,14 +229,14 @@ impl App {
     }
 }
 
-/// Whether the change may be made. Gives what it overrules, and the newest version there is.
+/// Whether the change may be made. Gives the newest version there is.
 async fn allowed(
     conn: &mut Conn,
     site: Option<&Site>,
     scope: &Scope,
     policy: Option<&Policy>,
     version: Option<u64>,
-) -> Result<(Vec<Looser>, Option<Version>)> {
+) -> Result<Option<Version>> {
     let id = site.map(|site| site.id);
     let newest = policies::history(conn, id, scope, 1).await?.pop();
     version::expect(version, newest.as_ref().map_or(0, |newest| newest.version))?;
@@ -240,7 +245,7 @@ async fn allowed(
             .as_ref()
             .is_some_and(|newest| newest.policy.is_some());
         return match is_there {
-            true => Ok((Vec::new(), newest)),
+            true => Ok(newest),
             false => Err(Error::NotFound("policy")),
         };
     };
@@ -248,10 +253,10 @@ async fn allowed(
         Some(site) => policies::holding_in(conn, site.id).await?,
         None => policies::of_all(conn).await?,
     };
-    let overruled = combined(standing)
+    combined(standing)
         .define(scope, policy)
         .map_err(|refused| Error::Invalid(wrong(refused)))?;
-    Ok((overruled, newest))
+    Ok(newest)
 }
 
 /// Each value that is too loose as a field, with what would be accepted.

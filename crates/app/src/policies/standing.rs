@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_engine::policy::{Booking, Breach, Policies, breaking};
 use berth_model::reservation::{Reservation, State};
 use berth_model::site::{Role, Site};
-use berth_model::{PersonId, ReservationId, SiteId};
+use berth_model::{PersonId, ReservationId, SiteId, Span};
 use berth_store::{Conn, people, reservations, sites};
 
 use crate::App;
@@ -67,7 +67,6 @@ impl App {
         changed: &berth_model::policy::Scope,
     ) -> Result<Vec<(ReservationId, Vec<Breach>)>> {
         let now = self.now();
-        let calendar = self.calendar_of(conn, site).await?;
         let mut directory = Directory::with_site(site);
         let mut standing = Vec::new();
         let mut filter = reservations::Filter {
@@ -87,6 +86,8 @@ impl App {
                 _ => break,
             }
         }
+        let hull = standing.iter().map(|one| one.span).reduce(Span::hull);
+        let calendar = self.calendar_of(conn, site, hull).await?;
         let known: BTreeSet<_> = breaking(before, &calendar, &standing, now)
             .into_iter()
             .flat_map(|(id, breaches)| breaches.into_iter().map(move |breach| (id, breach.rule)))

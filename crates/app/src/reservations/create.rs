@@ -241,13 +241,24 @@ impl App {
         new: &NewReservation,
         id: ReservationId,
     ) -> Result<Draft> {
-        check::times(new.span, self.now())?;
-        let order = self.order(conn, caller, place, new).await?;
-        let mut draft = order.draft(place.id(), id, new.span, self.now());
+        let mut draft = self.draft_unjudged(conn, caller, place, new, id).await?;
         let (booking, claims) = (&mut draft.reservation, &mut draft.claims);
         self.judge(conn, caller, place, &draft.directory, booking, claims)
             .await?;
         Ok(draft)
+    }
+
+    pub(crate) async fn draft_unjudged(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        new: &NewReservation,
+        id: ReservationId,
+    ) -> Result<Draft> {
+        check::times(new.span, self.now())?;
+        let order = self.order(conn, caller, place, new).await?;
+        Ok(order.draft(place.id(), id, new.span, self.now()))
     }
 
     /// Looks up and checks what a booking asks for, apart from its time.
@@ -475,7 +486,7 @@ impl Order {
 }
 
 /// Whether somebody must agree. An admin's booking needs nobody's leave but the admin's.
-pub(crate) fn asks_leave<'a>(
+fn asks_leave<'a>(
     place: &Place,
     caller: &Caller,
     mut wanted: impl Iterator<Item = &'a Wanted>,

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
+pub mod policy;
+
 use std::sync::{Arc, Mutex};
 
 use berth_app::clock::Clock;

@@ -252,7 +252,7 @@ fn changed(change: policies::PolicyChange) -> PolicyChange {
         overruled: change
             .overruled
             .iter()
-            .map(|looser| format!("{}: {looser}", looser.scope))
+            .map(|(site, looser)| format!("{site}, {}: {looser}", looser.scope))
             .collect(),
         now: version(change.now, &change.directory),
     }
