@@ -222,7 +222,7 @@ mod tests {
             expand(&"[1-2]".repeat(30)),
             Err(HostlistError::TooMany(_))
         ));
-        let long = vec!["n[1-60000]"; 2].join(",");
+        let long = ["n[1-60000]"; 2].join(",");
         assert!(matches!(expand(&long), Err(HostlistError::TooMany(_))));
         assert_eq!(expand("n[1-65536]").unwrap().len(), HOSTS_MAX);
     }
