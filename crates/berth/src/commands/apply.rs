@@ -45,6 +45,9 @@ pub struct How {
     /// Do not ask
     #[arg(long, short)]
     pub yes: bool,
+    /// Whether the document is about a part of the site only, so that what it does not name is no news.
+    #[arg(skip)]
+    pub is_part: bool,
 }
 
 #[derive(Debug, Args)]
@@ -170,7 +173,10 @@ pub async fn carry_out(
     file: Option<&SiteFile>,
     how: &How,
 ) -> anyhow::Result<()> {
-    let shown = ask(context, site, document, file, how.prune).await?;
+    let mut shown = ask(context, site, document, file, how.prune).await?;
+    if how.is_part {
+        shown.differences.retain(|one| one.act != Act::Extra);
+    }
     let steps = steps(&shown.differences);
     let is_json = context.out.format == Format::Json;
     if !is_json {
@@ -208,7 +214,10 @@ pub async fn carry_out(
         prune: how.prune,
         expected: Some(shown.fingerprint),
     };
-    let applied = send(context, site, &query, document, file).await?;
+    let mut applied = send(context, site, &query, document, file).await?;
+    if how.is_part {
+        applied.differences.retain(|one| one.act != Act::Extra);
+    }
     context.out.show(&applied, |_| {
         format!("Applied {steps} {}.\n", plural(steps, "change"))
     })

@@ -242,6 +242,7 @@ async fn a_slurm_cluster_becomes_a_tree() {
         .run("resource import-slurm slurm.conf --in rack-a --yes")
         .succeeds();
     assert!(made.stdout.ends_with("Applied 14 changes.\n"), "{made:?}");
+    assert!(!made.stdout.contains("not in the file"), "{made:?}");
     assert!(
         made.stderr.contains("note: n01 is DOWN in Slurm"),
         "{made:?}"

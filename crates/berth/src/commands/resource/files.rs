@@ -63,6 +63,7 @@ pub async fn import_slurm(command: ImportSlurm, context: &Context) -> anyhow::Re
         prune: false,
         dry_run: command.dry_run,
         yes: command.yes,
+        is_part: true,
     };
     carry_out(context, site, &imported.document, None, &how).await
 }
