@@ -2,12 +2,13 @@
 
 mod support;
 
+use berth_app::desk::WaitFor;
 use berth_app::policies::PolicyAt;
 use berth_app::reservations::{Extension, ReservationChange};
 use berth_app::settlement::Mode;
 use berth_app::{Caller, Error, ProjectChange};
 use berth_model::policy::{Part, Policy, Rule};
-use berth_model::reservation::Reservation;
+use berth_model::reservation::{Reservation, State, Waited};
 use berth_model::{Reference, ReservationId};
 use serde_json::json;
 use support::policy::{
@@ -20,6 +21,7 @@ on_both!(
     a_site_tightens_what_binds_it_and_never_loosens_it,
     another_server_learns_of_a_change,
     a_limit_is_kept_when_two_ask_at_once,
+    waiting_counts_for_nothing,
     a_change_names_whom_it_breaks_and_leaves_them_alone,
     what_stands_is_left_alone_until_it_takes_more,
     a_hand_over_asks_about_the_person,
@@ -215,6 +217,26 @@ async fn a_limit_is_kept_when_two_ask_at_once(lab: Lab) {
     );
     // Without the project nobody counts it.
     lab.book(&lab.bob, &["gpu-01.cpu:4"], 5, 7).await;
+}
+
+async fn waiting_counts_for_nothing(lab: Lab) {
+    let rule = json!({"active_bookings": 1, "buffer_after": "1h"});
+    must_set(&lab, &of_site(), rule).await;
+    lab.book(&lab.bob, &["gpu-02"], 1, 3).await;
+    let mut wish = lab.wish(&["gpu-02"], 1, 3);
+    wish.wait = Some(WaitFor::Booking);
+    let waits = lab.app.book(&lab.ada, &site(), &wish).await;
+    let waits = waits.expect("it waits").value.reservation;
+    assert_eq!(waits.state, State::Waiting);
+    let wait = waits.terms.wait.expect("what it waits for");
+    // Its buffer is not among what it waits for: that comes with whatever it gets.
+    assert!(
+        matches!(&wait.wish, Waited::Named(wanted) if wanted.len() == 1),
+        "{wait:?}"
+    );
+    lab.book(&lab.ada, &["rack-b"], 1, 3).await;
+    let said = refused(lab.try_book(&lab.ada, &["gpu-01"], 5, 6).await);
+    assert!(said.contains("1 stand(s) already"), "{said}");
 }
 
 async fn a_change_names_whom_it_breaks_and_leaves_them_alone(lab: Lab) {

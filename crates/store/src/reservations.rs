@@ -344,12 +344,12 @@ pub async fn counted(
     let asked = match whose {
         Whose::Person(person) => query(
             "SELECT * FROM reservation WHERE owner = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
-               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+               AND state NOT IN ('waiting', 'cancelled', 'rejected', 'failed') ORDER BY starts, id",
         )
         .bind(person.0),
         Whose::Project(project) => query(
             "SELECT * FROM reservation WHERE project = $1 AND site = $2 AND starts < $4 AND starts > $5 AND ends > $3
-               AND state NOT IN ('cancelled', 'rejected', 'failed') ORDER BY starts, id",
+               AND state NOT IN ('waiting', 'cancelled', 'rejected', 'failed') ORDER BY starts, id",
         )
         .bind(project.0),
     };
