@@ -1,7 +1,7 @@
 //! Attributes that describe a resource, and the requirements that match them, as requests write them.
 
-use berth_model::Name;
-use berth_model::attribute::{AttributeValue, Attributes, Requirement, RequirementError};
+use berth_model::attribute::{self, ATTRIBUTES_MAX, VALUE_MAX_CHARS};
+use berth_model::attribute::{Attributes, AttributesError, Requirement, RequirementError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
@@ -14,17 +14,6 @@ use crate::schemas;
 #[serde(try_from = "Attributes", into = "Attributes")]
 pub struct AttributeSet(Attributes);
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AttributeSetError {
-    #[error("a resource takes at most {ATTRIBUTES_MAX} attributes, and this has {0}")]
-    TooMany(usize),
-    #[error("`{0}` must be a text of 1 to {VALUE_MAX_CHARS} characters without control characters")]
-    Text(Name),
-}
-
-const ATTRIBUTES_MAX: usize = 100;
-const VALUE_MAX_CHARS: usize = 200;
-
 impl AttributeSet {
     pub fn into_inner(self) -> Attributes {
         self.0
@@ -32,21 +21,9 @@ impl AttributeSet {
 }
 
 impl TryFrom<Attributes> for AttributeSet {
-    type Error = AttributeSetError;
-    fn try_from(attributes: Attributes) -> Result<Self, AttributeSetError> {
-        if attributes.len() > ATTRIBUTES_MAX {
-            return Err(AttributeSetError::TooMany(attributes.len()));
-        }
-        for (name, value) in &attributes {
-            if let AttributeValue::Text(text) = value {
-                let length = text.chars().count();
-                let good =
-                    (1..=VALUE_MAX_CHARS).contains(&length) && !text.chars().any(char::is_control);
-                if !good {
-                    return Err(AttributeSetError::Text(name.clone()));
-                }
-            }
-        }
+    type Error = AttributesError;
+    fn try_from(attributes: Attributes) -> Result<Self, AttributesError> {
+        attribute::check(&attributes)?;
         Ok(Self(attributes))
     }
 }
@@ -126,6 +103,7 @@ impl ToSchema for Where {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use berth_model::attribute::AttributeValue;
     use serde_json::json;
 
     #[test]

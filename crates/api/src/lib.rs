@@ -11,6 +11,7 @@ pub mod audit;
 pub mod calendar;
 pub mod client;
 pub mod closures;
+pub mod declared;
 pub mod desk;
 pub mod events;
 pub mod feeds;

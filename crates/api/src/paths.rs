@@ -96,6 +96,8 @@ paths! {
 
     SITES sites() = "/sites";
     SITE site(site) = "/sites/{site}";
+    APPLY apply(site) = "/sites/{site}/apply";
+    EXPORT export(site) = "/sites/{site}/export";
     JOIN_REQUESTS join_requests(site) = "/sites/{site}/join-requests";
     JOIN_ACCEPT join_accept(site, request) = "/sites/{site}/join-requests/{request}/accept";
     JOIN_DECLINE join_decline(site, request) = "/sites/{site}/join-requests/{request}/decline";

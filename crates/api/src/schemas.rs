@@ -2,12 +2,17 @@
 //!
 //! These are never values; they only say in the OpenAPI document what the model's parser enforces.
 
+use berth_model::declared::{MEMBERS_MAX, PROJECTS_MAX, RESOURCES_MAX, TYPES_MAX};
+use berth_model::inventory;
 use berth_model::parameter::VALUE_MAX_CHARS;
-use berth_model::{Name, Text};
+use berth_model::site::OutsiderView;
+use berth_model::{LoginName, Name, Text};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, KnownFormat, SchemaFormat};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
+
+use crate::attributes::AttributeSet;
 
 /// No control characters: they cannot be read, and PostgreSQL cannot store a zero.
 pub(crate) const NO_CONTROLS: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
@@ -21,11 +26,15 @@ pub(crate) fn text(min: usize, max: usize) -> ObjectBuilder {
 
 /// A map from names to values.
 pub(crate) fn map(entries_max: usize, value: impl Into<Schema>) -> ObjectBuilder {
+    of_names(entries_max, RefOr::T(value.into()))
+}
+
+fn of_names(entries_max: usize, value: RefOr<Schema>) -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::Object)
         .property_names(plain(Name::schema()))
         .max_properties(Some(entries_max))
-        .additional_properties(Some(AdditionalProperties::RefOr(RefOr::T(value.into()))))
+        .additional_properties(Some(AdditionalProperties::RefOr(value)))
 }
 
 pub(crate) fn one_of(kinds: impl IntoIterator<Item = Schema>) -> Schema {
@@ -143,6 +152,100 @@ impl ToSchema for Parameter {
         schemas.push((Text::name().into_owned(), Text::schema()));
     }
 }
+
+/// A site as a file declares it. Sections that are absent are left alone.
+#[derive(Debug)]
+pub struct Document;
+
+impl PartialSchema for Document {
+    fn schema() -> RefOr<Schema> {
+        let version = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(1));
+        let site = object([
+            ("name", optional(refer::<Name>())),
+            ("title", refer::<Text>()),
+            ("time_zone", TimeZone::schema()),
+            ("outsiders_see", OutsiderView::schema()),
+        ])
+        .required("title")
+        .required("time_zone")
+        .required("outsiders_see");
+        let form = ArrayBuilder::new()
+            .items(refer::<Parameter>())
+            .max_items(Some(50));
+        let kind = object([
+            ("title", refer::<Text>()),
+            ("colour", Colour::schema()),
+            ("needs_approval", of(Type::Boolean).into()),
+            ("form", form.into()),
+        ])
+        .required("title");
+        let project = object([
+            ("title", refer::<Text>()),
+            (
+                "members",
+                ArrayBuilder::new()
+                    .items(LoginName::schema())
+                    .max_items(Some(MEMBERS_MAX))
+                    .into(),
+            ),
+        ])
+        .required("title");
+        object([
+            ("version", version.into()),
+            ("site", optional(site.into())),
+            ("types", optional(map(TYPES_MAX, kind).into())),
+            (
+                "resources",
+                optional(of_names(RESOURCES_MAX, refer::<DeclaredResource>()).into()),
+            ),
+            ("projects", optional(map(PROJECTS_MAX, project).into())),
+        ])
+        .required("version")
+        .examples([serde_json::json!({
+            "version": 1,
+            "types": {"gpu-server": {"title": "GPU server", "colour": "#1f77b4"}},
+            "resources": {"gpu-01": {"type": "gpu-server", "attributes": {"gpus": 8}}},
+        })])
+        .into()
+    }
+}
+
+impl ToSchema for Document {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        Parameter::schemas(schemas);
+        inventory::Capacity::schemas(schemas);
+        inventory::Facts::schemas(schemas);
+        schemas.push((Parameter::name().into_owned(), Parameter::schema()));
+        let resource = DeclaredResource::name().into_owned();
+        schemas.push((resource, DeclaredResource::schema()));
+    }
+}
+
+/// A resource as a file declares it, with those below it.
+#[derive(Debug)]
+pub struct DeclaredResource;
+
+impl PartialSchema for DeclaredResource {
+    fn schema() -> RefOr<Schema> {
+        object([
+            ("type", refer::<Name>()),
+            ("title", optional(refer::<Text>())),
+            ("capacity", optional(inventory::Capacity::schema())),
+            ("attributes", AttributeSet::schema()),
+            ("facts", inventory::Facts::schema()),
+            (
+                "children",
+                of_names(RESOURCES_MAX, refer::<DeclaredResource>()).into(),
+            ),
+        ])
+        .required("type")
+        .into()
+    }
+}
+impl ToSchema for DeclaredResource {}
 
 /// Each kind is an object whose single field names it.
 fn kinds() -> impl Iterator<Item = Schema> {

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
 use berth_api::{
-    audit, calendar, events, maintenance, members, page, people, problem, projects, reservations,
-    resources, series, sessions, sites, tokens, types,
+    audit, calendar, declared, events, maintenance, members, page, people, problem, projects,
+    reservations, resources, schemas, series, sessions, sites, tokens, types,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
@@ -52,6 +52,7 @@ fn requests() -> Value {
         resources::ResourcePatch,
         resources::MoveResource,
         resources::StatusPatch,
+        schemas::Document,
         maintenance::NewMaintenance,
         reservations::NewReservation,
         reservations::ReservationPatch,
@@ -85,6 +86,8 @@ fn answers() -> Value {
         resources::StatusChange,
         calendar::Calendar,
         calendar::FreeResource,
+        declared::SiteExport,
+        declared::ApplyOutcome,
         maintenance::MaintenanceWindow,
         maintenance::MaintenancePreview,
         reservations::Reservation,
@@ -165,6 +168,7 @@ fn query_parameters_refer_to_nothing_and_have_bounds() {
         page::PageQuery::into_params(|| None),
         page::DryRunQuery::into_params(|| None),
         resources::ResourceQuery::into_params(|| None),
+        declared::ApplyQuery::into_params(|| None),
         calendar::CalendarQuery::into_params(|| None),
         calendar::FreeQuery::into_params(|| None),
         reservations::ReservationQuery::into_params(|| None),

@@ -42,6 +42,14 @@ pub enum Error {
         conflicts: Vec<Conflict>,
         directory: Box<Directory>,
     },
+    /// What a file asks for would break what is promised.
+    #[error("{} booking(s) are in the way of what the file declares", conflicts.len())]
+    ApplyConflict {
+        conflicts: Vec<Conflict>,
+        directory: Box<Directory>,
+    },
+    #[error("the site has changed since the differences were shown; nothing was applied")]
+    SiteChanged,
     #[error("`{resource}` is {status}{}", inherited(resource, from))]
     NotActive {
         resource: Name,

@@ -15,6 +15,7 @@ mod caller;
 pub mod clock;
 pub mod closures;
 pub mod controllers;
+pub mod declared;
 pub mod desk;
 mod directory;
 mod error;

@@ -9,9 +9,9 @@ use berth_api::reference::SiteReference;
 use berth_model::person::TimeZone;
 
 use crate::commands::{
-    admin, audit, book, calendar, closure, completion, config, database, doctor, event, feed, free,
-    login, maintenance, member, person, policy, profile, project, reservation, resource, series,
-    serve, site, token, topics, types, when,
+    admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
+    feed, free, login, maintenance, member, person, policy, profile, project, reservation,
+    resource, series, serve, site, token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -116,6 +116,12 @@ pub enum Client {
     /// Resources: the tree, its parts and their status
     #[command(subcommand)]
     Resource(resource::Resource),
+    /// Make the site what a file declares, after showing what that changes
+    Apply(apply::Apply),
+    /// Show how the site differs from a file
+    Diff(apply::Diff),
+    /// Write the site as a file
+    Export,
     /// Planned maintenance
     #[command(subcommand)]
     Maintenance(maintenance::Maintenance),
@@ -210,6 +216,9 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "resource",
             "maintenance",
             "closure",
+            "apply",
+            "diff",
+            "export",
         ],
     ),
     ("The record", &["audit", "event"]),

@@ -4,6 +4,7 @@
 //! nothing that the server decides.
 
 pub mod admin;
+pub mod apply;
 pub mod approvals;
 pub mod audit;
 pub mod book;

@@ -26,6 +26,8 @@ pub struct Context {
     pub times: Times,
     pub out: Output,
     site: Option<SiteReference>,
+    /// The site that was asked for on the command line or in the environment.
+    asked_site: Option<SiteReference>,
     /// The site that a command shown to a person need not name.
     remembered_site: Option<SiteReference>,
 }
@@ -67,6 +69,7 @@ impl Context {
             client,
             times: Times::new(zone),
             out: Output::new(options.output),
+            asked_site: options.site.clone(),
             site: options.site.clone().or_else(|| remembered_site.clone()),
             remembered_site,
         })
@@ -80,6 +83,11 @@ impl Context {
                  BERTH_SITE, or before the name, as in `torino/gpu-01`",
             )
         })
+    }
+
+    /// The site that was asked for just now, rather than remembered.
+    pub fn asked_site(&self) -> Option<&SiteReference> {
+        self.asked_site.as_ref()
     }
 
     pub fn site_if_any(&self) -> Option<&SiteReference> {

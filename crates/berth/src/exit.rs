@@ -35,6 +35,7 @@ exits! {
     NoAnswer = 6, "The server could not be reached, or is not ready.";
     NotAllowed = 7, "You may see it, but not do that; or your token lacks the scope.";
     TooMuch = 8, "Too many requests or wrong passwords in a short time: try again later.";
+    Differs = 9, "`berth diff`: the site is not as the file says.";
     Interrupted = 130, "You pressed Ctrl-C.";
 }
 

@@ -75,7 +75,7 @@ pub fn tell(error: &anyhow::Error, out: &Output, times: &Times, base_url: &str) 
                 &serde_json::to_string_pretty(problem).unwrap_or_else(|_| problem.to_string()),
             );
         }
-        (Some(problem), Format::Table) => {
+        (Some(problem), Format::Table | Format::Csv) => {
             complain(explain(problem, out, times, base_url).trim_end());
         }
         (None, _) => tell_plainly(error),
@@ -167,6 +167,10 @@ fn hint(problem: &Problem) -> &str {
         Ok(Code::AuthSignInRequired | Code::AuthTokenInvalid | Code::AuthTokenExpired) => {
             "Sign in again with `berth login`."
         }
+        Ok(Code::ApplyInTheWay) => {
+            "Cancel or move these bookings, or leave the resources as they are until they end."
+        }
+        Ok(Code::ApplySiteChanged) => "Look at the differences again, and repeat it.",
         Ok(Code::RequestVersionMismatch) => {
             "Look at it again, and repeat the change on what is there now."
         }

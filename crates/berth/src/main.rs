@@ -10,6 +10,7 @@ mod demo;
 mod details;
 mod exit;
 mod failure;
+mod files;
 mod handle;
 mod installation;
 mod output;

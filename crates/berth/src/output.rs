@@ -15,6 +15,8 @@ pub enum Format {
     Table,
     /// The API's JSON for programs.
     Json,
+    /// A table for spreadsheets; `berth resource export` alone writes one.
+    Csv,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +51,7 @@ impl Output {
     ) -> anyhow::Result<()> {
         match self.format {
             Format::Json => self.json(object),
-            Format::Table => print(&text(self.screen)),
+            Format::Table | Format::Csv => print(&text(self.screen)),
         }
     }
 
@@ -57,7 +59,7 @@ impl Output {
     pub fn say(&self, sentence: &str) -> anyhow::Result<()> {
         match self.format {
             Format::Json => Ok(()),
-            Format::Table => print(sentence),
+            Format::Table | Format::Csv => print(sentence),
         }
     }
 

@@ -10,18 +10,26 @@ use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
-    admin, approvals, audit, book, calendar, closure, completion, config, database, doctor, event,
-    feed, free, login, logout, maintenance, member, openapi, person, policy, profile, project,
-    reservation, resource, series, serve, site, token, topics, types, version, when, whoami,
+    admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
+    event, feed, free, login, logout, maintenance, member, openapi, person, policy, profile,
+    project, reservation, resource, series, serve, site, token, topics, types, version, when,
+    whoami,
 };
 use crate::context::Context;
 use crate::demo;
 use crate::exit::Exit;
-use crate::failure::{exit_of, tell, tell_plainly};
-use crate::output::{Output, is_broken_pipe};
+use crate::failure::{exit_of, tell, tell_plainly, usage};
+use crate::output::{Format, Output, is_broken_pipe};
 use crate::times::Times;
 
 pub fn run(cli: Cli) -> Exit {
+    let writes_csv = matches!(
+        cli.command,
+        Command::Client(Client::Resource(resource::Resource::Export))
+    );
+    if cli.options.output == Format::Csv && !writes_csv {
+        return plainly(Err(usage("only `berth resource export` writes CSV")));
+    }
     match cli.command {
         Command::Client(command) => as_client(command, &cli.options),
         Command::Local(command) => locally(command, &cli.options),
@@ -64,6 +72,9 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Policy(command) => policy::run(command, context).await,
         Client::Type(command) => types::run(command, context).await,
         Client::Resource(command) => resource::run(command, context).await,
+        Client::Apply(command) => apply::apply(command, context).await,
+        Client::Diff(command) => apply::diff(command, context).await,
+        Client::Export => apply::export(context).await,
         Client::Maintenance(command) => maintenance::run(command, context).await,
         Client::Person(command) => person::run(command, context).await,
         Client::Token(command) => token::run(command, context).await,

@@ -20,9 +20,10 @@ use support::ground::Ground;
 use support::http::Http;
 use support::world::World;
 
-/// Would end the run itself if they met its own account or token. They are fuzzed apart from the rest, with names that
-/// are not its own.
-const SUICIDAL: [&str; 4] = [
+/// Would end the run itself if they met its own account or token, or took away the site that all the others work in.
+/// They are fuzzed apart from the rest, with names that are not its own.
+const SUICIDAL: [&str; 5] = [
+    "apply_site",
     "change_person",
     "remove_person",
     "revoke_my_token",

@@ -5,7 +5,8 @@
 //! ([`maintenance`]); when the instances of a series are ([`recurrence`]) and
 //! what stands in their way ([`room`]); what the policies make of a booking ([`policy`]).
 //! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
-//! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]).
+//! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
+//! site what a file declares.
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
 //!
@@ -19,6 +20,7 @@ pub mod container;
 pub mod free;
 pub mod maintenance;
 pub mod placement;
+pub mod plan;
 pub mod policy;
 pub mod recurrence;
 pub mod rights;

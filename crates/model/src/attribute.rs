@@ -18,6 +18,35 @@ pub enum AttributeValue {
 
 pub type Attributes = BTreeMap<Name, AttributeValue>;
 
+pub const ATTRIBUTES_MAX: usize = 100;
+pub const VALUE_MAX_CHARS: usize = 200;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AttributesError {
+    #[error("a resource takes at most {ATTRIBUTES_MAX} attributes, and this has {0}")]
+    TooMany(usize),
+    #[error("`{0}` must be a text of 1 to {VALUE_MAX_CHARS} characters without control characters")]
+    Text(Name),
+}
+
+/// Whether these are few enough to describe one resource, their texts short and printable.
+pub fn check(attributes: &Attributes) -> Result<(), AttributesError> {
+    if attributes.len() > ATTRIBUTES_MAX {
+        return Err(AttributesError::TooMany(attributes.len()));
+    }
+    for (name, value) in attributes {
+        if let AttributeValue::Text(text) = value {
+            let length = text.chars().count();
+            let good =
+                (1..=VALUE_MAX_CHARS).contains(&length) && !text.chars().any(char::is_control);
+            if !good {
+                return Err(AttributesError::Text(name.clone()));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl fmt::Display for AttributeValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -32,6 +32,13 @@ pub struct Colour(String);
 #[error("a colour is written like `#1f77b4`")]
 pub struct ColourError;
 
+/// What a type is drawn in whose admin chose nothing.
+impl Default for Colour {
+    fn default() -> Self {
+        Self("#1f77b4".to_owned())
+    }
+}
+
 impl std::str::FromStr for Colour {
     type Err = ColourError;
     fn from_str(text: &str) -> Result<Self, ColourError> {

@@ -9,6 +9,7 @@ pub mod attribute;
 pub mod audit;
 pub mod claim;
 pub mod closure;
+pub mod declared;
 pub mod event;
 pub mod feed;
 pub mod field;

@@ -342,15 +342,12 @@ pub async fn keep_still(conn: &mut Conn, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// PostgreSQL's move: new codes for the whole subtree, which the claims on it follow by foreign key.
-async fn rewrite_codes(
-    conn: &mut Conn,
-    site: SiteId,
-    id: ResourceId,
-    parent: Option<ResourceId>,
-    removed_at: Option<Timestamp>,
-) -> Result<()> {
-    // One change of a site's shape at a time; new bookings go on meanwhile.
+/// Lets one at a time change a site's shape, until the transaction ends; new bookings go on meanwhile. Whoever changes
+/// more than one thing takes this first, so that two of them take turns. On SQLite writers take turns anyway.
+pub async fn hold_shape(conn: &mut Conn, site: SiteId) -> Result<()> {
+    if !conn.is_postgres() {
+        return Ok(());
+    }
     either(
         "SELECT NULL",
         "SELECT id FROM site WHERE id = $1 FOR NO KEY UPDATE",
@@ -365,6 +362,18 @@ async fn rewrite_codes(
     .bind(site.0)
     .execute(conn)
     .await?;
+    Ok(())
+}
+
+/// PostgreSQL's move: new codes for the whole subtree, which the claims on it follow by foreign key.
+async fn rewrite_codes(
+    conn: &mut Conn,
+    site: SiteId,
+    id: ResourceId,
+    parent: Option<ResourceId>,
+    removed_at: Option<Timestamp>,
+) -> Result<()> {
+    hold_shape(conn, site).await?;
     let rows = either(
         "SELECT NULL",
         "SELECT b.id, b.subtree::text AS subtree, b.parent_subtree::text AS parent_subtree

@@ -1,8 +1,10 @@
 //! Projects: groups of members inside a site.
 
+use std::collections::BTreeSet;
+
 use berth_model::person::Person;
 use berth_model::site::Project;
-use berth_model::{Name, PersonId, ProjectId, SiteId};
+use berth_model::{LoginName, Name, PersonId, ProjectId, SiteId};
 use jiff::Timestamp;
 
 use crate::error::Result;
@@ -117,6 +119,32 @@ pub async fn members(
     .bind(limit)
     .map(conn, |row| Ok((person(row)?, row.moment("since")?)))
     .await
+}
+
+/// Every project of a site, with the logins of those who are in it.
+pub async fn with_members(
+    conn: &mut Conn,
+    site: SiteId,
+) -> Result<Vec<(Project, BTreeSet<LoginName>)>> {
+    let rows = query(
+        "SELECT p.*, m.login AS member FROM project p
+         LEFT JOIN project_member pm ON pm.project = p.id LEFT JOIN person m ON m.id = pm.person
+         WHERE p.site = $1 AND p.removed_at IS NULL ORDER BY p.id",
+    )
+    .bind(site.0)
+    .all(conn)
+    .await?;
+    let mut found: Vec<(Project, BTreeSet<LoginName>)> = Vec::new();
+    for row in &rows {
+        let project = project(row)?;
+        if found.last().is_none_or(|(last, _)| last.id != project.id) {
+            found.push((project, BTreeSet::new()));
+        }
+        if let Some((_, members)) = found.last_mut() {
+            members.extend(row.optional_parsed::<LoginName>("member")?);
+        }
+    }
+    Ok(found)
 }
 
 /// Since when a person is in a project, if they are.

@@ -1,10 +1,12 @@
 //! Sites, who belongs to them, and who asks to.
 
+use std::collections::BTreeSet;
+
 use berth_model::closure::ClosureKind;
 use berth_model::person::Person;
 use berth_model::reference::SiteReference;
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
-use berth_model::{JoinRequestId, Name, PersonId, SiteId};
+use berth_model::{JoinRequestId, LoginName, Name, PersonId, SiteId};
 use jiff::Timestamp;
 
 use crate::error::Result;
@@ -236,6 +238,25 @@ pub async fn members(
     .bind(limit)
     .map(conn, |row| Ok((person(row)?, membership(row)?)))
     .await
+}
+
+/// Those of these logins that belong to members of the site.
+pub async fn members_among(
+    conn: &mut Conn,
+    site: SiteId,
+    logins: Vec<String>,
+) -> Result<BTreeSet<LoginName>> {
+    let found = either(
+        "SELECT p.login FROM json_each($2) v CROSS JOIN person p ON p.login = v.value
+         JOIN membership m ON m.site = $1 AND m.person = p.id",
+        "SELECT p.login FROM unnest($2::text[]) v (login) JOIN person p ON p.login = v.login
+         JOIN membership m ON m.site = $1 AND m.person = p.id",
+    )
+    .bind(site.0)
+    .bind(logins)
+    .map(conn, |row| row.parsed("login"))
+    .await?;
+    Ok(found.into_iter().collect())
 }
 
 pub async fn set_member(conn: &mut Conn, membership: &Membership) -> Result<()> {

@@ -1,8 +1,10 @@
 //! Resource types and resources.
 
+use berth_model::declared::Document;
 use reqwest::Method;
 
 use super::{Client, Created, Error};
+use crate::declared::{ApplyOutcome, ApplyQuery, SiteExport};
 use crate::headers::{IdempotencyKey, IfMatch};
 use crate::page::{DryRunQuery, Page, PageQuery};
 use crate::paths;
@@ -60,6 +62,22 @@ impl Client {
     ) -> Result<(), Error> {
         let path = paths::resource_type(site, kind);
         self.call(Method::DELETE, &path).done().await
+    }
+
+    /// The whole site as a file declares it.
+    pub async fn export_site(&self, site: &SiteReference) -> Result<SiteExport, Error> {
+        self.call(Method::GET, &paths::export(site)).json().await
+    }
+
+    /// Makes the site what the document declares, all or nothing; or says what that would change.
+    pub async fn apply_site(
+        &self,
+        site: &SiteReference,
+        query: &ApplyQuery,
+        document: &Document,
+    ) -> Result<ApplyOutcome, Error> {
+        let call = self.call(Method::POST, &paths::apply(site));
+        call.query(query).body(document).json().await
     }
 
     pub async fn resources(

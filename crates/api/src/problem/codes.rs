@@ -183,6 +183,13 @@ codes! {
         "The maintenance window is over or cancelled"
         "Plan a new one.";
 
+    ApplyInTheWay "apply.in_the_way" 409
+        "Bookings stand in the way of what the file declares"
+        "Move or cancel the bookings in `conflicts`, or leave those resources where they are until they end.";
+    ApplySiteChanged "apply.site_changed" 409
+        "The site has changed since the differences were shown"
+        "Ask for the differences again, look at them, and apply with the fingerprint they come with.";
+
     ServerUnavailable "server.unavailable" 503
         "The server cannot answer just now"
         "Try again in a moment; nothing was changed unless you learn otherwise by reading it.";

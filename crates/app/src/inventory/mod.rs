@@ -1,7 +1,7 @@
 //! The inventory: resource types, the tree of resources, and their status.
 
 mod resources;
-pub(crate) use resources::{page, tree_of};
+pub(crate) use resources::{page, told, tree_of};
 mod status;
 mod tree;
 mod types;

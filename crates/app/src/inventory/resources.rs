@@ -3,6 +3,7 @@
 use berth_engine::rights::Action;
 use berth_engine::tree::Tree;
 use berth_model::attribute::{Attributes, Requirement};
+use berth_model::declared::LEVELS_MAX;
 use berth_model::event::{Audience, EventKind};
 use berth_model::inventory::{Capacity, Facts};
 use berth_model::reference::{ResourceReference, SiteReference, TypeReference};
@@ -59,9 +60,6 @@ pub struct ResourceView {
     /// Where that status comes from: the resource itself, or one above it.
     pub status_from: ResourceId,
 }
-
-/// The most levels a tree has, on either database: what both can number, with room for wide levels.
-pub(super) const LEVELS_MAX: usize = 20;
 
 impl App {
     pub(crate) async fn resource(
@@ -313,7 +311,7 @@ pub(crate) fn page(views: &mut Vec<ResourceView>, after: &str, limit: usize) {
 }
 
 /// A resource for the event stream: what every member may know, so without its provisioning address.
-pub(super) fn told(resource: &Resource) -> serde_json::Value {
+pub(crate) fn told(resource: &Resource) -> serde_json::Value {
     let facts = Facts {
         provisioning_address: None,
         ..resource.facts.clone()

@@ -3,6 +3,7 @@
 use berth_engine::rights::Action;
 use berth_engine::rule::conflicts;
 use berth_engine::tree::Tree;
+use berth_model::declared::LEVELS_MAX;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ResourceReference, SiteReference};
 use berth_model::{Claim, Resource, ResourceId};
@@ -10,7 +11,7 @@ use berth_store::{Conn, Refused, claims, inventory};
 use serde_json::json;
 
 use super::ResourceView;
-use super::resources::{LEVELS_MAX, tree_of};
+use super::resources::tree_of;
 use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;

@@ -139,7 +139,7 @@ async fn watch(place: Place, context: &Context) -> anyhow::Result<()> {
 fn tell(event: &EventObject, context: &Context) -> anyhow::Result<()> {
     match context.out.format {
         Format::Json => context.out.json_line(event),
-        Format::Table => {
+        Format::Table | Format::Csv => {
             let at = event.at.to_zoned(context.times.zone().clone());
             let site = event.site.as_ref().map_or("", |site| site.name.as_str());
             let line = format!(

@@ -1,6 +1,7 @@
 //! `berth resource`: the tree of a site, its parts and their status.
 
 mod edit;
+mod files;
 mod list;
 mod show;
 
@@ -39,6 +40,12 @@ pub enum Resource {
         /// The resource, by name or id
         resource: Placed<ResourceReference>,
     },
+    /// Add and change resources from a CSV file, after showing what that changes
+    Import(files::Import),
+    /// Add and change resources from Slurm's list of nodes, after showing what that changes
+    ImportSlurm(files::ImportSlurm),
+    /// Write the resources as CSV
+    Export,
     /// Say whether a resource takes new bookings
     Status(SetStatus),
     /// Show how a resource's status changed
@@ -179,6 +186,9 @@ pub async fn run(command: Resource, context: &Context) -> anyhow::Result<()> {
             context.client.remove_resource(&site, &resource.it).await?;
             context.out.say(&format!("Removed {}.\n", resource.it))
         }
+        Resource::Import(import) => files::import(import, context).await,
+        Resource::ImportSlurm(import) => files::import_slurm(import, context).await,
+        Resource::Export => files::export(context).await,
         Resource::Status(status) => set_status(status, context).await,
         Resource::History { resource } => show::history(&resource, context).await,
     }

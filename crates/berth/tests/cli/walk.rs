@@ -179,6 +179,18 @@ pub const WALK: &[Line] = &[
 
 /// Commands that other tests run, and which.
 pub const ELSEWHERE: &[(&str, &str)] = &[
+    ("apply", "a_file_is_shown_confirmed_applied_and_done_once"),
+    ("diff", "a_file_is_shown_confirmed_applied_and_done_once"),
+    ("export", "what_was_exported_is_what_there_is"),
+    (
+        "resource import",
+        "the_inventory_goes_through_a_spreadsheet",
+    ),
+    (
+        "resource export",
+        "the_inventory_goes_through_a_spreadsheet",
+    ),
+    ("resource import-slurm", "a_slurm_cluster_becomes_a_tree"),
     ("reservation approve", "a_request_for_approval_is_decided"),
     ("reservation reject", "a_request_for_approval_is_decided"),
     ("site join", "people_come_ask_to_join_and_go"),

@@ -116,6 +116,13 @@ pub fn rows() -> Vec<Row> {
         }),
         row("get_site", SEE_NAME),
         row("change_site", ADMINS_DO).body(|_| json!({"title": "The lab of torino"})),
+        row("export_site", ADMINS_SEE),
+        row("apply_site", ADMINS_DO)
+            .body(|fresh| json!({"version": 1, "resources": {fresh.name(): {"type": "server"}}})),
+        row("apply_site", ADMINS_DO)
+            .about("only tried")
+            .query("?dry_run=true")
+            .body(|fresh| json!({"version": 1, "resources": {fresh.name(): {"type": "server"}}})),
         row("list_members", MEMBERS_SEE),
         row("put_member", ADMINS_DO)
             .person(Whom::Stranger)

@@ -50,6 +50,14 @@ impl From<Error> for Failure {
                 ))
                 .conflicts(conflicts(&found, &directory))
                 .into(),
+            Error::ApplyConflict {
+                conflicts: found,
+                directory,
+            } => Problem::new(Code::ApplyInTheWay)
+                .detail(in_the_way("It cannot be applied", &found, &directory))
+                .conflicts(conflicts(&found, &directory))
+                .into(),
+            Error::SiteChanged => say(Code::ApplySiteChanged),
             Error::NotActive { reason, .. } => match reason {
                 Some(reason) => Failure::new(Code::ReservationStatus).detail(format!(
                     "{detail} The reason given: {}",

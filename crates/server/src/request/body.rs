@@ -57,6 +57,30 @@ impl<T: DeserializeOwned> FromRequest<Server> for Creating<T> {
     }
 }
 
+/// How many times larger than others the body of a whole site may be.
+const LARGE: usize = 16;
+
+/// A signed body that may be larger than others: nobody can send it who has not signed in.
+#[derive(Debug)]
+pub struct Large<T> {
+    pub caller: Caller,
+    pub body: T,
+}
+
+impl<T: DeserializeOwned> FromRequest<Server> for Large<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, server: &Server) -> Result<Self> {
+        let (mut parts, body) = request.into_parts();
+        let Signed(caller) = Signed::from_request_parts(&mut parts, server).await?;
+        expect_json(&parts)?;
+        let limit = server.config.request_body_limit_bytes.saturating_mul(LARGE);
+        let bytes = read_up_to(limit, body, server).await?;
+        let body = parse::body(&bytes)?;
+        Ok(Large { caller, body })
+    }
+}
+
 fn expect_json(parts: &Parts) -> Result<()> {
     let given = super::header(parts, CONTENT_TYPE.as_str()).unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim();
@@ -72,7 +96,10 @@ fn expect_json(parts: &Parts) -> Result<()> {
 
 /// Reads the whole body. It has half of the request's time; the other half is the answer's.
 async fn read(body: axum::body::Body, server: &Server) -> Result<Bytes> {
-    let limit = server.config.request_body_limit_bytes;
+    read_up_to(server.config.request_body_limit_bytes, body, server).await
+}
+
+async fn read_up_to(limit: usize, body: axum::body::Body, server: &Server) -> Result<Bytes> {
     let patience = Duration::from_secs(server.config.request_timeout_s) / 2;
     let arrived = tokio::time::timeout(patience, Limited::new(body, limit).collect()).await;
     match arrived {

@@ -8,6 +8,7 @@ mod addresses;
 mod audit;
 mod calendar;
 mod closures;
+mod declared;
 mod feeds;
 mod joins;
 mod maintenance;
@@ -35,6 +36,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(tokens::router())
         .merge(people::router())
         .merge(sites::router())
+        .merge(declared::router())
         .merge(members::router())
         .merge(joins::router())
         .merge(projects::router())

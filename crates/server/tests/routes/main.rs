@@ -8,6 +8,7 @@ mod booking;
 mod calendar;
 mod closures;
 mod deciding;
+mod declared;
 mod document;
 mod feeds;
 mod inventory;
