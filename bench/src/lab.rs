@@ -138,6 +138,10 @@ impl Lab {
     pub fn reservations_path(&self) -> String {
         format!("/api/v1/sites/{}/reservations", self.site)
     }
+
+    pub fn series_path(&self) -> String {
+        format!("/api/v1/sites/{}/series", self.site)
+    }
 }
 
 async fn fill(

@@ -15,6 +15,7 @@ mod http;
 mod lab;
 mod loaded;
 mod report;
+mod series;
 mod start;
 
 use anyhow::{Result, bail};
@@ -46,6 +47,7 @@ async fn main() -> Result<()> {
     }
     if wanted("desk") {
         desk::run(&mut report).await?;
+        series::run(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

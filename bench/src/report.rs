@@ -12,6 +12,7 @@ const GOALS: &[(&str, Goal)] = &[
     ("booking.postgres.vs_bare", Goal::AtLeast(0.5)),
     ("booking.growth_1k_to_1m", Goal::AtMost(3.0)),
     ("calendar.month_200.p99_ms", Goal::AtMost(20.0)),
+    ("series.1000.vs_single", Goal::AtMost(0.2)),
     ("when.10k_1m.p99_ms", Goal::AtMost(100.0)),
     ("refusal.alternatives.p99_ms", Goal::AtMost(25.0)),
     ("rearrange.1k.p99_ms", Goal::AtMost(50.0)),

@@ -14,6 +14,7 @@ mod people;
 mod policies;
 mod records;
 mod reservations;
+mod series;
 mod sites;
 mod sse;
 mod timeline;

@@ -34,6 +34,7 @@ pub mod reservations;
 pub mod resources;
 pub mod schemas;
 pub mod secret;
+pub mod series;
 pub mod sessions;
 pub mod sites;
 mod text;

@@ -158,6 +158,10 @@ paths! {
     RESERVATION_HISTORY reservation_history(site, reservation)
         = "/sites/{site}/reservations/{reservation}/history";
 
+    ALL_SERIES all_series(site) = "/sites/{site}/series";
+    SERIES series(site, series) = "/sites/{site}/series/{series}";
+    SERIES_CANCEL series_cancel(site, series) = "/sites/{site}/series/{series}/cancel";
+
     SITE_AUDIT site_audit(site) = "/sites/{site}/audit";
     AUDIT audit() = "/audit";
     AUDIT_VERIFY audit_verify() = "/audit/verify";

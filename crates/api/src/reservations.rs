@@ -4,7 +4,7 @@ mod answers;
 mod extension;
 
 use berth_model::reservation::{self, Privacy, State, Terms};
-use berth_model::{Amount, ClaimId, FieldErrors, ReservationId, Span, Text};
+use berth_model::{Amount, ClaimId, FieldErrors, Occurrence, ReservationId, Span, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -41,6 +41,10 @@ pub struct Reservation {
     pub parameters: reservation::Parameters,
     /// What it must still meet: a hold taken, a decision made, its owner there.
     pub terms: Terms,
+    /// Which of which series it is; left out for a booking by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub occurrence: Option<Occurrence>,
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -76,6 +80,7 @@ impl Reservation {
             end: reservation.span.end(),
             parameters: reservation.parameters,
             terms: reservation.terms,
+            occurrence: reservation.occurrence,
             version: reservation.version,
             created_at: reservation.created_at,
             updated_at: reservation.updated_at,

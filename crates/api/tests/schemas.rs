@@ -4,7 +4,7 @@
 
 use berth_api::{
     audit, calendar, declared, events, maintenance, members, page, people, problem, projects,
-    reservations, resources, schemas, sessions, sites, tokens, types,
+    reservations, resources, schemas, series, sessions, sites, tokens, types,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
@@ -58,6 +58,8 @@ fn requests() -> Value {
         reservations::ReservationPatch,
         reservations::Extension,
         reservations::Rejection,
+        series::NewSeries,
+        series::SeriesPatch,
     ]
 }
 
@@ -91,6 +93,8 @@ fn answers() -> Value {
         reservations::Reservation,
         reservations::ReservationPreview,
         reservations::HistoryEntry,
+        series::Series,
+        series::SeriesPreview,
         audit::AuditEntry,
         audit::AuditVerification,
         events::Event,
@@ -169,6 +173,8 @@ fn query_parameters_refer_to_nothing_and_have_bounds() {
         calendar::FreeQuery::into_params(|| None),
         reservations::ReservationQuery::into_params(|| None),
         reservations::MyReservationQuery::into_params(|| None),
+        series::SeriesQuery::into_params(|| None),
+        series::ScopeQuery::into_params(|| None),
         events::EventQuery::into_params(|| None),
         events::EventStreamQuery::into_params(|| None),
     ];

@@ -78,6 +78,8 @@ pub enum Error {
     HoldOver,
     #[error("check-in begins at {0}")]
     CheckInEarly(Timestamp),
+    #[error("nothing of the series that you could change is still to come")]
+    SeriesOver,
     #[error("someone changed it since you looked: it is at version {current} now")]
     Version { current: u64 },
     #[error("the name `{0}` is taken")]

@@ -11,7 +11,7 @@ use berth_model::person::TimeZone;
 use crate::commands::{
     admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
     feed, free, login, maintenance, member, person, policy, profile, project, reservation,
-    resource, serve, site, token, topics, types, when,
+    resource, series, serve, site, token, topics, types, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -93,6 +93,9 @@ pub enum Client {
     /// Reservations: list, show, extend, change, cancel, decide
     #[command(subcommand)]
     Reservation(reservation::Reservation),
+    /// Series of bookings: list, show, change, cancel
+    #[command(subcommand)]
+    Series(series::Series),
     /// List what waits for your approval
     Approvals,
     /// Sites: list, show, make, join
@@ -198,6 +201,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "when",
             "calendar",
             "reservation",
+            "series",
             "approvals",
         ],
     ),

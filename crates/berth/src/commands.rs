@@ -28,6 +28,7 @@ pub mod profile;
 pub mod project;
 pub mod reservation;
 pub mod resource;
+pub mod series;
 pub mod serve;
 pub mod site;
 pub mod token;

@@ -12,7 +12,8 @@ use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
     event, feed, free, login, logout, maintenance, member, openapi, person, policy, profile,
-    project, reservation, resource, serve, site, token, topics, types, version, when, whoami,
+    project, reservation, resource, series, serve, site, token, topics, types, version, when,
+    whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -63,6 +64,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::When(command) => when::run(command, context).await,
         Client::Calendar(command) => calendar::run(command, context).await,
         Client::Reservation(command) => reservation::run(command, context).await,
+        Client::Series(command) => series::run(command, context).await,
         Client::Approvals => approvals::run(context).await,
         Client::Site(command) => site::run(command, context).await,
         Client::Member(command) => member::run(command, context).await,

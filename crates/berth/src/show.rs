@@ -5,6 +5,7 @@ use berth_api::desk::{Alternative, AlternativeKind};
 use berth_api::members::Settlement;
 use berth_api::names::{PersonRef, ResourceRef};
 use berth_api::reservations::{Reservation, ReservedResource};
+use berth_model::reservation::Privacy;
 use berth_model::{Amount, Status};
 use jiff::Timestamp;
 
@@ -57,6 +58,14 @@ pub fn word(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word.replace('_', " "),
         _ => String::new(),
+    }
+}
+
+/// Who sees more than that the time is taken.
+pub fn seen_by(privacy: Privacy) -> &'static str {
+    match privacy {
+        Privacy::Site => "the site's members",
+        Privacy::Private => "its owner and the site's admins",
     }
 }
 

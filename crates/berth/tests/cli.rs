@@ -10,6 +10,7 @@ mod cli {
     mod machine;
     mod people;
     mod policies;
+    mod series;
     pub mod walk;
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Who may do what ([`rights`], [`sight`]); what may stand side by side on the timeline ([`tree`], [`rule`],
 //! [`container`], [`yielding`]); what is free ([`free`]) and in service ([`status`]); how a maintenance window is laid
-//! ([`maintenance`]); when the instances of a series are ([`recurrence`]); what the policies make of a booking ([`policy`]).
+//! ([`maintenance`]); when the instances of a series are ([`recurrence`]) and
+//! what stands in their way ([`room`]); what the policies make of a booking ([`policy`]).
 //! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
 //! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
 //! site what a file declares.
@@ -23,6 +24,7 @@ pub mod plan;
 pub mod policy;
 pub mod recurrence;
 pub mod rights;
+pub mod room;
 pub mod rule;
 pub mod sight;
 pub mod status;

@@ -122,5 +122,8 @@ kinds! {
     ReservationStarted "reservation.started",
     ReservationEnded "reservation.ended",
     ReservationFailed "reservation.failed",
+    SeriesCreated "series.created",
+    SeriesChanged "series.changed",
+    SeriesCancelled "series.cancelled",
     ClaimYielded "claim.yielded",
 }

@@ -116,6 +116,8 @@ ids! {
     ResourceId = "res", "a resource's id";
     ClaimId = "clm", "a claim's id";
     ReservationId = "rsv", "a reservation's id";
+    /// Bookings made together by one rule.
+    SeriesId = "ser", "a series' id";
     /// A planned maintenance window.
     WindowId = "mnt", "a maintenance window's id";
     /// A workload of the queue; the queue itself comes later, its claims are part of the rule today.

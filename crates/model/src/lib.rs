@@ -23,6 +23,7 @@ pub mod recurrence;
 pub mod reference;
 pub mod reservation;
 pub mod selection;
+pub mod series;
 pub mod site;
 pub mod span;
 
@@ -34,4 +35,5 @@ pub use name::{LoginName, Name, Text};
 pub use recurrence::{Pattern, Recurrence};
 pub use reference::Reference;
 pub use selection::{Count, Selection};
+pub use series::{Occurrence, Series};
 pub use span::Span;

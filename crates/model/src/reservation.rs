@@ -14,6 +14,7 @@ use crate::id::{ClaimId, PersonId, ProjectId, ReservationId, ResourceId, SiteId}
 use crate::name::{LoginName, Name, Text};
 use crate::policy::{Approver, Length, Outcome, Scope};
 use crate::selection::{Count, Selection};
+use crate::series::Occurrence;
 use crate::span::Span;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub struct Reservation {
     /// What it must still meet, besides its span.
     #[serde(default)]
     pub terms: Terms,
+    /// Which of which series it is; none for a booking by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurrence: Option<Occurrence>,
     pub version: u64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

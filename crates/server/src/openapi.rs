@@ -52,6 +52,10 @@ const TAGS: &[(&str, &str)] = &[
     ),
     ("reservations", "Booking, and what becomes of bookings."),
     (
+        "series",
+        "Bookings made together by one rule, changed and cancelled together.",
+    ),
+    (
         "maintenance",
         "Planned windows, negotiated with the bookings in their way.",
     ),

@@ -7,20 +7,32 @@
 use berth_model::audit::AuditEntry;
 use berth_model::event::Event;
 use berth_model::reservation::{HistoryEntry, Reservation};
+use serde::Serialize;
+use uuid::Uuid;
 
 use crate::audit::actor_columns;
 use crate::error::Result;
 use crate::events::audience_columns;
+use crate::reservations::occurrence_columns;
 use crate::sql::{Conn, either, to_json};
 use crate::words::Word;
 
-pub async fn insert(
-    conn: &mut Conn,
-    new: &Reservation,
-    history: &HistoryEntry,
-    entry: &AuditEntry,
-    event: &Event,
-) -> Result<()> {
+/// A reservation with everything that its making leaves behind.
+#[derive(Debug, Clone)]
+pub struct Booking {
+    pub reservation: Reservation,
+    pub history: HistoryEntry,
+    pub entry: AuditEntry,
+    pub event: Event,
+}
+
+pub async fn insert(conn: &mut Conn, booking: &Booking) -> Result<()> {
+    let Booking {
+        reservation: new,
+        history,
+        entry,
+        event,
+    } = booking;
     let (actor_kind, actor) = actor_columns(entry.actor);
     let (audience, audience_person) = audience_columns(event.audience);
     either(
@@ -79,6 +91,163 @@ pub async fn insert(
     .bind(event.data.to_string())
     .bind(to_json(&new.terms))
     .bind(new.movable_until())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// One booking as a row of JSON. Identifiers are 32 digits, which both databases read; what is JSON in its column is a
+/// text here too, so that not a byte of it changes on the way.
+#[derive(Serialize)]
+struct Line<'a> {
+    nth: usize,
+    id: String,
+    site: String,
+    owner: String,
+    project: Option<String>,
+    title: &'a str,
+    privacy: &'static str,
+    state: &'static str,
+    state_reason: Option<&'a str>,
+    starts: i64,
+    ends: i64,
+    items: String,
+    parameters: String,
+    version: u64,
+    created_at: i64,
+    updated_at: i64,
+    due_at: Option<i64>,
+    terms: String,
+    series: Option<String>,
+    occurrence: Option<String>,
+    differs: bool,
+    movable_until: Option<i64>,
+    at: i64,
+    changed_by: Option<String>,
+    reason: Option<&'a str>,
+    entry: String,
+    actor_kind: &'static str,
+    actor: Option<String>,
+    origin: Option<&'a str>,
+    action: &'a str,
+    subject: &'a str,
+    after: Option<String>,
+    event: String,
+    kind: &'static str,
+    audience: &'static str,
+    audience_person: Option<String>,
+    data: String,
+}
+
+fn digits(id: Uuid) -> String {
+    id.simple().to_string()
+}
+
+impl<'a> Line<'a> {
+    fn new(nth: usize, booking: &'a Booking) -> Self {
+        let Booking {
+            reservation: new,
+            history,
+            entry,
+            event,
+        } = booking;
+        let (actor_kind, actor) = actor_columns(entry.actor);
+        let (audience, audience_person) = audience_columns(event.audience);
+        let (series, occurrence, differs) = occurrence_columns(new.occurrence);
+        let due_at = new.state.next_due(new.span, &new.terms);
+        Self {
+            nth,
+            id: digits(new.id.0),
+            site: digits(new.site.0),
+            owner: digits(new.owner.0),
+            project: new.project.map(|id| digits(id.0)),
+            title: new.title.as_str(),
+            privacy: new.privacy.word(),
+            state: new.state.word(),
+            state_reason: new.state_reason.as_ref().map(|text| text.as_str()),
+            starts: new.span.start().as_microsecond(),
+            ends: new.span.end().as_microsecond(),
+            items: to_json(&new.items),
+            parameters: to_json(&new.parameters),
+            version: new.version,
+            created_at: new.created_at.as_microsecond(),
+            updated_at: new.updated_at.as_microsecond(),
+            due_at: due_at.map(|at| at.as_microsecond()),
+            terms: to_json(&new.terms),
+            series: series.map(digits),
+            occurrence,
+            differs,
+            movable_until: new.movable_until().map(|at| at.as_microsecond()),
+            at: history.at.as_microsecond(),
+            changed_by: history.by.map(|by| digits(by.0)),
+            reason: history.reason.as_ref().map(|text| text.as_str()),
+            entry: digits(entry.id.0),
+            actor_kind,
+            actor: actor.map(digits),
+            origin: entry.origin.as_deref(),
+            action: &entry.action,
+            subject: &entry.subject,
+            after: entry.after.as_ref().map(|value| value.to_string()),
+            event: digits(event.id.0),
+            kind: event.kind.as_str(),
+            audience,
+            audience_person: audience_person.map(digits),
+            data: event.data.to_string(),
+        }
+    }
+}
+
+/// The same for many at once, as the instances of a series are made: one statement, however many there are.
+pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
+    let lines = bookings.iter().enumerate();
+    let lines: Vec<Line<'_>> = lines.map(|(nth, one)| Line::new(nth, one)).collect();
+    either(
+        "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
+             parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until)
+         SELECT unhex(value ->> 'id'), unhex(value ->> 'site'), unhex(value ->> 'owner'), unhex(value ->> 'project'),
+             value ->> 'title', value ->> 'privacy', value ->> 'state', value ->> 'state_reason', value ->> 'starts',
+             value ->> 'ends', value ->> 'items', value ->> 'parameters', value ->> 'version', value ->> 'created_at',
+             value ->> 'updated_at', value ->> 'due_at', value ->> 'terms', unhex(value ->> 'series'),
+             value ->> 'occurrence', value ->> 'differs', value ->> 'movable_until'
+         FROM json_each($1);
+         INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
+         SELECT unhex(value ->> 'id'), value ->> 'at', NULL, value ->> 'state', value ->> 'starts', value ->> 'ends',
+             unhex(value ->> 'changed_by'), value ->> 'reason'
+         FROM json_each($1);
+         INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
+         SELECT unhex(value ->> 'entry'), value ->> 'at', value ->> 'actor_kind', unhex(value ->> 'actor'),
+             value ->> 'origin', unhex(value ->> 'site'), value ->> 'action', value ->> 'subject', NULL,
+             value ->> 'after', value ->> 'reason'
+         FROM json_each($1);
+         INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
+         SELECT unhex(value ->> 'event'), value ->> 'at', value ->> 'kind', unhex(value ->> 'site'),
+             value ->> 'subject', value ->> 'audience', unhex(value ->> 'audience_person'), value ->> 'data'
+         FROM json_each($1)",
+        "WITH line AS MATERIALIZED (
+             SELECT * FROM json_to_recordset($1::json) AS v (nth bigint, id uuid, site uuid, owner uuid, project uuid,
+                 title text, privacy text, state text, state_reason text, starts bigint, ends bigint, items text,
+                 parameters text, version bigint, created_at bigint, updated_at bigint, due_at bigint, terms text,
+                 series uuid, occurrence text, differs boolean, movable_until bigint, at bigint, changed_by uuid,
+                 reason text, entry uuid, actor_kind text, actor uuid, origin text, action text, subject text, after text, event uuid, kind text,
+                 audience text, audience_person uuid, data text)),
+         made AS (
+             INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
+                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until)
+             SELECT id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
+                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs,
+                 movable_until
+             FROM line ORDER BY nth),
+         told AS (
+             INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
+             SELECT id, at, NULL, state, starts, ends, changed_by, reason FROM line ORDER BY nth),
+         noted AS (
+             INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
+             SELECT entry, at, actor_kind, actor, origin, site, action, subject, NULL, after, reason
+             FROM line ORDER BY nth)
+         INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
+         SELECT event, at, kind, site, subject, audience, audience_person, data FROM line ORDER BY nth",
+    )
+    .bind(to_json(&lines))
     .execute(conn)
     .await?;
     Ok(())

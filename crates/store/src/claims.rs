@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::error::{Error, Refused, Result};
-use crate::sql::{Conn, Row, either, query};
+use crate::sql::{Conn, Row, either, query, to_json};
 use crate::words::Word;
 
 fn span(row: &Row) -> Result<Span> {
@@ -83,27 +83,34 @@ pub async fn insert(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     }
 }
 
+/// One statement for all, in the order they were named: a series has a thousand.
 async fn insert_sqlite(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
-    for claim in claims {
+    let id = |id: Uuid| id.simple().to_string();
+    let row = |claim: &Claim| {
         let (holder_kind, holder) = holder_columns(claim.holder);
-        either(
-            "INSERT INTO claim (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder, standing)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'holding')",
-            "SELECT NULL",
+        (
+            id(claim.id.0),
+            id(claim.site.0),
+            id(claim.resource.0),
+            claim.span.start().as_microsecond(),
+            claim.span.end().as_microsecond(),
+            amount_column(claim.take),
+            grace_column(claim.firmness),
+            claim.container.map(|container| id(container.0)),
+            holder_kind,
+            id(holder),
         )
-        .bind(claim.id.0)
-        .bind(claim.site.0)
-        .bind(claim.resource.0)
-        .bind(claim.span.start())
-        .bind(claim.span.end())
-        .bind(amount_column(claim.take))
-        .bind(grace_column(claim.firmness))
-        .bind(claim.container.map(|id| id.0))
-        .bind(holder_kind)
-        .bind(holder)
-        .execute(conn)
-        .await?;
-    }
+    };
+    either(
+        "INSERT INTO claim (id, site, resource, starts, ends, amount, grace_us, container, holder_kind, holder, standing)
+         SELECT unhex(value ->> 0), unhex(value ->> 1), unhex(value ->> 2), value ->> 3, value ->> 4, value ->> 5,
+             value ->> 6, unhex(value ->> 7), value ->> 8, unhex(value ->> 9), 'holding'
+         FROM json_each($1)",
+        "SELECT NULL",
+    )
+    .bind(to_json(&claims.iter().map(row).collect::<Vec<_>>()))
+    .execute(conn)
+    .await?;
     Ok(())
 }
 

@@ -25,6 +25,7 @@ pub mod projects;
 pub mod reservations;
 pub mod secrets;
 pub mod sequencer;
+pub mod series;
 pub mod sessions;
 pub mod settings;
 pub mod sites;

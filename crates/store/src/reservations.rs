@@ -1,7 +1,9 @@
 //! Reservations and their history. A state changes only by a [`Transition`], and only from the state it starts from.
 
 use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
-use berth_model::{PersonId, ProjectId, ReservationId, ResourceId, SiteId, Span, Text};
+use berth_model::{
+    Occurrence, PersonId, ProjectId, ReservationId, ResourceId, SeriesId, SiteId, Span, Text,
+};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -24,17 +26,41 @@ pub(crate) fn reservation(row: &Row) -> Result<Reservation> {
         items: row.json("items")?,
         parameters: row.json("parameters")?,
         terms: row.json("terms")?,
+        occurrence: occurrence(row)?,
         version: row.count("version")?,
         created_at: row.moment("created_at")?,
         updated_at: row.moment("updated_at")?,
     })
 }
 
+fn occurrence(row: &Row) -> Result<Option<Occurrence>> {
+    let Some(series) = row.get::<Option<Uuid>>("series")? else {
+        return Ok(None);
+    };
+    Ok(Some(Occurrence {
+        series: SeriesId(series),
+        start: row.parsed("occurrence")?,
+        differs: row.get("differs")?,
+    }))
+}
+
+/// An occurrence as it stands in its three columns.
+pub(crate) fn occurrence_columns(
+    occurrence: Option<Occurrence>,
+) -> (Option<Uuid>, Option<String>, bool) {
+    (
+        occurrence.map(|occurrence| occurrence.series.0),
+        occurrence.map(|occurrence| occurrence.start.to_string()),
+        occurrence.is_some_and(|occurrence| occurrence.differs),
+    )
+}
+
 pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
+    let (series, occurrence, differs) = occurrence_columns(new.occurrence);
     query(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at, terms, movable_until)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+             parameters, version, created_at, updated_at, due_at, terms, movable_until, series, occurrence, differs)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
     )
     .bind(new.id.0)
     .bind(new.site.0)
@@ -54,6 +80,9 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
     .bind(new.state.next_due(new.span, &new.terms))
     .bind(to_json(&new.terms))
     .bind(new.movable_until())
+    .bind(series)
+    .bind(occurrence)
+    .bind(differs)
     .execute(conn)
     .await?;
     Ok(())
@@ -61,10 +90,12 @@ pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
 
 /// Writes everything but the state, if nobody changed the reservation since `version`.
 pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<bool> {
+    let (series, occurrence, differs) = occurrence_columns(new.occurrence);
     let changed = query(
         "UPDATE reservation SET owner = $1, project = $2, title = $3, privacy = $4, starts = $5, ends = $6, items = $7,
-             parameters = $8, updated_at = $9, due_at = $10, terms = $11, movable_until = $12, version = version + 1
-         WHERE id = $13 AND version = $14 AND state = $15",
+             parameters = $8, updated_at = $9, due_at = $10, terms = $11, movable_until = $12, series = $13,
+             occurrence = $14, differs = $15, version = version + 1
+         WHERE id = $16 AND version = $17 AND state = $18",
     )
     .bind(new.owner.0)
     .bind(new.project.map(|id| id.0))
@@ -78,6 +109,9 @@ pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<
     .bind(new.state.next_due(new.span, &new.terms))
     .bind(to_json(&new.terms))
     .bind(new.movable_until())
+    .bind(series)
+    .bind(occurrence)
+    .bind(differs)
     .bind(new.id.0)
     .bind(version)
     .bind(new.state.word())
@@ -176,6 +210,25 @@ pub async fn get_locked(
     .optional(conn)
     .await?;
     row.as_ref().map(reservation).transpose()
+}
+
+/// The instances of a series, by start, whatever became of them.
+pub async fn of_series(conn: &mut Conn, series: SeriesId) -> Result<Vec<Reservation>> {
+    query("SELECT * FROM reservation WHERE series = $1 ORDER BY starts, id")
+        .bind(series.0)
+        .map(conn, reservation)
+        .await
+}
+
+/// The same, held still until the transaction ends.
+pub async fn of_series_locked(conn: &mut Conn, series: SeriesId) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE series = $1 ORDER BY starts, id",
+        "SELECT * FROM reservation WHERE series = $1 ORDER BY starts, id FOR UPDATE",
+    )
+    .bind(series.0)
+    .map(conn, reservation)
+    .await
 }
 
 /// What to list. Empty filters mean everything.

@@ -147,6 +147,9 @@ codes! {
         "A resource takes no new bookings now"
         "Choose another resource, or wait until it is ACTIVE again.";
 
+    SeriesOver "series.over" 409
+        "Nothing of the series is left to change"
+        "Read the series again: what has begun, was cancelled or differs is changed by itself.";
     PolicyRefused "policy.refused" 409
         "The booking does not keep the policies"
         "Change what `breaches` names to what it says would be accepted; `instead` is the nearest such time.";

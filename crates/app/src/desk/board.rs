@@ -125,6 +125,10 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ClosureAdded
         | Kind::ClosureChanged
         | Kind::ClosureRemoved
+        // Each of its instances tells of itself.
+        | Kind::SeriesCreated
+        | Kind::SeriesChanged
+        | Kind::SeriesCancelled
         | Kind::ReservationHandedOver
         | Kind::ReservationTroubled
         | Kind::ReservationWaiting

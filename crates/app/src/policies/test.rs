@@ -87,6 +87,7 @@ impl App {
             items,
             parameters: Default::default(),
             terms: Terms::default(),
+            occurrence: None,
             version: 1,
             created_at: now,
             updated_at: now,

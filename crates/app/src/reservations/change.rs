@@ -6,7 +6,7 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
 use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
-use berth_model::{Claim, ClaimId, FieldErrors, Name, ReservationId, Span, Take, Text};
+use berth_model::{Claim, ClaimId, FieldErrors, Name, Occurrence, ReservationId, Span, Take, Text};
 use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
@@ -38,6 +38,9 @@ pub struct ReservationChange {
     pub parameters: Option<RawAnswers>,
 }
 
+/// What a change wanted to hold, and which of it is its own already: for saying what refused it.
+pub(super) type Asked = (Option<Place>, Vec<Claim>, Vec<ClaimId>);
+
 /// How much longer: an extension can never shorten.
 #[derive(Debug, Clone, Copy)]
 pub enum Extension {
@@ -55,12 +58,14 @@ impl App {
         version: Option<u64>,
         change: &ReservationChange,
     ) -> Result<Booked> {
-        let mut asked = (None, Vec::new(), Vec::new());
+        let mut asked = Asked::default();
         let changed = transact!(self, tx => {
             let (place, before) = self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
             before.state.can_change()?;
             version::expect(version, before.version)?;
-            self.change_inside(&mut tx, caller, &place, before, change, &mut asked).await
+            // Changed by itself, an instance of a series is no longer like the others.
+            let occurrence = before.occurrence.map(Occurrence::differing);
+            self.change_inside(&mut tx, caller, &place, before, change, occurrence, &mut asked).await
         });
         match changed {
             Err(error) if is_taken(&error) => match asked {
@@ -117,14 +122,20 @@ impl App {
             .await
     }
 
-    async fn change_inside(
+    /// The change itself, inside its transaction. `occurrence` is which of which series it is afterwards.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one change with all it depends on"
+    )]
+    pub(super) async fn change_inside(
         &self,
         conn: &mut Conn,
         caller: &Caller,
         place: &Place,
         before: Reservation,
         change: &ReservationChange,
-        asked: &mut (Option<Place>, Vec<Claim>, Vec<ClaimId>),
+        occurrence: Option<Occurrence>,
+        asked: &mut Asked,
     ) -> Result<Booked> {
         let now = self.now();
         let mut directory = Directory::with_site(&place.site);
@@ -199,6 +210,7 @@ impl App {
                 .as_ref()
                 .map_or(before.parameters.clone(), |answers| answers.shown.clone()),
             terms: changed_terms(&before, change, span, now),
+            occurrence,
             version: before.version + 1,
             updated_at: now,
             ..before.clone()

@@ -10,6 +10,7 @@ use berth_model::{
     Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, ResourceId, SecretId,
     Selection, SiteId, Span, Take, Text,
 };
+use berth_store::booking::Booking;
 use berth_store::inventory::{Wanted, wanted};
 use berth_store::{Conn, booking, projects, reservations, secrets, sites};
 use jiff::{SignedDuration, Timestamp};
@@ -78,17 +79,17 @@ pub(crate) struct Draft {
 /// What is asked for, without when: everything that was looked up and checked for it once, however many times it is
 /// then drafted for.
 pub(super) struct Order {
-    owner: PersonId,
+    pub owner: PersonId,
     project: Option<ProjectId>,
     title: Text,
     privacy: Privacy,
     takes: Vec<(ResourceId, Take)>,
-    answers: CheckedAnswers,
+    pub answers: CheckedAnswers,
     asks_leave: bool,
     hold: bool,
     any: Option<Selection>,
     pinned: bool,
-    directory: Directory,
+    pub directory: Directory,
 }
 
 /// Claims that the rule refused.
@@ -258,7 +259,37 @@ impl App {
     ) -> Result<Draft> {
         check::times(new.span, self.now())?;
         let order = self.order(conn, caller, place, new).await?;
-        Ok(order.draft(place.id(), id, new.span, self.now()))
+        let (reservation, claims) = order.draft(place.id(), id, new.span, self.now());
+        Ok(Draft {
+            reservation,
+            claims,
+            answers: order.answers,
+            directory: order.directory,
+        })
+    }
+
+    /// The same for one of many that an order makes at different times. `beside` are those that are made together with it
+    /// and not written yet.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an order, its time, and who asks where"
+    )]
+    pub(super) async fn draft_at(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        order: &Order,
+        id: ReservationId,
+        span: Span,
+        beside: &[Reservation],
+    ) -> Result<(Reservation, Vec<Claim>)> {
+        check::times(span, self.now())?;
+        let (mut booking, mut claims) = order.draft(place.id(), id, span, self.now());
+        let (directory, drafted) = (&order.directory, (&mut booking, &mut claims));
+        self.judge_beside(conn, caller, place, directory, beside, drafted)
+            .await?;
+        Ok((booking, claims))
     }
 
     /// Looks up and checks what a booking asks for, apart from its time.
@@ -374,13 +405,20 @@ impl App {
         caller: &Caller,
         draft: &Draft,
     ) -> Result<()> {
-        let reservation = &draft.reservation;
+        let booking = self.booking(caller, draft.reservation.clone())?;
+        booking::insert(conn, &booking).await?;
+        self.keep_secrets(conn, &draft.reservation, &draft.answers)
+            .await
+    }
+
+    /// The reservation with its first line of history and the record of its making, ready to be written.
+    pub(super) fn booking(&self, caller: &Caller, reservation: Reservation) -> Result<Booking> {
         let change = Change::new("reservation.create", Some(reservation.site), reservation.id)
-            .after(reservation)
+            .after(&reservation)
             .tell_only(
                 EventKind::ReservationCreated,
                 Audience::Members,
-                told(reservation),
+                told(&reservation),
             );
         let (entry, event) = self.written(caller, change);
         let event = event.ok_or_else(|| Error::Internal("a booking tells of itself".into()))?;
@@ -393,8 +431,12 @@ impl App {
             by: Some(caller.id()),
             reason: None,
         };
-        booking::insert(conn, reservation, &history, &entry, &event).await?;
-        self.keep_secrets(conn, reservation, &draft.answers).await
+        Ok(Booking {
+            reservation,
+            history,
+            entry,
+            event,
+        })
     }
 
     pub(super) async fn keep_secrets(
@@ -443,7 +485,13 @@ impl App {
 
 impl Order {
     /// The reservation this order makes at a time, with its claims.
-    fn draft(self, site: SiteId, id: ReservationId, span: Span, now: Timestamp) -> Draft {
+    fn draft(
+        &self,
+        site: SiteId,
+        id: ReservationId,
+        span: Span,
+        now: Timestamp,
+    ) -> (Reservation, Vec<Claim>) {
         let holder = Holder::Reservation(id);
         let claim = |(resource, take): &(ResourceId, Take)| {
             Claim::firm(ClaimId(fresh(now)), site, *resource, span, *take, holder)
@@ -454,7 +502,7 @@ impl Order {
             site,
             owner: self.owner,
             project: self.project,
-            title: self.title,
+            title: self.title.clone(),
             privacy: self.privacy,
             state: match (self.hold, self.asks_leave) {
                 (true, _) => State::Held,
@@ -469,19 +517,15 @@ impl Order {
                 asks_leave: self.asks_leave,
                 decide_by: self.hold.then(|| now + HOLD_LIFE),
                 movable_until: movable_until(self.any.as_ref(), self.pinned, span, now),
-                any: self.any,
+                any: self.any.clone(),
                 ..Terms::default()
             },
+            occurrence: None,
             version: 1,
             created_at: now,
             updated_at: now,
         };
-        Draft {
-            reservation,
-            claims,
-            answers: self.answers,
-            directory: self.directory,
-        }
+        (reservation, claims)
     }
 }
 
@@ -536,6 +580,9 @@ pub(crate) fn told(reservation: &Reservation) -> serde_json::Value {
         told["title"] = json!(reservation.title);
         told["owner"] = json!(reservation.owner);
         told["reason"] = json!(reservation.state_reason);
+    }
+    if let Some(occurrence) = reservation.occurrence {
+        told["series"] = json!(occurrence.series);
     }
     told
 }

@@ -4,7 +4,7 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, SiteReference};
 use berth_model::reservation::{CheckIn, HistoryEntry, Privacy, Reservation};
-use berth_model::{FieldErrors, ReservationId, Text};
+use berth_model::{FieldErrors, Occurrence, ReservationId, Text};
 use berth_store::{Conn, projects, reservations, sites};
 use jiff::SignedDuration;
 use serde_json::json;
@@ -108,7 +108,8 @@ impl App {
             if to.id == before.owner {
                 return self.booked_now(&mut tx, &place, before).await;
             }
-            let after = Reservation { owner: to.id, ..before.clone() };
+            let occurrence = before.occurrence.map(Occurrence::differing);
+            let after = Reservation { owner: to.id, occurrence, ..before.clone() };
             self.judge_hand_over(&mut tx, caller, &place, &after).await?;
             let change = Noted {
                 action: "reservation.hand_over",

@@ -25,10 +25,10 @@ pub(crate) enum Softer {
 
 /// The most claims a refusal lists for one resource.
 const SHOWN_MAX: u64 = 20;
-const ALL: u64 = u64::MAX >> 1;
+pub(super) const ALL: u64 = u64::MAX >> 1;
 
 /// How far the clocks of two servers on one database may differ.
-const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(1);
+pub(super) const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(1);
 
 impl App {
     /// Makes the claims. With [`Softer::GiveWay`], yielding claims in the way are first shortened to end before them.

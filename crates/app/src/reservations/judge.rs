@@ -37,6 +37,20 @@ impl App {
         draft: &mut Reservation,
         claims: &mut Vec<Claim>,
     ) -> Result<()> {
+        self.judge_beside(conn, caller, place, directory, &[], (draft, claims))
+            .await
+    }
+
+    /// The same for one of several that are made together: those before it, not written yet, count like what stands.
+    pub(super) async fn judge_beside(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        directory: &Directory,
+        beside: &[Reservation],
+        (draft, claims): (&mut Reservation, &mut Vec<Claim>),
+    ) -> Result<()> {
         let hold_until = draft.terms.decide_by;
         let mut approvals = asked_by_types(draft, directory);
         let kept = self.policies_of(conn, &place.site).await?;
@@ -44,7 +58,7 @@ impl App {
             let role = self.role_of(conn, caller, place, draft.owner).await?;
             let booking = booking(draft, role, directory);
             let accepted = self
-                .accepted(conn, place, &kept, &booking, draft.project)
+                .accepted(conn, place, &kept, &booking, draft.project, beside)
                 .await?;
             let terms = &mut draft.terms;
             (terms.set_up, terms.clean_up) = buffer_lengths(&booking.rules(&kept.policies));
@@ -100,7 +114,7 @@ impl App {
             ..booking(after, role, directory)
         };
         let accepted = self
-            .accepted(conn, place, &kept, &booking, after.project)
+            .accepted(conn, place, &kept, &booking, after.project, &[])
             .await?;
         let terms = &mut after.terms;
         (terms.set_up, terms.clean_up) = buffer_lengths(&booking.rules(&kept.policies));
@@ -170,7 +184,7 @@ impl App {
             ..booking(after, role, &directory)
         };
         let (findings, _) = self
-            .look(conn, place, &kept, &booking, after.project)
+            .look(conn, place, &kept, &booking, after.project, &[])
             .await?;
         let about_the_person = [
             Rule::WhoMayBook,
@@ -204,7 +218,8 @@ impl App {
         let kept = self.policies_of(conn, &place.site).await?;
         let role = self.role_of(conn, caller, place, wish.owner).await?;
         let booking = booking(wish, role, directory);
-        self.look(conn, place, &kept, &booking, wish.project).await
+        self.look(conn, place, &kept, &booking, wish.project, &[])
+            .await
     }
 
     async fn accepted(
@@ -214,8 +229,11 @@ impl App {
         kept: &Kept,
         booking: &Booking,
         project: Option<ProjectId>,
+        beside: &[Reservation],
     ) -> Result<Accepted> {
-        let (_, verdict) = self.look(conn, place, kept, booking, project).await?;
+        let (_, verdict) = self
+            .look(conn, place, kept, booking, project, beside)
+            .await?;
         verdict.map_err(|refusal| Error::Policy(Box::new(refusal)))
     }
 

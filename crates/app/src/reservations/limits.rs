@@ -8,6 +8,7 @@ use berth_engine::policy::{
     Accepted, Booking, Desk, Finding, LOOK_D, Ledger, Refusal, Rules, Starts,
 };
 use berth_model::policy::{Length, Rule};
+use berth_model::reservation::Reservation;
 use berth_model::{Name, PersonId, ProjectId, Span};
 use berth_store::reservations::{self, Whose};
 use berth_store::{Conn, projects};
@@ -35,6 +36,7 @@ impl App {
         kept: &Kept,
         booking: &Booking,
         project: Option<ProjectId>,
+        beside: &[Reservation],
     ) -> Result<(Vec<Finding>, Result<Accepted, Refusal>)> {
         let now = self.now();
         let rules = booking.rules(&kept.policies);
@@ -51,6 +53,7 @@ impl App {
                     &counts,
                     booking,
                     reach.time(&rules, booking, now),
+                    beside,
                 )
                 .await?;
             let desk = Desk {
@@ -111,7 +114,9 @@ impl App {
         let calendar = self.calendar_of(conn, &place.site, holidays).await?;
         let counts = Counts::of(&rules, in_project.map(|project| project.id));
         let time = (now.min(window.start() - WEEK), window.end() + length + WEEK);
-        let standing = self.counted(conn, place, &counts, &booking, time).await?;
+        let standing = self
+            .counted(conn, place, &counts, &booking, time, &[])
+            .await?;
         let desk = Desk {
             rules: &rules,
             calendar: &calendar,
@@ -144,8 +149,12 @@ impl App {
         counts: &Counts,
         booking: &Booking,
         time: (Timestamp, Timestamp),
+        beside: &[Reservation],
     ) -> Result<Vec<Booking>> {
-        let mut found = Vec::new();
+        let touches = |one: &&Reservation| one.span.end() > time.0 && one.span.start() < time.1;
+        // One person makes them together, for one project.
+        let together = beside.iter().filter(touches).cloned();
+        let mut found: Vec<Reservation> = together.collect();
         let whose = [
             counts.person.then_some(Whose::Person(booking.person)),
             counts.project.map(Whose::Project),

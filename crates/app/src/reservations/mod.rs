@@ -13,6 +13,7 @@ mod leave;
 mod limits;
 mod look;
 mod plan;
+mod series;
 mod step;
 
 pub(crate) use buffers::{buffers, held_buffers};
@@ -21,3 +22,7 @@ pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
 pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, movable_until, told};
 pub use look::{ReservationFilter, ReservationView};
+pub use series::{
+    Foreseen, NewSeries, OnConflict, Part, SeriesChange, SeriesFilter, SeriesPreview, SeriesView,
+    Skipped,
+};

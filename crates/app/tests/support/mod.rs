@@ -4,6 +4,8 @@
 
 pub mod policy;
 
+pub mod series;
+
 use std::sync::{Arc, Mutex};
 
 use berth_app::clock::Clock;

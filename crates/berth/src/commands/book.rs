@@ -1,6 +1,7 @@
 //! `berth book`: a reservation of one or several resources.
 
 pub mod answers;
+pub mod repeat;
 
 use std::collections::BTreeSet;
 
@@ -23,6 +24,7 @@ use crate::output::Format;
 use crate::show;
 use crate::times::{Times, Until};
 use answers::AnswerArguments;
+use repeat::RepeatArguments;
 
 #[derive(Debug, Args)]
 pub struct Book {
@@ -66,7 +68,7 @@ pub struct Book {
     #[command(flatten)]
     answers: AnswerArguments,
     /// Only keep it free for two minutes; `berth reservation take` then books it
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["every", "repeat"])]
     hold: bool,
     /// Where there is no room: wait for it. It is booked when there is, or with `--wait=offer` kept free for half an
     /// hour, for you to take
@@ -84,6 +86,8 @@ pub struct Book {
     dry_run: bool,
     #[command(flatten)]
     once: Once,
+    #[command(flatten)]
+    repeat: RepeatArguments,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -139,6 +143,9 @@ pub async fn run(mut book: Book, context: &Context) -> anyhow::Result<()> {
     }
     let site = context.site_of_all(&book.resources)?;
     let (dry_run, once) = (book.dry_run, book.once.clone());
+    if book.repeat.is_asked()? {
+        return run_series(book, &site, context).await;
+    }
     let new = request(book, &context.client, &site, &context.times).await?;
     if dry_run {
         return preview(&new, &site, context).await;
@@ -158,6 +165,15 @@ fn tell(reservation: &Reservation, replayed: bool, context: &Context) -> anyhow:
         _ => format!("Cancel it with: berth reservation cancel {id}"),
     });
     Ok(())
+}
+
+/// The same, again and again.
+async fn run_series(mut book: Book, site: &SiteReference, context: &Context) -> anyhow::Result<()> {
+    let repeat = std::mem::take(&mut book.repeat);
+    let (dry_run, once, what) = (book.dry_run, book.once.clone(), names(&book.resources));
+    let first = request(book, &context.client, site, &context.times).await?;
+    let new = repeat.series(first, &context.times)?;
+    repeat::run(&new, &what, site, dry_run, &once, context).await
 }
 
 async fn run_any(book: Book, what: Selection, context: &Context) -> anyhow::Result<()> {

@@ -16,6 +16,8 @@ use crate::context::Context;
 use crate::handle::Handle;
 use find::find;
 
+pub use change::SeenBy;
+
 /// A reservation by its id, by the end of its id, and with or without its site.
 pub type Named = Placed<Handle<ReservationId>>;
 

@@ -122,6 +122,14 @@ pub const WALK: &[Line] = &[
     line("reservation check-in {held}"),
     line("reservation hand-over {held} --to cy --reason |on leave|"),
     line("reservation cancel {held}"),
+    keep(
+        "series",
+        "book pisa/node-1 --from |2101-04-04 09:00| --for 2h --every week --count 3 -o json",
+    ),
+    line("series list"),
+    line("series show {series}"),
+    line("series change {series} --at 10:00 --for 3h"),
+    line("series cancel {series} --reason |no longer|"),
     line("calendar node-1 --from 2101-03-08 --days 2"),
     keep(
         "window",

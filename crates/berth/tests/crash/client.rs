@@ -5,6 +5,7 @@
 //! If that works, the lost request never happened and never will; if not, a look tells what did. A look alone would
 //! not do: a database may still be committing what a dead server asked of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
@@ -16,7 +17,7 @@ use berth_api::reservations::{Extension, Reservation};
 use berth_api::{Code, Problem};
 use berth_app::clock::{Clock, SystemClock};
 use berth_model::reservation::State;
-use berth_model::{ReservationId, Span};
+use berth_model::{ReservationId, SeriesId, Span};
 use jiff::SignedDuration;
 
 use super::ask::{Answer, Line};
@@ -28,11 +29,12 @@ use super::wish::{Chance, Wish};
 use super::world::World;
 
 /// Refusals that are part of the game; any other is a fault of the server or of this proof.
-const FAIR: [Code; 11] = [
+const FAIR: [Code; 12] = [
     Code::ReservationConflict,
     Code::ReservationStatus,
     Code::ReservationInThePast,
     Code::ReservationIllegalState,
+    Code::SeriesOver,
     Code::RequestInvalid,
     Code::RequestVersionMismatch,
     Code::ResourceMoveConflict,
@@ -52,6 +54,8 @@ pub struct Asker {
     /// What its idempotency keys begin with.
     pub name: String,
     pub own: Vec<Known>,
+    /// Which of its bookings belong to which series.
+    pub series_of: BTreeMap<ReservationId, SeriesId>,
     pub ledger: Ledger,
 }
 
@@ -73,6 +77,7 @@ impl Asker {
                 .wish(&self.world, self.is_admin, &self.own, now)?;
             match wish {
                 Wish::Book(wanted) => self.book(wanted).await?,
+                Wish::BookSeries(first, days) => self.book_series(first, days).await?,
                 Wish::Change(which, wanted) => self.change(which, wanted).await?,
                 Wish::ExtendBy(which, longer) => self.extend_by(which, longer).await?,
                 Wish::ExtendUntil(which, end) => {
@@ -80,7 +85,10 @@ impl Asker {
                     wanted.span = Span::new(wanted.span.start(), end)?;
                     self.extend_until(which, wanted).await?;
                 }
-                Wish::Cancel(which) => self.cancel(which).await?,
+                Wish::Cancel(which) => match self.series_of.get(&self.own[which].id) {
+                    Some(series) if self.chance.coin() => self.cancel_series(*series).await?,
+                    _ => self.cancel(which).await?,
+                },
                 Wish::Look(which) => {
                     self.look(which, &[]).await?;
                     self.ledger.accept("look");
@@ -125,7 +133,7 @@ impl Asker {
             ..Told::answered(&born)
         };
         let account = Account {
-            key,
+            key: Some(key),
             told: vec![told],
             unsure: 0,
             last: known.clone(),
@@ -377,7 +385,7 @@ impl Asker {
         Ok(known)
     }
 
-    async fn read(&mut self, id: ReservationId) -> Result<Known> {
+    pub async fn read(&mut self, id: ReservationId) -> Result<Known> {
         let site = self.world.site.clone();
         let answer = self
             .ask(async |client| client.reservation(&site, id).await)
@@ -388,7 +396,7 @@ impl Asker {
         }
     }
 
-    fn account(&mut self, which: usize) -> Result<&mut Account> {
+    pub fn account(&mut self, which: usize) -> Result<&mut Account> {
         let id = self.own[which].id;
         match self.ledger.bookings.get_mut(&id) {
             Some(account) => Ok(account),

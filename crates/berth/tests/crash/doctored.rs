@@ -11,7 +11,7 @@ use crate::proof::by_definition;
 use crate::proof::ledger::Ledger;
 use crate::proof::stored::{Booking, Step, Stored};
 use crate::proof::sweep::{Sin, faults};
-use crate::truth::{at, book, booking, claim_id, resource, share, span, truth};
+use crate::truth::{at, book, booking, claim_id, resource, series, share, span, truth};
 
 /// What the sweep finds once `doctor` has been at the truth.
 fn sins(doctor: impl FnOnce(&mut Stored, &mut Ledger)) -> Vec<Sin> {
@@ -94,6 +94,23 @@ fn a_missing_booking_is_found() {
         stored.claims.retain(|claim| claim.id != claim_id(2));
     });
     assert!(found.contains(&Sin::Lost), "{found:?}");
+}
+
+#[test]
+fn a_series_that_is_half_made_is_found() {
+    let found = sins(|stored, _| {
+        let instances = stored.series.get_mut(&series(1)).expect("a series");
+        instances.remove(&booking(4));
+    });
+    assert_eq!(found, [Sin::HalfMade]);
+    let found = sins(|stored, _| {
+        stored.series.remove(&series(1));
+    });
+    assert_eq!(found, [Sin::Lost]);
+    let found = sins(|_, ledger| {
+        ledger.series.remove(&series(1));
+    });
+    assert_eq!(found, [Sin::Unasked]);
 }
 
 #[test]

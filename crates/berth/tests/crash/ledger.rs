@@ -1,10 +1,10 @@
 //! What the clients were told: the other half of the truth, kept outside the system under test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use berth_model::reservation::State;
-use berth_model::{ReservationId, ResourceId, Status};
+use berth_model::{ReservationId, ResourceId, SeriesId, Status};
 
 use super::known::{Content, Known};
 
@@ -12,6 +12,7 @@ use super::known::{Content, Known};
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     pub bookings: BTreeMap<ReservationId, Account>,
+    pub series: BTreeMap<SeriesId, SeriesAccount>,
     pub moves: Sayings<Option<ResourceId>>,
     pub statuses: Sayings<Status>,
     pub counts: Counts,
@@ -20,14 +21,21 @@ pub struct Ledger {
 /// What is known of one booking. Only the client that made it ever changes it.
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// The idempotency key it was made with.
-    pub key: String,
+    /// The idempotency key it was made with; an instance of a series has none of its own.
+    pub key: Option<String>,
     /// Every change of the owner's that took effect, its making first.
     pub told: Vec<Told>,
     /// Changes of the owner's of which nobody can say whether they took effect.
     pub unsure: u64,
     /// The newest that was seen of it.
     pub last: Known,
+}
+
+/// What is known of a series.
+#[derive(Debug, Clone)]
+pub struct SeriesAccount {
+    pub key: String,
+    pub instances: BTreeSet<ReservationId>,
 }
 
 /// One change that took effect.
@@ -115,6 +123,7 @@ impl Ledger {
 
     pub fn absorb(&mut self, other: Self) {
         self.bookings.extend(other.bookings);
+        self.series.extend(other.series);
         self.moves.absorb(other.moves);
         self.statuses.absorb(other.statuses);
         let counts = &mut self.counts;
@@ -151,7 +160,7 @@ impl fmt::Display for Counts {
             let Verdicts { accepted, refused } = verdicts;
             writeln!(
                 f,
-                "    {verb:<8} {accepted:>8} accepted {refused:>8} refused"
+                "    {verb:<13} {accepted:>8} accepted {refused:>8} refused"
             )?;
         }
         for (code, times) in &self.codes {

@@ -3,10 +3,12 @@
 use anyhow::Result;
 use berth_api::list::List;
 use berth_api::reservations::{NewReservation, ReservationPatch, WantedResource};
+use berth_api::series::NewSeries;
 use berth_model::Take;
 use berth_model::reservation::Privacy;
 
 use super::known::Content;
+use super::wish::Days;
 
 /// What to say for a booking like this.
 pub fn booking(wanted: &Content) -> Result<NewReservation> {
@@ -21,6 +23,24 @@ pub fn booking(wanted: &Content) -> Result<NewReservation> {
         on_behalf_of: None,
         hold: false,
         wait: None,
+    })
+}
+
+/// What to say for the same on several days.
+pub fn series(first: &Content, days: Days) -> Result<NewSeries> {
+    let one = booking(first)?;
+    Ok(NewSeries {
+        title: one.title,
+        start: one.start,
+        end: one.end,
+        rule: format!("FREQ=DAILY;COUNT={}", days.count).parse()?,
+        except: Default::default(),
+        on_conflict: days.on_conflict,
+        resources: one.resources,
+        project: None,
+        privacy: Privacy::Site,
+        parameters: Default::default(),
+        on_behalf_of: None,
     })
 }
 

@@ -147,12 +147,18 @@ impl ClaimRow {
 #[derive(Debug, Deserialize)]
 pub struct ReservationRow {
     pub id: Uuid,
+    pub series: Option<Uuid>,
     pub title: String,
     pub state: String,
     pub starts: i64,
     pub ends: i64,
     pub items: String,
     pub version: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct SeriesRow {
+    pub id: Uuid,
 }
 
 #[derive(Debug, Deserialize)]

@@ -170,6 +170,7 @@ fn hammer(
             is_admin: person.is_admin,
             name: format!("{seed:x}-{number}"),
             own: Vec::new(),
+            series_of: Default::default(),
             ledger: Ledger::default(),
         };
         clients.push(asker.run());

@@ -1,16 +1,16 @@
 //! What the database holds, read row by row with SQL of our own: the store's own functions are under test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use berth_model::reservation::{Item, Reservation, State};
-use berth_model::{Amount, Claim, ReservationId, ResourceId, Span, Status};
+use berth_model::{Amount, Claim, ReservationId, ResourceId, SeriesId, Span, Status};
 use jiff::Timestamp;
 
 use super::known::{Content, Known};
 use super::rows::{
     AuditRow, ClaimRow, EventRow, HeadRow, HistoryRow, KeyRow, Moved, Reader, ReservationRow,
-    ResourceRow, Table, span,
+    ResourceRow, SeriesRow, Table, span,
 };
 
 /// Everything that the sweep looks at.
@@ -19,6 +19,8 @@ pub struct Stored {
     pub resources: BTreeMap<ResourceId, Place>,
     pub claims: Vec<Claim>,
     pub bookings: BTreeMap<ReservationId, Booking>,
+    /// Every series, with the bookings that say they belong to it.
+    pub series: BTreeMap<SeriesId, BTreeSet<ReservationId>>,
     pub events: Vec<Event>,
     /// The number that the last event has, as the store says.
     pub events_head: u64,
@@ -136,8 +138,21 @@ impl Stored {
 
     async fn read_bookings(&mut self, database: &mut Reader) -> Result<()> {
         let table = Table {
-            name: "reservation",
+            name: "series",
             ids: &["id"],
+            columns: &[],
+            order: "id",
+        };
+        let series = &mut self.series;
+        database
+            .each(table, |row: SeriesRow| {
+                series.insert(SeriesId(row.id), BTreeSet::new());
+                Ok(())
+            })
+            .await?;
+        let table = Table {
+            name: "reservation",
+            ids: &["id", "series"],
             columns: &["title", "state", "starts", "ends", "items", "version"],
             order: "id",
         };
@@ -146,6 +161,10 @@ impl Stored {
             .each(table, |row: ReservationRow| {
                 let items: Vec<Item> = serde_json::from_str(&row.items)?;
                 let id = ReservationId(row.id);
+                if let Some(of) = row.series {
+                    let of = series.get_mut(&SeriesId(of));
+                    of.context("an instance of nothing")?.insert(id);
+                }
                 let now = Known {
                     id,
                     version: row.version,

@@ -56,6 +56,7 @@ pub fn faults(stored: &Stored, ledger: &Ledger) -> Vec<Fault> {
     }
     faults.numbers(stored);
     faults.promises(stored, ledger);
+    faults.series(stored, ledger);
     faults.keys(stored, ledger);
     let moves: Vec<_> = stored.moves.iter().map(|m| format!("{m:?}")).collect();
     let told: Vec<_> = ledger
@@ -310,19 +311,53 @@ impl Faults {
         });
     }
 
-    /// One key, one booking.
+    /// Every series has exactly the instances that it was acknowledged with, whatever became of them, and was told once.
+    fn series(&mut self, stored: &Stored, ledger: &Ledger) {
+        for (id, account) in &ledger.series {
+            let stands = stored.series.get(id);
+            self.unless(stands.is_some(), Sin::Lost, || format!("{id} is gone"));
+            let right = stands.is_none_or(|stands| *stands == account.instances);
+            self.unless(right, Sin::HalfMade, || {
+                format!(
+                    "{id} was made with {:?}, and has {stands:?}",
+                    account.instances
+                )
+            });
+            let subject = id.to_string();
+            let told = stored
+                .events
+                .iter()
+                .filter(|event| event.subject == subject);
+            let told = told.filter(|event| event.kind == "series.created").count();
+            self.unless(told == 1, Sin::Gap, || {
+                format!("the making of {id} was told {told} times")
+            });
+        }
+        for (id, instances) in &stored.series {
+            self.unless(ledger.series.contains_key(id), Sin::Unasked, || {
+                format!("nobody was told of {id}: {instances:?}")
+            });
+        }
+    }
+
+    /// One key, one booking or series.
     fn keys(&mut self, stored: &Stored, ledger: &Ledger) {
         let mut used: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (key, subject) in &stored.keys {
             used.entry(subject.as_str()).or_default().push(key.as_str());
         }
-        for (id, account) in &ledger.bookings {
-            let keys = used.remove(id.to_string().as_str()).unwrap_or_default();
-            self.unless(keys == [account.key.as_str()], Sin::Lost, || {
-                format!(
-                    "{id} was made with {}, and stands under {keys:?}",
-                    account.key
-                )
+        let bookings = ledger
+            .bookings
+            .iter()
+            .filter_map(|(id, account)| Some((id.to_string(), account.key.as_ref()?)));
+        let series = ledger
+            .series
+            .iter()
+            .map(|(id, account)| (id.to_string(), &account.key));
+        for (id, key) in bookings.chain(series) {
+            let keys = used.remove(id.as_str()).unwrap_or_default();
+            self.unless(keys == [key.as_str()], Sin::Lost, || {
+                format!("{id} was made with {key}, and stands under {keys:?}")
             });
         }
         for (subject, keys) in used {

@@ -1,15 +1,17 @@
 //! A small world in which everything is true, for [`crate::doctored`] to lie about.
 
+use std::collections::BTreeSet;
+
 use berth_model::reservation::{Item, State};
 use berth_model::{
-    Amount, Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, SiteId, Span, Standing,
-    Status, Take,
+    Amount, Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, SeriesId, SiteId, Span,
+    Standing, Status, Take,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::proof::known::{Content, Known};
-use crate::proof::ledger::{Account, Ledger, Told};
+use crate::proof::ledger::{Account, Ledger, SeriesAccount, Told};
 use crate::proof::stored::{Booking, Event, Place, Step, Stored};
 
 const CAPACITY: u64 = 8;
@@ -28,6 +30,10 @@ pub fn resource(number: u128) -> ResourceId {
 
 pub fn booking(number: u128) -> ReservationId {
     ReservationId(Uuid::from_u128(number))
+}
+
+pub fn series(number: u128) -> SeriesId {
+    SeriesId(Uuid::from_u128(number))
 }
 
 pub fn claim_id(number: u128) -> ClaimId {
@@ -151,7 +157,7 @@ pub fn book(
     ledger.bookings.insert(
         id,
         Account {
-            key: format!("key-{number}"),
+            key: Some(format!("key-{number}")),
             told: vec![Told::answered(&born)],
             unsure: 0,
             last: born,
@@ -159,7 +165,30 @@ pub fn book(
     );
 }
 
-/// One booking that is over, one that holds, and two that share.
+/// Makes one series of bookings that were made.
+fn bind(stored: &mut Stored, ledger: &mut Ledger, number: u128, of: &[u128]) {
+    let id = series(number);
+    let instances: BTreeSet<ReservationId> = of.iter().map(|one| booking(*one)).collect();
+    for instance in &instances {
+        let subject = instance.to_string();
+        stored.keys.retain(|(_, of)| *of != subject);
+        if let Some(account) = ledger.bookings.get_mut(instance) {
+            account.key = None;
+        }
+    }
+    stored.series.insert(id, instances.clone());
+    stored.events.push(Event {
+        number: Some(stored.events.len() as u64 + 1),
+        kind: "series.created".to_owned(),
+        subject: id.to_string(),
+    });
+    stored.events_head += 1;
+    let key = format!("series-{number}");
+    stored.keys.push((key.clone(), id.to_string()));
+    ledger.series.insert(id, SeriesAccount { key, instances });
+}
+
+/// One booking that is over, one that holds, and two that share and are a series.
 pub fn truth() -> (Stored, Ledger) {
     let (mut stored, mut ledger) = (lab(), Ledger::default());
     for (number, on, take, span, state) in [
@@ -170,5 +199,6 @@ pub fn truth() -> (Stored, Ledger) {
     ] {
         book(&mut stored, &mut ledger, number, on, take, span, state);
     }
+    bind(&mut stored, &mut ledger, 1, &[3, 4]);
     (stored, ledger)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use berth_api::series::OnConflict;
 use berth_model::{Amount, ResourceId, Span, Status, Take};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
@@ -23,6 +24,8 @@ const OWN_MAX: usize = 12;
 #[derive(Debug, Clone)]
 pub enum Wish {
     Book(Content),
+    /// The same on several days, beginning with this one.
+    BookSeries(Content, Days),
     /// Another time, other resources, or both: what the booking is to become.
     Change(usize, Content),
     ExtendBy(usize, SignedDuration),
@@ -37,6 +40,13 @@ pub enum Wish {
         what: ResourceId,
         to: Status,
     },
+}
+
+/// On how many days, and what becomes of them where some are taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Days {
+    pub count: u16,
+    pub on_conflict: OnConflict,
 }
 
 /// One client's chance.
@@ -66,11 +76,18 @@ impl Chance {
     ) -> Result<Wish> {
         let roll = self.random.random_range(0..100);
         if own.is_empty() || (roll < 45 && own.len() < OWN_MAX) {
-            return Ok(Wish::Book(Content {
+            let wanted = Content {
                 title: self.title()?,
                 span: self.span(now)?,
                 items: self.items(world)?,
-            }));
+            };
+            // What begins about now cannot be had again tomorrow without time coming between.
+            let is_far = wanted.span.start() >= self.epoch;
+            return Ok(if is_far && self.random.random_ratio(1, 8) {
+                Wish::BookSeries(wanted, self.days())
+            } else {
+                Wish::Book(wanted)
+            });
         }
         let which = self.random.random_range(0..own.len());
         let had = &own[which].content;
@@ -86,6 +103,22 @@ impl Chance {
             97.. if is_admin => self.flip(world)?,
             _ => Wish::Look(which),
         })
+    }
+
+    /// Two to four days, so that most of them are in the part of the future that everybody wants.
+    fn days(&mut self) -> Days {
+        Days {
+            count: self.random.random_range(2..=4),
+            on_conflict: if self.coin() {
+                OnConflict::Skip
+            } else {
+                OnConflict::Refuse
+            },
+        }
+    }
+
+    pub fn coin(&mut self) -> bool {
+        self.random.random_ratio(1, 2)
     }
 
     /// A title that no booking had before.

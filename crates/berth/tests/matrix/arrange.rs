@@ -60,9 +60,11 @@ pub struct Fresh {
 
 impl Fresh {
     pub fn new(now: Timestamp) -> Self {
+        // A series is kept to the second.
+        let tomorrow = now.as_second() + 24 * 3600;
         Self {
             used: AtomicI64::new(0),
-            start: now + SignedDuration::from_hours(24),
+            start: Timestamp::from_second(tomorrow).expect("tomorrow"),
         }
     }
 
@@ -174,6 +176,15 @@ impl Stage {
                 self.make(&self.root, "maintenance", &body).await
             }
             "reservation" => self.reservation(row).await,
+            "series" => {
+                let (start, end) = self.fresh.slot();
+                let privacy = if row.is_private { "private" } else { "site" };
+                let body = json!({
+                    "title": "a test", "start": start, "end": end, "rule": "FREQ=DAILY;COUNT=1",
+                    "privacy": privacy, "resources": [{"resource": "gpu-02"}],
+                });
+                self.make(&self.world.who("ada"), "series", &body).await
+            }
             "scope" => "ceilings".to_owned(),
             other => panic!("how to make a {{{other}}} is not written down here yet"),
         }

@@ -250,6 +250,24 @@ pub fn rows() -> Vec<Row> {
         row("reject_reservation", "- 0000 00 0xyy --- ss x cy")
             .private()
             .body(|_| json!({"reason": "no"})),
+        // Series.
+        row("list_series", MEMBERS_SEE),
+        row("create_series", MEMBERS_BOOK).gives(201).body(series),
+        row("create_series", MEMBERS_BOOK)
+            .about("only tried")
+            .query("?dry_run=true")
+            .body(series),
+        row("create_series", ADMINS_DO).about("for somebody else").gives(201).body(|fresh| {
+            let mut body = series(fresh);
+            body["on_behalf_of"] = json!("adele");
+            body
+        }),
+        row("get_series", MEMBERS_SEE),
+        row("get_series", OWNERS_SEE).private(),
+        row("change_series", OWNERS_DO).body(|_| json!({"title": "Other"})),
+        row("change_series", OWNERS_DO_HIDDEN).private().body(|_| json!({"title": "Other"})),
+        row("cancel_series", OWNERS_DO).body(|_| json!({})),
+        row("cancel_series", OWNERS_DO_HIDDEN).private().body(|_| json!({})),
         // What happened.
         row("list_events", SIGNED_IN),
         row("list_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
@@ -266,6 +284,15 @@ pub fn rows() -> Vec<Row> {
 fn booking(fresh: &Fresh) -> Value {
     let (start, end) = fresh.slot();
     json!({"title": "a test", "start": start, "end": end, "resources": [{"resource": "gpu-01"}]})
+}
+
+/// Of one instance, so that it stands in nobody's way but its slot's.
+fn series(fresh: &Fresh) -> Value {
+    let (start, end) = fresh.slot();
+    json!({
+        "title": "a test", "start": start, "end": end, "rule": "FREQ=DAILY;COUNT=1",
+        "resources": [{"resource": "gpu-01"}],
+    })
 }
 
 fn wish() -> Value {

@@ -7,7 +7,7 @@ use berth_api::reference::{
     ClosureReference, PersonReference, ProjectReference, ResourceReference, SiteReference,
     TypeReference,
 };
-use berth_model::{FeedId, JoinRequestId, ReservationId, TokenId, WindowId};
+use berth_model::{FeedId, JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -92,6 +92,12 @@ addresses! {
         site: SiteReference,
         /// The window's id.
         window: WindowId,
+    }
+    SeriesAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The series' id.
+        series: SeriesId,
     }
     ClosureAt {
         /// The site's name or id.

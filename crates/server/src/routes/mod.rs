@@ -19,6 +19,7 @@ mod policies;
 mod projects;
 mod reservations;
 mod resources;
+mod series;
 mod sites;
 mod tokens;
 mod types;
@@ -48,6 +49,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(closures::router())
         .merge(maintenance::router())
         .merge(reservations::router())
+        .merge(series::router())
         .merge(audit::router())
 }
 

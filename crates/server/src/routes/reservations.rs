@@ -1,7 +1,7 @@
 //! Reservations: looking at them here, making and changing them in [`booking`], ending and deciding in [`deciding`].
 
 mod any;
-mod booking;
+pub(in crate::routes) mod booking;
 mod deciding;
 mod desk;
 

@@ -12,14 +12,14 @@ use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
 use berth_model::{
-    Amount, AuditId, Claim, ClaimId, ClosureId, EventId, FeedId, Firmness, Holder, Name, PersonId,
-    ProjectId, ReservationId, Resource, ResourceId, SecretId, SiteId, Span, Standing, Status, Take,
-    TypeId, WindowId, WorkloadId,
+    Amount, AuditId, Claim, ClaimId, ClosureId, EventId, FeedId, Firmness, Holder, Name,
+    Occurrence, PersonId, ProjectId, ReservationId, Resource, ResourceId, SecretId, Series,
+    SeriesId, SiteId, Span, Standing, Status, Take, TypeId, WindowId, WorkloadId,
 };
 use berth_store::closures::Source;
 use berth_store::{
     Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, maintenance,
-    policies, projects, reservations, secrets, sequencer,
+    policies, projects, reservations, secrets, sequencer, series,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -229,6 +229,11 @@ impl World {
             }],
             parameters: BTreeMap::new(),
             terms: Terms::default(),
+            occurrence: Some(Occurrence {
+                series: self.insert_series(tx).await?,
+                start: "2027-03-01T09:00:00".parse()?,
+                differs: true,
+            }),
             version: 3,
             created_at: hour(0),
             updated_at: hour(1),
@@ -277,6 +282,27 @@ impl World {
         };
         claims::insert(tx, &[window, job]).await?;
         Ok(())
+    }
+
+    async fn insert_series(&self, tx: &mut Tx) -> Result<SeriesId> {
+        let pattern = json!({
+            "start": "2027-03-01T09:00:00", "length": "PT8H", "time_zone": "Europe/Rome",
+            "recurrence": "FREQ=WEEKLY;COUNT=3", "except": ["2027-03-08T09:00:00"],
+        });
+        let made = Series {
+            id: SeriesId(fresh()),
+            site: self.torino,
+            owner: self.ada,
+            title: "Frühe Messung".parse()?,
+            privacy: Privacy::Private,
+            pattern: serde_json::from_value(pattern)?,
+            ends: hour(40),
+            version: 2,
+            created_at: hour(0),
+            updated_at: hour(1),
+        };
+        series::insert(tx, &made).await?;
+        Ok(made.id)
     }
 
     /// Audit entries and events with and without a number, and the small tables around them.

@@ -88,11 +88,20 @@ pub struct Set {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum SeenBy {
+pub enum SeenBy {
     /// All members of the site
     Site,
     /// Its owner and the site's admins
     Admins,
+}
+
+impl SeenBy {
+    pub fn privacy(self) -> Privacy {
+        match self {
+            SeenBy::Site => Privacy::Site,
+            SeenBy::Admins => Privacy::Private,
+        }
+    }
 }
 
 pub async fn set(set: Set, context: &Context) -> anyhow::Result<()> {
@@ -116,10 +125,7 @@ pub async fn set(set: Set, context: &Context) -> anyhow::Result<()> {
             Some(resources.try_into()?)
         },
         project: cleared(set.project, set.no_project),
-        privacy: set.seen_by.map(|seen_by| match seen_by {
-            SeenBy::Site => Privacy::Site,
-            SeenBy::Admins => Privacy::Private,
-        }),
+        privacy: set.seen_by.map(SeenBy::privacy),
         parameters: None,
     };
     if patch == ReservationPatch::default() && set.answers.is_empty() {

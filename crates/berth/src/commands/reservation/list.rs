@@ -134,10 +134,18 @@ fn table(reservations: &[Reservation], in_site: bool, times: &Times) -> Table<7>
             times.moment(reservation.start),
             end(reservation, times),
             reservation.state.to_string(),
-            reservation.title.to_string(),
+            title(reservation),
         ]);
     }
     table
+}
+
+/// Its title, marked where it is one of a series.
+fn title(reservation: &Reservation) -> String {
+    match reservation.occurrence {
+        Some(_) => format!("↻ {}", reservation.title),
+        None => reservation.title.to_string(),
+    }
 }
 
 /// When it ends; for one that runs also how soon, because that is what its owner looks for.

@@ -1,6 +1,7 @@
 //! One reservation in full, and what happened to it.
 
 use berth_api::reservations::Reservation;
+use berth_model::Occurrence;
 use berth_model::policy::{Approver, Length, Outcome};
 use berth_model::reservation::{AskedApproval, CheckIn};
 
@@ -46,13 +47,8 @@ fn details(reservation: &Reservation, times: &Times) -> Details {
             "Project",
             reservation.project.as_ref().map(|project| &project.name),
         )
-        .line(
-            "Seen by",
-            match reservation.privacy {
-                berth_model::reservation::Privacy::Site => "the site's members",
-                berth_model::reservation::Privacy::Private => "its owner and the site's admins",
-            },
-        )
+        .line("Seen by", show::seen_by(reservation.privacy))
+        .maybe("Series", reservation.occurrence.as_ref().map(part_of))
         .lines(
             "Approvals",
             reservation.terms.approvals.iter().map(approval),
@@ -72,6 +68,16 @@ fn details(reservation: &Reservation, times: &Times) -> Details {
         .line("Changed", times.moment(reservation.updated_at))
         .line("Id", reservation.id)
         .line("Version", reservation.version)
+}
+
+/// Which series it is part of, and whether it still is like the others.
+fn part_of(occurrence: &Occurrence) -> String {
+    let differs = if occurrence.differs {
+        ", and differs from it"
+    } else {
+        ""
+    };
+    format!("{}{differs}", occurrence.series)
 }
 
 /// `the site's admins: approved by adele (policy of type gpu-node)`.

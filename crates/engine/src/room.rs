@@ -1,0 +1,110 @@
+//! What stands in the way of many claims at once: a series asks for the same resource a thousand times, and one pass
+//! over what stands there answers for all of them.
+//!
+//! This says what the claim rule would refuse; the database still has the last word.
+
+use berth_model::{Claim, ResourceId, Span, Take};
+
+use crate::rule::peak_amount;
+
+/// For each wish, what keeps it from standing; nothing if it fits.
+///
+/// The wishes are for one resource, by start, and do not overlap each other. `standing` are the holding claims that
+/// count: on this resource, above it or below it, and of the same container. `capacity` is what there is to share.
+pub fn in_the_way(
+    resource: ResourceId,
+    capacity: u64,
+    wishes: &[(Span, Take)],
+    mut standing: Vec<Claim>,
+) -> Vec<Vec<Claim>> {
+    standing.sort_by_key(|claim| claim.span.start());
+    let mut coming = standing.into_iter().peekable();
+    let mut passing: Vec<Claim> = Vec::new();
+    let mut met = Vec::with_capacity(wishes.len());
+    for (span, take) in wishes {
+        while let Some(claim) = coming.next_if(|claim| claim.span.start() < span.end()) {
+            passing.push(claim);
+        }
+        passing.retain(|claim| claim.span.end() > span.start());
+        met.push(match take {
+            Take::Exclusive => passing.clone(),
+            Take::Amount(amount) => {
+                let taken = peak_amount(&passing, resource, None, *span);
+                let is_too_much = taken.saturating_add(amount.get()) > capacity;
+                let blocks = |claim: &&Claim| is_too_much || claim.take == Take::Exclusive;
+                passing.iter().filter(blocks).cloned().collect()
+            }
+        });
+    }
+    met
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{But, claim, resource, span};
+    use berth_model::Amount;
+    use jiff::{SignedDuration, Timestamp};
+    use proptest::prelude::*;
+
+    const CAPACITY: u64 = 4;
+    const WANTED: u64 = 7;
+
+    fn take(amount: u64) -> Take {
+        Amount::new(amount).map_or(Take::Exclusive, Take::Amount)
+    }
+
+    /// Minute by minute: whether a wish fits beside what stands.
+    fn fits_by_definition(wish: Span, take: Take, standing: &[Claim]) -> bool {
+        let beside: Vec<&Claim> = standing.iter().filter(|c| c.span.overlaps(wish)).collect();
+        let Take::Amount(amount) = take else {
+            return beside.is_empty();
+        };
+        let taken = |at: Timestamp| -> u64 {
+            let there = beside
+                .iter()
+                .filter(|c| c.span.start() <= at && at < c.span.end());
+            there
+                .map(|c| match c.take {
+                    Take::Amount(amount) => amount.get(),
+                    Take::Exclusive => CAPACITY + 1,
+                })
+                .sum()
+        };
+        let mut at = wish.start();
+        while at < wish.end() {
+            if taken(at) + amount.get() > CAPACITY {
+                return false;
+            }
+            at += SignedDuration::from_mins(1);
+        }
+        true
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn one_pass_finds_what_the_definition_finds(
+            standing in prop::collection::vec((0i64..60, 1i64..20, 0u64..4), 0..12),
+            first in 0i64..10, length in 1i64..8, gap in 0i64..8, amount in 0u64..5,
+        ) {
+            let standing: Vec<Claim> = (1..)
+                .zip(standing)
+                .map(|(id, (from, long, amount))| {
+                    let whole = claim(id, WANTED, span(from, from + long));
+                    if amount == 0 { whole } else { whole.amount(amount) }
+                })
+                .collect();
+            let wishes: Vec<(Span, Take)> = (0..6)
+                .map(|n| first + n * (length + gap))
+                .map(|from| (span(from, from + length), take(amount)))
+                .collect();
+            let met = in_the_way(resource(WANTED), CAPACITY, &wishes, standing.clone());
+            for ((wish, take), met) in wishes.iter().zip(&met) {
+                let fits = fits_by_definition(*wish, *take, &standing);
+                prop_assert_eq!(met.is_empty(), fits, "{:?} {:?}: {:?}", wish, take, met);
+                prop_assert!(met.iter().all(|claim| claim.span.overlaps(*wish)));
+            }
+        }
+    }
+}
