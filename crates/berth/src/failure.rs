@@ -106,7 +106,13 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
         );
     }
     if !problem.alternatives.is_empty() {
-        text += &format!("\n{}\n", show::alternatives(&problem.alternatives, times));
+        let blank = if problem.conflicts.is_empty() {
+            "\n"
+        } else {
+            ""
+        };
+        let instead = show::alternatives(&problem.alternatives, times);
+        text += &format!("{blank}{instead}\n");
     }
     if let Some(instead) = &problem.instead {
         let span = times.span(instead.start, instead.end);
@@ -150,6 +156,9 @@ fn particulars(problem: &Problem) -> Vec<String> {
 
 /// What to do. The server advises programs, in the words of its documents; where they mean little here, ours stand.
 fn hint(problem: &Problem) -> &str {
+    if problem.alternatives.iter().any(|one| !one.holds.is_empty()) {
+        return "Take what is held for you within two minutes, or let it go.";
+    }
     match problem.code.parse() {
         Ok(Code::RequestInvalid) => "Correct that, and try again.",
         Ok(Code::ReservationConflict) => {

@@ -6,6 +6,7 @@ use berth_api::members::Settlement;
 use berth_api::names::{PersonRef, ResourceRef};
 use berth_api::reservations::{Reservation, ReservedResource};
 use berth_model::reservation::Privacy;
+use berth_model::reservation::Waited;
 use berth_model::{Amount, Status};
 use jiff::Timestamp;
 
@@ -41,6 +42,17 @@ pub fn resources(resources: &[ReservedResource]) -> String {
         .map(|reserved| taken(&reserved.resource, reserved.amount))
         .collect();
     names.join(", ")
+}
+
+/// What a reservation has, or what it waits for.
+pub fn wanted(reservation: &Reservation) -> String {
+    match &reservation.terms.wait {
+        None => resources(&reservation.resources),
+        Some(wait) => match &wait.wish {
+            Waited::Any { what, .. } => what.to_string(),
+            Waited::Named(_) => "what is taken".to_owned(),
+        },
+    }
 }
 
 /// A booking in one sentence's worth of words: `gpu-01, Fri 20 Nov 09:00–12:00 (3 h)`.

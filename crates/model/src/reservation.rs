@@ -163,6 +163,11 @@ impl AskedApproval {
 }
 
 impl Terms {
+    /// The last moment at which a waiting one could still start.
+    fn waits_until(&self, span: Span) -> Timestamp {
+        self.wait.as_ref().map_or(span.start(), |wait| wait.until)
+    }
+
     fn silence_is_yes_at(&self, start: Timestamp) -> bool {
         self.undecided == Undecided::Approve && self.decide_by.is_some_and(|by| start <= by)
     }
@@ -503,7 +508,7 @@ impl State {
         let (begun, over) = (span.start() <= now, span.end() <= now);
         let undecided = terms.decide_by.is_some_and(|by| by <= now);
         let absent = matches!(terms.check_in, CheckIn::Until(by) if by <= now);
-        let too_late = terms.wait.as_ref().is_none_or(|wait| wait.until < now);
+        let too_late = terms.waits_until(span) < now;
         match self.typed() {
             Typed::Waiting(state) if too_late => Some(state.expire()),
             Typed::Held(state) if begun || undecided => Some(state.expire()),
@@ -538,10 +543,10 @@ impl State {
         let sooner = |at: Timestamp, other: Option<Timestamp>| other.map_or(at, |o| o.min(at));
         match self {
             // Whoever waits until the very last moment may still get it then.
-            State::Waiting => terms
-                .wait
-                .as_ref()
-                .map(|wait| wait.until.saturating_add(AFTER).unwrap_or(wait.until)),
+            State::Waiting => {
+                let until = terms.waits_until(span);
+                Some(until.saturating_add(AFTER).unwrap_or(until))
+            }
             State::Held | State::PendingApproval => Some(sooner(span.start(), terms.decide_by)),
             State::Ending => Some(terms.clean_until.unwrap_or(span.start())),
             State::Confirmed | State::Starting => Some(span.start()),

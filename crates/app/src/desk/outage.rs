@@ -157,7 +157,7 @@ impl App {
         data["end"] = json!(booking.span.end());
         transact!(self, tx => {
             leases::check(&mut tx, lease).await?;
-            let change = Change::new("reservation.trouble", Some(booking.site), booking.id)
+            let change = Change::new("outage.tell", Some(booking.site), booking.id)
                 .after(&data)
                 .tell_only(EventKind::ReservationTroubled, Audience::Person(booking.owner), data.clone());
             self.record(&mut tx, By::SYSTEM, change).await

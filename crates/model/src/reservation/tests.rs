@@ -147,6 +147,11 @@ fn nothing_falls_due_before_it_is_expected() {
                 let terms = Terms {
                     decide_by,
                     check_in: until.map_or(CheckIn::NotAsked, CheckIn::Until),
+                    wait: until.map(|until| Wait {
+                        wish: Waited::Named(Vec::new()),
+                        until,
+                        offer_s: None,
+                    }),
                     ..Terms::default()
                 };
                 // These two exist from the start of the span on only.
@@ -172,7 +177,7 @@ fn final_states_have_no_way_out_and_every_state_is_reached() {
     for state in State::ALL {
         let born = matches!(
             state,
-            State::Held | State::PendingApproval | State::Confirmed
+            State::Waiting | State::Held | State::PendingApproval | State::Confirmed
         );
         assert!(
             born || State::ARROWS.iter().any(|(_, _, to)| to == state),

@@ -57,6 +57,7 @@ async fn export_site(
 )]
 async fn apply_site(
     State(server): State<Server>,
+    _: Signed,
     Path(at): Path<SiteAt>,
     Query(query): Query<ApplyQuery>,
     Large { caller, body }: Large<Document>,

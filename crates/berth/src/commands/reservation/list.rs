@@ -130,7 +130,7 @@ fn table(reservations: &[Reservation], in_site: bool, times: &Times) -> Table<7>
         table.row([
             ending(reservation.id),
             whose.clone(),
-            show::resources(&reservation.resources),
+            show::wanted(reservation),
             times.moment(reservation.start),
             end(reservation, times),
             reservation.state.to_string(),
