@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_newer_server_s_problem_is_still_read() {
         let text = r#"{"type":"/docs/errors/a.b","code":"a.b","title":"T","status":409,
-            "detail":"D","hint":"H","alternatives":[1]}"#;
+            "detail":"D","hint":"H","neighbours":[1]}"#;
         let problem: Problem = serde_json::from_str(text).unwrap();
         assert_eq!(problem.code.parse::<Code>(), Err(UnknownCode));
     }

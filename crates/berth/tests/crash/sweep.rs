@@ -14,7 +14,7 @@ use berth_model::{Amount, Claim, ClaimId, Holder, ReservationId, ResourceId, Sta
 use super::by_definition;
 use super::known::Known;
 use super::ledger::{Account, Ledger, Told};
-use super::stored::{Booking, Step, Stored};
+use super::stored::{Booking, Event, Step, Stored};
 
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,7 +257,9 @@ impl Faults {
             format!("events end at {last}, the head is {head}")
         });
         let mut told: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for event in &stored.events {
+        // That a resource failed under a booking is told of it, and changes nothing about it.
+        let changing = |event: &&Event| event.kind != "reservation.troubled";
+        for event in stored.events.iter().filter(changing) {
             let (created, all) = told.entry(event.subject.as_str()).or_default();
             *created += u64::from(event.kind == "reservation.created");
             *all += 1;
