@@ -134,7 +134,8 @@ async fn be_refused(lab: &Lab, connection: &mut Connection) -> Result<f64> {
         let mut chance = rand::rng();
         let resource = lab.resources[chance.random_range(0..lab.resources.len())];
         let start = now() + SignedDuration::from_hours(24 + chance.random_range(0..240));
-        let end = start + SignedDuration::from_hours(2);
+        // Short enough for the gaps between bookings, so that there is something to offer.
+        let end = start + SignedDuration::from_mins(30);
         let body = json!({"title": "bench", "start": start, "end": end, "resources": [{"resource": resource}]});
         let asked = Instant::now();
         let answer = connection
