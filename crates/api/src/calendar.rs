@@ -1,7 +1,7 @@
 //! The timeline: what is taken, and what is free.
 
 use berth_model::reservation::State;
-use berth_model::{Amount, Claim, ClaimId, Holder, PersonId, ReservationId, Status, Take, Text};
+use berth_model::{Amount, Claim, ClaimId, Holder, PersonId, ReservationId, Status, Text};
 use berth_model::{FieldErrors, Span, WindowId, WorkloadId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ impl CalendarEntry {
             resource: names.resource(claim.resource),
             start: claim.span.start(),
             end: claim.span.end(),
-            amount: amount(claim.take),
+            amount: claim.take.amount(),
             kind: EntryKind::Busy,
             reservation: None,
             window: None,
@@ -118,14 +118,6 @@ impl CalendarEntry {
                 ..shut
             },
         }
-    }
-}
-
-/// On the wire, taking all of a resource is the absence of an amount.
-pub(crate) fn amount(take: Take) -> Option<Amount> {
-    match take {
-        Take::Exclusive => None,
-        Take::Amount(amount) => Some(amount),
     }
 }
 
@@ -252,7 +244,7 @@ impl FreeSpan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_model::{Firmness, Standing};
+    use berth_model::{Firmness, Standing, Take};
 
     fn claim() -> Claim {
         let at = |text: &str| text.parse().unwrap();

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::calendar::{amount, span};
+use crate::calendar::span;
 use crate::desk::WaitFor;
 use crate::list::List;
 use crate::moment::Moment;
@@ -63,7 +63,7 @@ impl Reservation {
     pub fn new(reservation: reservation::Reservation, names: &Names) -> Self {
         let resources = reservation.items.iter().map(|item| ReservedResource {
             resource: names.resource(item.resource),
-            amount: amount(item.take),
+            amount: item.take.amount(),
             claim: item.claim,
         });
         Self {

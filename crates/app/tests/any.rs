@@ -27,6 +27,7 @@ on_both!(
     an_offer_is_taken_or_goes_on_to_the_next,
     what_stands_on_a_failed_resource_moves_or_its_owner_is_told,
     answers_keep_the_policies,
+    a_failed_rack_takes_nothing_from_those_in_it,
 );
 
 /// Adds so many resources of the type `kind` to the lab.
@@ -518,4 +519,44 @@ async fn answers_keep_the_policies(lab: Lab) {
     assert_eq!(instead.parts[0].span, lab.span(4, 6));
     let booked = take(&lab, &lab.bob, any(wish(&lab, "1 x node", 4, 6))).await;
     assert_eq!(booked.expect("as was said").span, lab.span(4, 6));
+}
+
+async fn a_failed_rack_takes_nothing_from_those_in_it(lab: Lab) {
+    stock(&lab, "node", 0).await;
+    for rack in ["rack-x", "rack-y"] {
+        lab.add(rack, "server", None, None).await;
+        let node = format!("{rack}.node");
+        lab.add(&node, "node", Some(rack), None).await;
+    }
+    let booked = take(&lab, &lab.ada, any(wish(&lab, "1 x node", 24, 26))).await;
+    let booked = booked.expect("one of two");
+    let fail = async |of: &Reservation| {
+        let node = *resources(of).first().expect("a resource");
+        let at = site();
+        let found = lab
+            .app
+            .get_resource(&lab.admin, &at, &Reference::Id(node))
+            .await;
+        let rack = found
+            .expect("it is there")
+            .1
+            .resource
+            .parent
+            .expect("a rack");
+        let rack = Reference::Id(rack);
+        let set = lab
+            .app
+            .set_status(&lab.admin, &at, &rack, None, Status::Unavailable, None);
+        set.await.expect("an admin may");
+    };
+    fail(&booked).await;
+    lab.wait_until(1).await;
+    let moved = lab.read(booked.id).await;
+    assert!(resources(&moved).is_disjoint(&resources(&booked)));
+    // With both racks gone it keeps what it has, since that may come back.
+    fail(&moved).await;
+    lab.wait_until(2).await;
+    let stays = lab.read(booked.id).await;
+    assert_eq!(resources(&stays), resources(&moved));
+    assert_eq!(fates(&lab, &lab.ada).await, ["cannot_be_held"]);
 }

@@ -6,7 +6,7 @@
 //! inside it. Both databases enforce the same rule on their own; here it stands once, in plain code, for
 //! explaining refusals and for checking the databases.
 
-use berth_model::claim::{Claim, Firmness, Standing, Take};
+use berth_model::claim::{Amount, Claim, Firmness, Standing};
 use berth_model::{ClaimId, ResourceId, Span};
 use jiff::Timestamp;
 
@@ -56,10 +56,7 @@ pub fn is_firm(claim: &Claim) -> bool {
 
 /// The amount a claim takes; none when it takes its resource as a whole.
 pub fn amount_of(claim: &Claim) -> Option<u64> {
-    match claim.take {
-        Take::Exclusive => None,
-        Take::Amount(amount) => Some(amount.get()),
-    }
+    claim.take.amount().map(Amount::get)
 }
 
 /// Whether these two may not both stand. A claim never conflicts with itself, so that a change can be

@@ -67,6 +67,16 @@ pub enum Take {
     Amount(Amount),
 }
 
+impl Take {
+    /// How much of it; none where all of it is taken.
+    pub fn amount(self) -> Option<Amount> {
+        match self {
+            Take::Exclusive => None,
+            Take::Amount(amount) => Some(amount),
+        }
+    }
+}
+
 /// Whether a claim gives way to a firmer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,6 @@ use berth_api::names::{Names, PersonRef, ProjectRef, ResourceRef, SiteRef, TypeR
 use berth_api::policies::{Acceptable, Breach};
 use berth_app::{Directory, SeenClaim, desk};
 use berth_engine::policy::{self, Accepts, Value};
-use berth_model::Take;
 use berth_model::policy::Length;
 use jiff::SignedDuration;
 
@@ -83,10 +82,7 @@ pub fn alternatives(found: &[desk::Alternative], directory: &Directory) -> Vec<A
                     .iter()
                     .map(|id| names.resource(*id))
                     .collect(),
-                amount: match found.take {
-                    Take::Exclusive => None,
-                    Take::Amount(amount) => Some(amount),
-                },
+                amount: found.take.amount(),
             })
             .collect(),
         holds: found.holds.clone(),

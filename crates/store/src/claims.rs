@@ -61,10 +61,7 @@ fn holder_columns(holder: Holder) -> (&'static str, Uuid) {
 }
 
 fn amount_column(take: Take) -> Option<i64> {
-    match take {
-        Take::Exclusive => None,
-        Take::Amount(amount) => Some(amount.get() as i64),
-    }
+    take.amount().map(|amount| amount.get() as i64)
 }
 
 fn grace_column(firmness: Firmness) -> Option<i64> {

@@ -10,6 +10,7 @@ use berth_store::sites;
 use jiff::SignedDuration;
 
 use super::any::NewAny;
+use super::aside;
 use super::board::BoardGuard;
 use super::permitted::{For, Permitted};
 use crate::App;
@@ -253,8 +254,7 @@ impl App {
             permitted.push(found.await?);
         }
         drop(reader);
-        // The search is work, and others wait for this thread.
-        let (boards, permitted, wanted, others, found) = tokio::task::spawn_blocking(move || {
+        let (boards, permitted, wanted, others, found) = aside(move || {
             let site = Sites {
                 boards: &boards,
                 pools: &pools,
@@ -264,8 +264,7 @@ impl App {
             let (others, found) = site.search(&wanted, within);
             (boards, permitted, wanted, others, found)
         })
-        .await
-        .map_err(|error| Error::Internal(error.to_string()))?;
+        .await?;
         let mut directory = Directory::default();
         let mut told = Vec::new();
         for alternative in found {
@@ -295,11 +294,7 @@ impl App {
                 };
                 directory.add_site(&places[site].site);
                 let board = &boards[site];
-                for resource in resources.iter().filter_map(|id| board.resources.get(id)) {
-                    directory.add_resource(resource);
-                    let kind = board.types.get(&resource.type_id);
-                    kind.iter().for_each(|kind| directory.add_type(kind));
-                }
+                board.name(&resources, &mut directory);
                 Part {
                     site: places[site].id(),
                     span,
@@ -363,10 +358,7 @@ impl App {
         part: &Part,
         take: Take,
     ) -> Result<ReservationId> {
-        let amount = match take {
-            Take::Exclusive => None,
-            Take::Amount(amount) => Some(amount),
-        };
+        let amount = take.amount();
         let is_here = part.site == place.id();
         let new = NewReservation {
             span: part.span,

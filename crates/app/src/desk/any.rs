@@ -1,23 +1,22 @@
 //! Booking any of a kind: the smallest set that fits, re-arranging others who asked for any of theirs if need be.
 
-use std::collections::HashMap;
-
 use berth_engine::arrange::{self, accept};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{Privacy, Reservation};
-use berth_model::{Count, Reference, ReservationId, ResourceId, Selection, Span, Text};
+use berth_model::{Count, Reference, ResourceId, Selection, Span, Text};
 use berth_store::reservations;
 use jiff::Timestamp;
 
-use super::board::BoardGuard;
+use super::aside;
+use super::movable::{MOVABLE_MAX, Movable};
 use super::moves::Relocation;
 use super::permitted::For;
 use super::waitlist::WaitFor;
 use super::when::{Searched, Variant, Wish, search};
 use crate::App;
 use crate::caller::Caller;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::once::Made;
 use crate::place::Place;
 use crate::reservations::{Booked, Item, NewReservation, Preview, RawAnswers};
@@ -60,7 +59,6 @@ impl Placement {
 const ATTEMPTS: usize = 5;
 /// Of a window in which nothing is free, the starts at which re-arranging is tried.
 const STARTS_MAX: usize = 16;
-const MOVABLE_MAX: u64 = 2_000;
 
 impl App {
     pub async fn book_any(
@@ -160,12 +158,11 @@ impl App {
         let site = self.searched(caller, place.clone(), of, wish, window);
         let searched = vec![site.await?];
         let asked = wish.clone();
-        let (mut searched, found) = tokio::task::spawn_blocking(move || {
+        let (mut searched, found) = aside(move || {
             let found = search(&searched, &asked, window, 1).pop();
             (searched, found)
         })
-        .await
-        .map_err(|error| Error::Internal(error.to_string()))?;
+        .await?;
         if let Some(found) = found {
             let found = Placement {
                 span: found.span,
@@ -200,9 +197,7 @@ impl App {
         let movable = reservations::movable(&mut reader, id, hull, now, MOVABLE_MAX).await?;
         drop(reader);
         let wish = wish.clone();
-        tokio::task::spawn_blocking(move || rearranged(&site, &movable, &wish, window, &starts))
-            .await
-            .map_err(|error| Error::Internal(error.to_string()))
+        aside(move || rearranged(&site, &movable, &wish, window, &starts)).await
     }
 }
 
@@ -225,33 +220,8 @@ fn rearranged(
     window: Span,
     starts: &[Timestamp],
 ) -> Option<Placement> {
-    let board: &BoardGuard = &site.board;
-    let mut kinds: HashMap<String, Vec<ResourceId>> = HashMap::new();
-    for what in movable.iter().filter_map(|one| one.terms.any.as_ref()) {
-        kinds.entry(what.to_string()).or_insert_with(|| {
-            let candidates = board.candidates(what);
-            candidates.iter().map(|one| one.resource).collect()
-        });
-    }
-    let standing: Vec<Vec<ResourceId>> = movable
-        .iter()
-        .map(|one| one.items.iter().map(|item| item.resource).collect())
-        .collect();
-    let mut versions: HashMap<ReservationId, u64> = HashMap::new();
-    let mut bookings = Vec::new();
-    for (one, resources) in movable.iter().zip(&standing) {
-        let (Some(what), Some(item)) = (&one.terms.any, one.items.first()) else {
-            continue;
-        };
-        versions.insert(one.id, one.version);
-        bookings.push(arrange::Booking {
-            id: one.id,
-            span: one.held_span(),
-            take: item.take,
-            candidates: kinds.get(&what.to_string()).map_or(&[], Vec::as_slice),
-            resources,
-        });
-    }
+    let movable = Movable::new(&site.board, movable);
+    let bookings = movable.bookings();
     for (variant, permitted) in wish.variants.iter().zip(&site.permitted) {
         for start in starts.iter().filter(|start| permitted.contains(**start)) {
             let span = Span::new(*start, *start + variant.length).ok();
@@ -264,13 +234,9 @@ fn rearranged(
                 count: variant.count.get(),
                 candidates: &site.candidates,
             };
-            if let Some(plan) = accept(&board.busy, &bookings, &wished) {
-                let moves = plan.moves.into_iter().map(|moved| Relocation {
-                    version: versions.get(&moved.booking).copied().unwrap_or(0),
-                    reservation: moved.booking,
-                    from: moved.from,
-                    to: moved.to,
-                });
+            if let Some(plan) = accept(&site.board.busy, &bookings, &wished) {
+                let moves = plan.moves.into_iter();
+                let moves = moves.filter_map(|moved| movable.relocation(moved));
                 return Some(Placement {
                     span,
                     variant: *variant,

@@ -19,6 +19,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use uuid::Uuid;
 
 use crate::App;
+use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::inventory::tree_of;
 
@@ -260,6 +261,15 @@ impl Board {
                 cost: 0,
             })
             .collect()
+    }
+
+    /// Adds what an answer needs to name these.
+    pub fn name(&self, resources: &[ResourceId], directory: &mut Directory) {
+        for resource in resources.iter().filter_map(|id| self.resources.get(id)) {
+            directory.add_resource(resource);
+            let kind = self.types.get(&resource.type_id);
+            kind.iter().for_each(|kind| directory.add_type(kind));
+        }
     }
 
     pub fn serves(&self, resource: ResourceId) -> bool {

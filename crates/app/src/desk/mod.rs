@@ -3,11 +3,20 @@
 mod alternatives;
 mod any;
 mod board;
+mod movable;
 mod moves;
 mod outage;
 mod permitted;
 mod waitlist;
 mod when;
+
+use crate::error::{Error, Result};
+
+/// A search over a large site is work, and others wait for this thread: it is done aside.
+async fn aside<T: Send + 'static>(search: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let found = tokio::task::spawn_blocking(search).await;
+    found.map_err(|error| Error::Internal(error.to_string()))
+}
 
 pub use alternatives::{Alternative, AlternativeKind, Part};
 pub use any::NewAny;

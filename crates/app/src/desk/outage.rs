@@ -5,16 +5,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use berth_engine::arrange::{Booking, Fate, Move, Outage, replace};
+use berth_engine::arrange::{Fate, Move, Outage, replace};
 use berth_model::event::{Audience, EventKind};
 use berth_model::reservation::{Reservation, State};
-use berth_model::{Holder, ReservationId, ResourceId, SiteId, Span, Status, Take};
+use berth_model::{Holder, ReservationId, ResourceId, SiteId, Span, Status};
 use berth_store::leases::{self, Lease};
 use berth_store::{claims, inventory, reservations};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::board::BoardGuard;
+use super::movable::{MOVABLE_MAX, Movable};
 use super::moves::Relocation;
 use crate::App;
 use crate::error::{Error, Result};
@@ -25,7 +26,6 @@ use crate::transact::transact;
 /// What each owner was told last, so that nobody hears the same twice.
 pub(crate) type Told = HashMap<ReservationId, Value>;
 
-const MOVABLE_MAX: u64 = 2_000;
 /// Nothing is booked further ahead than this.
 const AHEAD: SignedDuration = SignedDuration::from_hours(3 * 366 * 24);
 const REASON: &str = "moved to others of its kind, because a resource is out of service";
@@ -55,28 +55,41 @@ impl App {
             Span::new(now, now + AHEAD).map_err(|error| Error::Internal(error.to_string()))?;
         let mut reader = self.store.read().await?;
         let movable = reservations::movable(&mut reader, site, ahead, now, MOVABLE_MAX).await?;
-        let mut met: BTreeMap<ReservationId, Vec<ResourceId>> = BTreeMap::new();
+        let tree = board.busy.tree();
+        // With a node its rack fails, as far as somebody has the whole rack.
+        let above = failed.iter().flat_map(|id| tree.ancestors(*id)).collect();
+        let mut held = claims::holding_on(&mut reader, above).await?;
         for resource in &failed {
-            for claim in claims::holding_below(&mut reader, *resource).await? {
-                if let Holder::Reservation(id) = claim.holder {
-                    met.entry(id).or_default().push(claim.resource);
-                }
+            held.extend(claims::holding_below(&mut reader, *resource).await?);
+        }
+        let mut met: BTreeMap<ReservationId, Vec<ResourceId>> = BTreeMap::new();
+        for claim in held {
+            if let Holder::Reservation(id) = claim.holder {
+                met.entry(id).or_default().push(claim.resource);
             }
         }
+        let of = Movable::new(&board, &movable);
         let mut pinned = Vec::new();
-        for id in met.keys() {
-            if movable.iter().all(|one| one.id != *id) {
-                pinned.extend(reservations::get(&mut reader, site, *id).await?);
-            }
+        for id in met.keys().filter(|id| of.get(**id).is_none()) {
+            pinned.extend(reservations::get(&mut reader, site, *id).await?);
         }
         drop(reader);
         pinned.retain(|one| {
             matches!(one.state, State::PendingApproval | State::Confirmed) && one.span.start() > now
         });
-        let fates = fates(&board, &movable, &failed, ahead);
+        let outage = Outage {
+            resources: &failed,
+            span: ahead,
+        };
+        let fates = replace(&board.busy, &of.bookings(), &outage);
+        let is_lost = |id| failed.iter().any(|failed| tree.related(*failed, id));
+        let moves = fates.iter().filter_map(|fate| {
+            let (Fate::Moved(moved) | Fate::Reduced(moved) | Fate::CannotBeHeld(moved)) = fate;
+            of.relocation(without_loss(moved, is_lost)?)
+        });
+        let moves: Vec<Relocation> = moves.collect();
         drop(board);
-        self.move_from_failed(lease, site, &movable, &fates, &failed)
-            .await?;
+        self.move_from_failed(lease, site, &moves).await?;
         // What is offered is what those who moved have left.
         let board = self.board(site).await?;
         let offers: Vec<(Reservation, Vec<ResourceId>)> = pinned
@@ -94,7 +107,7 @@ impl App {
                 Fate::Reduced(moved) => (moved, "reduced"),
                 Fate::CannotBeHeld(moved) => (moved, "cannot_be_held"),
             };
-            let booking = movable.iter().find(|one| one.id == moved.booking)?;
+            let booking = of.get(moved.booking)?;
             let missing = moved.from.len().saturating_sub(moved.to.len());
             Some((booking, json!({ "fate": word, "missing": missing })))
         }) {
@@ -115,24 +128,14 @@ impl App {
         &self,
         lease: &Lease,
         site: SiteId,
-        movable: &[Reservation],
-        fates: &[Fate],
-        failed: &[ResourceId],
+        moves: &[Relocation],
     ) -> Result<()> {
-        let moves: Vec<Relocation> = fates
-            .iter()
-            .filter_map(|fate| {
-                let (Fate::Moved(moved) | Fate::Reduced(moved) | Fate::CannotBeHeld(moved)) = fate;
-                let booking = movable.iter().find(|one| one.id == moved.booking)?;
-                relocation(booking, moved, failed)
-            })
-            .collect();
         if moves.is_empty() {
             return Ok(());
         }
         let done = transact!(self, tx => {
             leases::check(&mut tx, lease).await?;
-            self.relocate(&mut tx, &By::SYSTEM, site, &moves, REASON).await
+            self.relocate(&mut tx, &By::SYSTEM, site, moves, REASON).await
         });
         match done {
             // Somebody came in between; the next look works it out again.
@@ -167,55 +170,16 @@ impl App {
     }
 }
 
-/// What becomes of the movable ones.
-fn fates(
-    board: &BoardGuard,
-    movable: &[Reservation],
-    failed: &[ResourceId],
-    during: Span,
-) -> Vec<Fate> {
-    let candidates: Vec<Vec<ResourceId>> = movable
-        .iter()
-        .map(|one| {
-            let what = one.terms.any.as_ref();
-            let some = what.map_or_else(Vec::new, |what| board.candidates(what));
-            some.into_iter().map(|one| one.resource).collect()
-        })
-        .collect();
-    let standing: Vec<Vec<ResourceId>> = movable
-        .iter()
-        .map(|one| one.items.iter().map(|item| item.resource).collect())
-        .collect();
-    let bookings: Vec<Booking<'_>> = movable
-        .iter()
-        .zip(candidates.iter().zip(&standing))
-        .map(|(one, (candidates, resources))| Booking {
-            id: one.id,
-            span: one.held_span(),
-            take: one.items.first().map_or(Take::Exclusive, |item| item.take),
-            candidates,
-            resources,
-        })
-        .collect();
-    let outage = Outage {
-        resources: failed,
-        span: during,
-    };
-    replace(&board.busy, &bookings, &outage)
-}
-
 /// What really moves: no more is given up than is got, except where another needs it. What stands on a failed resource
 /// and has no other place keeps its claim there, since the resource may come back.
-fn relocation(booking: &Reservation, moved: &Move, failed: &[ResourceId]) -> Option<Relocation> {
+fn without_loss(moved: &Move, is_lost: impl Fn(ResourceId) -> bool) -> Option<Move> {
     let (lost, healthy): (Vec<ResourceId>, Vec<ResourceId>) =
-        moved.from.iter().partition(|id| failed.contains(id));
+        moved.from.iter().partition(|id| is_lost(**id));
     let given_up = moved.to.len().max(healthy.len());
     let from: Vec<ResourceId> = healthy.into_iter().chain(lost).take(given_up).collect();
-    (!from.is_empty()).then(|| Relocation {
-        reservation: booking.id,
-        version: booking.version,
+    (!from.is_empty()).then(|| Move {
         from,
-        to: moved.to.clone(),
+        ..moved.clone()
     })
 }
 

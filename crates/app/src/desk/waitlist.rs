@@ -58,10 +58,7 @@ impl App {
         let own = claims.iter().filter(|claim| claim.span == new.span);
         let wanted = own.map(|claim| Wanted {
             resource: claim.resource,
-            amount: match claim.take {
-                Take::Exclusive => None,
-                Take::Amount(amount) => Some(amount),
-            },
+            amount: claim.take.amount(),
         });
         let wait = Wait {
             wish: Waited::Named(wanted.collect()),

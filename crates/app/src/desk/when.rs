@@ -8,6 +8,7 @@ use berth_model::{Count, FieldErrors, ResourceId, Selection, Span};
 use berth_store::{Conn, sites};
 use jiff::{SignedDuration, Timestamp};
 
+use super::aside;
 use super::board::BoardGuard;
 use super::permitted::{For, Permitted};
 use crate::App;
@@ -125,13 +126,11 @@ impl App {
             searched.push(self.searched(caller, place, &of, wish, window).await?);
         }
         let wish = wish.clone();
-        // A search over a large site is work, and others wait for this thread.
-        let (wish, searched, found) = tokio::task::spawn_blocking(move || {
+        let (wish, searched, found) = aside(move || {
             let found = search(&searched, &wish, window, limit);
             (wish, searched, found)
         })
-        .await
-        .map_err(|error| Error::Internal(error.to_string()))?;
+        .await?;
         let mut directory = Directory::default();
         let now = self.now();
         let choices = found.into_iter().map(|found| {
@@ -149,11 +148,7 @@ impl App {
             } = &searched[site];
             let permitted = &permitted[variant];
             directory.add_site(&place.site);
-            for resource in resources.iter().filter_map(|id| board.resources.get(id)) {
-                directory.add_resource(resource);
-                let kind = board.types.get(&resource.type_id);
-                kind.iter().for_each(|kind| directory.add_type(kind));
-            }
+            board.name(&resources, &mut directory);
             let asks =
                 board.asks_leave(&resources) && !place.can(caller, Action::DecideReservation);
             let by_type = asks.then(|| span.start());

@@ -398,13 +398,9 @@ fn changed_terms(
 }
 
 fn item_again(item: &reservation::Item) -> Item {
-    let amount = match item.take {
-        Take::Exclusive => None,
-        Take::Amount(amount) => Some(amount),
-    };
     Item {
         resource: berth_model::Reference::Id(item.resource),
-        amount,
+        amount: item.take.amount(),
     }
 }
 

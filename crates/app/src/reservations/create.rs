@@ -85,7 +85,6 @@ pub(super) struct Order {
     privacy: Privacy,
     takes: Vec<(ResourceId, Take)>,
     pub answers: CheckedAnswers,
-    asks_leave: bool,
     hold: bool,
     any: Option<Selection>,
     pinned: bool,
@@ -335,7 +334,6 @@ impl App {
                 .map(|(wanted, take)| (wanted.resource.id, *take))
                 .collect(),
             answers,
-            asks_leave: asks_leave(place, caller, resources.iter().copied()),
             hold: new.hold,
             any: new.any.clone(),
             pinned: new.pinned,
@@ -504,17 +502,17 @@ impl Order {
             project: self.project,
             title: self.title.clone(),
             privacy: self.privacy,
-            state: match (self.hold, self.asks_leave) {
-                (true, _) => State::Held,
-                (false, true) => State::PendingApproval,
-                (false, false) => State::Confirmed,
+            // Whether it must wait for leave is for the judge to say.
+            state: if self.hold {
+                State::Held
+            } else {
+                State::Confirmed
             },
             state_reason: None,
             span,
             items: claims.iter().map(reservation::Item::from).collect(),
             parameters: self.answers.shown.clone(),
             terms: Terms {
-                asks_leave: self.asks_leave,
                 decide_by: self.hold.then(|| now + HOLD_LIFE),
                 movable_until: movable_until(self.any.as_ref(), self.pinned, span, now),
                 any: self.any.clone(),
@@ -527,15 +525,6 @@ impl Order {
         };
         (reservation, claims)
     }
-}
-
-/// Whether somebody must agree. An admin's booking needs nobody's leave but the admin's.
-fn asks_leave<'a>(
-    place: &Place,
-    caller: &Caller,
-    mut wanted: impl Iterator<Item = &'a Wanted>,
-) -> bool {
-    !place.can(caller, Action::DecideReservation) && wanted.any(|one| one.kind.needs_approval)
 }
 
 /// Until when it may be given others of its kind.
