@@ -5,7 +5,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::person::Person;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::site::Project;
-use berth_model::{Name, ProjectId, Reference, SiteId, Text};
+use berth_model::{Name, PersonId, ProjectId, Reference, SiteId, Text};
 use berth_store::{Conn, projects, sites};
 use jiff::Timestamp;
 
@@ -68,9 +68,7 @@ impl App {
                 version: 1,
                 created_at: now,
             };
-            projects::insert(&mut tx, &project).await?;
-            let change = Change::new("project.create", Some(place.id()), id).after(&project);
-            self.record(&mut tx, caller, change.tell(EventKind::ProjectCreated, Audience::Members)).await?;
+            self.write_new_project(&mut tx, caller, &project).await?;
             Ok(Made::now((place, project)))
         })
         .map_err(|error: Error| error.taken(&new.name))
@@ -124,15 +122,9 @@ impl App {
                 version: before.version + 1,
                 ..before.clone()
             };
-            if !projects::update(&mut tx, &after, before.version).await? {
+            if !self.write_project(&mut tx, caller, &before, &after).await? {
                 return Err(version::overtaken(before.version));
             }
-            if after.name != before.name {
-                let renamed = Renamed::Project { from: before.name.clone(), to: Some(after.name.clone()) };
-                self.policies_follow(&mut tx, caller, place.id(), &renamed).await?;
-            }
-            let record = Change::new("project.change", Some(place.id()), after.id).before(&before).after(&after);
-            self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await?;
             Ok((place, after))
         })
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
@@ -148,11 +140,7 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let before = self.project(&mut tx, place.id(), project).await?;
-            projects::remove(&mut tx, before.id, self.now()).await?;
-            let gone = Renamed::Project { from: before.name.clone(), to: None };
-            self.policies_follow(&mut tx, caller, place.id(), &gone).await?;
-            let record = Change::new("project.remove", Some(place.id()), before.id).before(&before);
-            self.record(&mut tx, caller, record.tell(EventKind::ProjectRemoved, Audience::Members)).await
+            self.write_off_project(&mut tx, caller, &before).await
         })
     }
 
@@ -187,10 +175,7 @@ impl App {
             if sites::role_locked(&mut tx, place.id(), person.id).await?.is_none() {
                 return Err(Error::NotFound("member of this site"));
             }
-            if projects::add_member(&mut tx, project.id, person.id, self.now()).await? {
-                let record = Change::new("project.add_member", Some(place.id()), project.id).after(person.id);
-                self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await?;
-            }
+            self.write_joined(&mut tx, caller, &project, person.id).await?;
             let since = projects::member_since(&mut tx, project.id, person.id).await?;
             Ok((person, since.ok_or(Error::NotFound("member of this project"))?))
         })
@@ -207,11 +192,104 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let project = self.project(&mut tx, place.id(), project).await?;
             let person = self.person(&mut tx, person).await?;
-            if !projects::remove_member(&mut tx, project.id, person.id).await? {
+            if !self.write_left(&mut tx, caller, &project, person.id).await? {
                 return Err(Error::NotFound("member of this project"));
             }
-            let record = Change::new("project.remove_member", Some(place.id()), project.id).before(person.id);
-            self.record(&mut tx, caller, record.tell(EventKind::ProjectChanged, Audience::Members)).await
+            Ok(())
         })
+    }
+}
+
+/// Changes with everything that tells of them, for one made by hand and for many declared by a file.
+impl App {
+    pub(crate) async fn write_new_project(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        new: &Project,
+    ) -> Result<()> {
+        projects::insert(conn, new).await?;
+        let change = Change::new("project.create", Some(new.site), new.id).after(new);
+        let change = change.tell(EventKind::ProjectCreated, Audience::Members);
+        self.record(conn, caller, change).await
+    }
+
+    /// Says no where somebody else was quicker; nothing is written then.
+    pub(crate) async fn write_project(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        before: &Project,
+        after: &Project,
+    ) -> Result<bool> {
+        if !projects::update(conn, after, before.version).await? {
+            return Ok(false);
+        }
+        if after.name != before.name {
+            let renamed = Renamed::Project {
+                from: before.name.clone(),
+                to: Some(after.name.clone()),
+            };
+            self.policies_follow(conn, caller, after.site, &renamed)
+                .await?;
+        }
+        let change = Change::new("project.change", Some(after.site), after.id);
+        let change = change.before(before).after(after);
+        let change = change.tell(EventKind::ProjectChanged, Audience::Members);
+        self.record(conn, caller, change).await?;
+        Ok(true)
+    }
+
+    pub(crate) async fn write_off_project(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        gone: &Project,
+    ) -> Result<()> {
+        projects::remove(conn, gone.id, self.now()).await?;
+        let renamed = Renamed::Project {
+            from: gone.name.clone(),
+            to: None,
+        };
+        self.policies_follow(conn, caller, gone.site, &renamed)
+            .await?;
+        let change = Change::new("project.remove", Some(gone.site), gone.id).before(gone);
+        let change = change.tell(EventKind::ProjectRemoved, Audience::Members);
+        self.record(conn, caller, change).await
+    }
+
+    /// Whoever is in it already stays in it, and nothing is told.
+    pub(crate) async fn write_joined(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        project: &Project,
+        person: PersonId,
+    ) -> Result<()> {
+        if !projects::add_member(conn, project.id, person, self.now()).await? {
+            return Ok(());
+        }
+        let change = Change::new("project.add_member", Some(project.site), project.id);
+        let change = change.after(person);
+        let change = change.tell(EventKind::ProjectChanged, Audience::Members);
+        self.record(conn, caller, change).await
+    }
+
+    /// Says no where the person was not in it.
+    pub(crate) async fn write_left(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        project: &Project,
+        person: PersonId,
+    ) -> Result<bool> {
+        if !projects::remove_member(conn, project.id, person).await? {
+            return Ok(false);
+        }
+        let change = Change::new("project.remove_member", Some(project.site), project.id);
+        let change = change.before(person);
+        let change = change.tell(EventKind::ProjectChanged, Audience::Members);
+        self.record(conn, caller, change).await?;
+        Ok(true)
     }
 }

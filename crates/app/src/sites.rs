@@ -6,7 +6,7 @@ use berth_model::person::{Person, PersonState, TimeZone};
 use berth_model::reference::{PersonReference, SiteReference};
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
 use berth_model::{JoinRequestId, Name, SiteId, Text};
-use berth_store::{closures, sites};
+use berth_store::{Conn, closures, sites};
 use serde_json::json;
 
 use crate::App;
@@ -107,18 +107,34 @@ impl App {
                 version: before.version + 1,
                 ..before.clone()
             };
-            if !sites::update(&mut tx, &after, before.version).await? {
+            if !self.write_site(&mut tx, caller, &before, &after).await? {
                 return Err(version::overtaken(before.version));
             }
-            if after.time_zone != before.time_zone {
-                // Their days are other ones now.
-                closures::all_due(&mut tx, after.id, self.now()).await?;
-            }
-            let record = Change::new("site.change", Some(after.id), after.id).before(&before).after(&after);
-            self.record(&mut tx, caller, record.tell(EventKind::SiteChanged, Audience::Members)).await?;
             Ok(Place { site: after, ..place })
         })
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
+    }
+
+    /// Writes a changed site with everything that tells of it; says no, and writes nothing, where somebody was quicker.
+    pub(crate) async fn write_site(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        before: &Site,
+        after: &Site,
+    ) -> Result<bool> {
+        if !sites::update(conn, after, before.version).await? {
+            return Ok(false);
+        }
+        if after.time_zone != before.time_zone {
+            // The days of its calendars are other ones now.
+            closures::all_due(conn, after.id, self.now()).await?;
+        }
+        let change = Change::new("site.change", Some(after.id), after.id);
+        let change = change.before(before).after(after);
+        let change = change.tell(EventKind::SiteChanged, Audience::Members);
+        self.record(conn, caller, change).await?;
+        Ok(true)
     }
 
     pub async fn list_members(

@@ -1,23 +1,18 @@
-//! Carrying out a plan, step by step, in one transaction. Every step leaves the same audit entry and event as if it
-//! had been done by hand.
+//! Carrying out a plan, step by step, in one transaction. Every step is written as if it had been done by hand, by the
+//! same functions, so that it leaves the same audit entry and event.
 
 use berth_engine::plan::Step;
 use berth_model::declared::{DeclaredResource, ProjectSection, SiteSection, TypeSection};
-use berth_model::event::{Audience, EventKind};
 use berth_model::inventory::Status;
 use berth_model::site::{Project, Site};
 use berth_model::{LoginName, Name, ProjectId, Resource, ResourceId, ResourceType, TypeId};
-use berth_store::{Conn, Refused, closures, inventory, people, projects, sites};
-use serde_json::json;
+use berth_store::{Conn, Refused, inventory, people, sites};
 
 use super::Compared;
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
-use crate::inventory::told;
-use crate::policies::Renamed;
-use crate::record::Change;
 
 /// The plan names only what it knows; a name that is missing here is a mistake of ours.
 fn lost(name: &Name) -> Error {
@@ -115,22 +110,7 @@ impl App {
             version: before.version + 1,
             ..before.clone()
         };
-        if !sites::update(conn, &after, before.version).await? {
-            return Err(Error::SiteChanged);
-        }
-        if after.time_zone != before.time_zone {
-            // Their days are other ones now.
-            closures::all_due(conn, after.id, self.now()).await?;
-        }
-        let record = Change::new("site.change", Some(after.id), after.id)
-            .before(before)
-            .after(&after);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::SiteChanged, Audience::Members),
-        )
-        .await
+        unchanged(self.write_site(conn, caller, before, &after).await?)
     }
 
     async fn add_type(
@@ -151,15 +131,9 @@ impl App {
             needs_approval: section.needs_approval,
             version: 1,
         };
-        inventory::insert_type(conn, &kind).await?;
-        let record = Change::new("type.create", Some(kind.site), kind.id).after(&kind);
+        self.write_new_type(conn, caller, &kind).await?;
         compared.present.types.insert(name, kind);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::TypeCreated, Audience::Members),
-        )
-        .await
+        Ok(())
     }
 
     async fn alter_type(
@@ -183,18 +157,7 @@ impl App {
             version: before.version + 1,
             ..before.clone()
         };
-        if !inventory::update_type(conn, &after, before.version).await? {
-            return Err(Error::SiteChanged);
-        }
-        let record = Change::new("type.change", Some(after.site), after.id)
-            .before(before)
-            .after(&after);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::TypeChanged, Audience::Members),
-        )
-        .await
+        unchanged(self.write_type(conn, caller, before, &after).await?)
     }
 
     async fn drop_type(
@@ -205,24 +168,12 @@ impl App {
         name: &Name,
     ) -> Result<()> {
         let before = compared.present.types.get(name).ok_or_else(|| lost(name))?;
-        if !inventory::remove_type(conn, before.id, self.now()).await? {
+        if !self.write_off_type(conn, caller, before).await? {
             return Err(Error::InUse(format!(
                 "the file does not name the type `{name}`, but there are still resources of it"
             )));
         }
-        let gone = Renamed::Type {
-            from: name.clone(),
-            to: None,
-        };
-        self.policies_follow(conn, caller, before.site, &gone)
-            .await?;
-        let record = Change::new("type.remove", Some(before.site), before.id).before(before);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::TypeRemoved, Audience::Members),
-        )
-        .await
+        Ok(())
     }
 
     async fn add_resource(
@@ -248,16 +199,9 @@ impl App {
             status_reason: None,
             version: 1,
         };
-        inventory::insert(conn, &resource, now).await?;
-        let record = Change::new("resource.create", Some(resource.site), resource.id)
-            .after(&resource)
-            .tell_only(
-                EventKind::ResourceCreated,
-                Audience::Members,
-                told(&resource),
-            );
+        self.write_new_resource(conn, caller, &resource).await?;
         compared.present.resources.insert(name, resource);
-        self.record(conn, caller, record).await
+        Ok(())
     }
 
     async fn alter_resource(
@@ -278,22 +222,16 @@ impl App {
             version: before.version + 1,
             ..before.clone()
         };
-        let updated = inventory::update(conn, &after, before.version).await;
-        let updated = updated.map_err(|error| match Error::from(error) {
+        let written = self.write_resource(conn, caller, before, &after).await;
+        let written = written.map_err(|error| match error {
             error if error.is_refused(Refused::Amount) => Error::Amount(format!(
                 "more of `{name}` is promised than the file leaves of it; move or cancel those bookings first"
             )),
             error => error,
         });
-        if !updated? {
-            return Err(Error::SiteChanged);
-        }
-        let record = Change::new("resource.change", Some(after.site), after.id)
-            .before(before)
-            .after(&after)
-            .tell_only(EventKind::ResourceChanged, Audience::Members, told(&after));
+        unchanged(written?)?;
         compared.present.resources.insert(name, after);
-        self.record(conn, caller, record).await
+        Ok(())
     }
 
     async fn hang_there(
@@ -311,12 +249,12 @@ impl App {
             .and_then(|all| all.get(name))
             .and_then(|it| it.parent.clone());
         let moved = compared.resource(name)?;
-        let told = json!({ "resource": moved.id, "name": name, "from": from, "to": to });
-        let record = Change::new("resource.move", Some(moved.site), moved.id)
-            .before(json!({ "parent": compared.id_of(from.as_ref())? }))
-            .after(json!({ "parent": under }))
-            .tell_only(EventKind::ResourceMoved, Audience::Members, told);
-        self.record(conn, caller, record).await
+        let named = |parent: Option<Name>| -> Result<Option<(ResourceId, Name)>> {
+            let id = compared.id_of(parent.as_ref())?;
+            Ok(id.zip(parent))
+        };
+        self.tell_move(conn, caller, moved, named(from)?, named(to)?)
+            .await
     }
 
     async fn drop_resource(
@@ -327,14 +265,11 @@ impl App {
         name: &Name,
     ) -> Result<()> {
         let before = compared.resource(name)?;
-        if !inventory::remove(conn, before.site, before.id, self.now()).await? {
+        if !self.write_off_resource(conn, caller, before).await? {
             // A booking or a child came since we looked; the next look shows it.
             return Err(Error::Store(berth_store::Error::Retry));
         }
-        let record = Change::new("resource.remove", Some(before.site), before.id)
-            .before(before)
-            .tell_only(EventKind::ResourceRemoved, Audience::Members, told(before));
-        self.record(conn, caller, record).await
+        Ok(())
     }
 
     async fn add_project(
@@ -354,14 +289,7 @@ impl App {
             version: 1,
             created_at: now,
         };
-        projects::insert(conn, &project).await?;
-        let record = Change::new("project.create", Some(project.site), project.id).after(&project);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::ProjectCreated, Audience::Members),
-        )
-        .await?;
+        self.write_new_project(conn, caller, &project).await?;
         for login in &section.members {
             self.let_in(conn, caller, &project, login).await?;
         }
@@ -387,18 +315,7 @@ impl App {
                 version: before.version + 1,
                 ..before.clone()
             };
-            if !projects::update(conn, &after, before.version).await? {
-                return Err(Error::SiteChanged);
-            }
-            let record = Change::new("project.change", Some(after.site), after.id)
-                .before(before)
-                .after(&after);
-            self.record(
-                conn,
-                caller,
-                record.tell(EventKind::ProjectChanged, Audience::Members),
-            )
-            .await?;
+            unchanged(self.write_project(conn, caller, before, &after).await?)?;
         }
         let now = compared.present.declared.projects.as_ref();
         let members = now
@@ -430,15 +347,7 @@ impl App {
         {
             return Err(Error::SiteChanged);
         }
-        projects::add_member(conn, project.id, person.id, self.now()).await?;
-        let record =
-            Change::new("project.add_member", Some(project.site), project.id).after(person.id);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::ProjectChanged, Audience::Members),
-        )
-        .await
+        self.write_joined(conn, caller, project, person.id).await
     }
 
     async fn put_out(
@@ -451,15 +360,7 @@ impl App {
         let person = people::by_login(conn, login)
             .await?
             .ok_or(Error::SiteChanged)?;
-        projects::remove_member(conn, project.id, person.id).await?;
-        let record =
-            Change::new("project.remove_member", Some(project.site), project.id).before(person.id);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::ProjectChanged, Audience::Members),
-        )
-        .await
+        unchanged(self.write_left(conn, caller, project, person.id).await?)
     }
 
     async fn drop_project(
@@ -474,21 +375,13 @@ impl App {
             .projects
             .get(name)
             .ok_or_else(|| lost(name))?;
-        projects::remove(conn, before.id, self.now()).await?;
-        let gone = Renamed::Project {
-            from: name.clone(),
-            to: None,
-        };
-        self.policies_follow(conn, caller, before.site, &gone)
-            .await?;
-        let record = Change::new("project.remove", Some(before.site), before.id).before(before);
-        self.record(
-            conn,
-            caller,
-            record.tell(EventKind::ProjectRemoved, Audience::Members),
-        )
-        .await
+        self.write_off_project(conn, caller, before).await
     }
+}
+
+/// What was written, or else somebody changed the site since it was looked at.
+fn unchanged(written: bool) -> Result<()> {
+    written.then_some(()).ok_or(Error::SiteChanged)
 }
 
 /// Hangs a resource below another, and notes that this made a new version of it.

@@ -1,10 +1,11 @@
 //! The inventory: resource types, the tree of resources, and their status.
 
 mod resources;
-pub(crate) use resources::{page, told, tree_of};
+pub(crate) use resources::{page, tree_of};
 mod status;
 mod tree;
 mod types;
+mod write;
 
 pub use resources::{NewResource, ResourceChange, ResourceFilter, ResourceView};
 pub use tree::Moved;

@@ -4,7 +4,6 @@ use berth_engine::rights::Action;
 use berth_engine::tree::Tree;
 use berth_model::attribute::{Attributes, Requirement};
 use berth_model::declared::LEVELS_MAX;
-use berth_model::event::{Audience, EventKind};
 use berth_model::inventory::{Capacity, Facts};
 use berth_model::reference::{ResourceReference, SiteReference, TypeReference};
 use berth_model::{Name, Reference, Resource, ResourceId, SiteId, Status, Text};
@@ -18,7 +17,6 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
-use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
 
@@ -146,9 +144,7 @@ impl App {
                 status_reason: None,
                 version: 1,
             };
-            inventory::insert(&mut tx, &resource, now).await?;
-            let change = Change::new("resource.create", Some(place.id()), id).after(&resource);
-            self.record(&mut tx, caller, change.tell_only(EventKind::ResourceCreated, Audience::Members, told(&resource))).await?;
+            self.write_new_resource(&mut tx, caller, &resource).await?;
             let view = self.resource_view(&mut tx, &place, id, &mut directory).await?;
             Ok(Made::now((place, view, directory)))
         })
@@ -263,19 +259,17 @@ impl App {
                 version: before.version + 1,
                 ..before.clone()
             };
-            if !inventory::update(&mut tx, &after, before.version).await? {
+            if !self.write_resource(&mut tx, caller, &before, &after).await? {
                 return Err(version::overtaken(before.version));
             }
-            let record = Change::new("resource.change", Some(place.id()), after.id).before(&before).after(&after);
-            self.record(&mut tx, caller, record.tell_only(EventKind::ResourceChanged, Audience::Members, told(&after))).await?;
             let mut directory = Directory::with_site(&place.site);
             let view = self.resource_view(&mut tx, &place, after.id, &mut directory).await?;
             Ok((place, view, directory))
         })
         .map_err(|error: Error| match error {
-            error if error.is_refused(Refused::Amount) => {
-                Error::Amount("more than that is promised already; move or cancel those bookings first".into())
-            }
+            error if error.is_refused(Refused::Amount) => Error::Amount(
+                "more than that is promised already; move or cancel those bookings first".into(),
+            ),
             error => error.taken(wanted.map(String::from).unwrap_or_default()),
         })
     }
@@ -291,13 +285,12 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::ManageInventory, false, "resource")?;
             let before = self.resource(&mut tx, place.id(), resource).await?;
-            if !inventory::remove(&mut tx, place.id(), before.id, self.now()).await? {
+            if !self.write_off_resource(&mut tx, caller, &before).await? {
                 return Err(Error::InUse(format!(
                     "`{}` has resources below it or bookings that still hold it; settle those first", before.name
                 )));
             }
-            let record = Change::new("resource.remove", Some(place.id()), before.id).before(&before);
-            self.record(&mut tx, caller, record.tell_only(EventKind::ResourceRemoved, Audience::Members, told(&before))).await
+            Ok(())
         })
     }
 }
@@ -311,7 +304,7 @@ pub(crate) fn page(views: &mut Vec<ResourceView>, after: &str, limit: usize) {
 }
 
 /// A resource for the event stream: what every member may know, so without its provisioning address.
-pub(crate) fn told(resource: &Resource) -> serde_json::Value {
+pub(super) fn told(resource: &Resource) -> serde_json::Value {
     let facts = Facts {
         provisioning_address: None,
         ..resource.facts.clone()

@@ -4,11 +4,9 @@ use berth_engine::rights::Action;
 use berth_engine::rule::conflicts;
 use berth_engine::tree::Tree;
 use berth_model::declared::LEVELS_MAX;
-use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ResourceReference, SiteReference};
 use berth_model::{Claim, Resource, ResourceId};
 use berth_store::{Conn, Refused, claims, inventory};
-use serde_json::json;
 
 use super::ResourceView;
 use super::resources::tree_of;
@@ -17,7 +15,6 @@ use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::place::Place;
-use crate::record::Change;
 use crate::seen::Conflict;
 use crate::settlement::Mode;
 use crate::transact::transact;
@@ -63,14 +60,10 @@ impl App {
                     return Err(Error::MoveConflict { conflicts, directory: Box::new(directory) });
                 }
                 inventory::move_subtree(&mut tx, place.id(), before.id, under).await?;
-                let name = |resource: &Option<Resource>| resource.as_ref().map(|resource| resource.name.clone());
-                let from = resources.iter().find(|known| Some(known.id) == before.parent).map(|known| known.name.clone());
-                let told = json!({ "resource": before.id, "name": before.name, "from": from, "to": name(&parent) });
-                let record = Change::new("resource.move", Some(place.id()), before.id)
-                    .before(json!({ "parent": before.parent }))
-                    .after(json!({ "parent": under }))
-                    .tell_only(EventKind::ResourceMoved, Audience::Members, told);
-                self.record(&mut tx, caller, record).await?;
+                let from = resources.iter().find(|known| Some(known.id) == before.parent);
+                let named = |resource: &'_ Resource| (resource.id, resource.name.clone());
+                let (from, to) = (from.map(named), parent.as_ref().map(named));
+                self.tell_move(&mut tx, caller, &before, from, to).await?;
             }
             let view = self.resource_view(&mut tx, &place, before.id, &mut directory).await?;
             Ok(Moved { place, view, conflicts, directory })

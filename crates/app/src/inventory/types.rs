@@ -1,7 +1,6 @@
 //! Resource types: what a site has kinds of, and what booking each kind asks for.
 
 use berth_engine::rights::Action;
-use berth_model::event::{Audience, EventKind};
 use berth_model::inventory::Colour;
 use berth_model::parameter::Form;
 use berth_model::reference::{SiteReference, TypeReference};
@@ -14,8 +13,6 @@ use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
-use crate::policies::Renamed;
-use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
 
@@ -74,9 +71,7 @@ impl App {
                 needs_approval: new.needs_approval,
                 version: 1,
             };
-            inventory::insert_type(&mut tx, &kind).await?;
-            let change = Change::new("type.create", Some(place.id()), id).after(&kind);
-            self.record(&mut tx, caller, change.tell(EventKind::TypeCreated, Audience::Members)).await?;
+            self.write_new_type(&mut tx, caller, &kind).await?;
             Ok(Made::now((place, kind)))
         })
         .map_err(|error: Error| error.taken(&new.name))
@@ -132,15 +127,9 @@ impl App {
                 version: before.version + 1,
                 ..before.clone()
             };
-            if !inventory::update_type(&mut tx, &after, before.version).await? {
+            if !self.write_type(&mut tx, caller, &before, &after).await? {
                 return Err(version::overtaken(before.version));
             }
-            if after.name != before.name {
-                let renamed = Renamed::Type { from: before.name.clone(), to: Some(after.name.clone()) };
-                self.policies_follow(&mut tx, caller, place.id(), &renamed).await?;
-            }
-            let record = Change::new("type.change", Some(place.id()), after.id).before(&before).after(&after);
-            self.record(&mut tx, caller, record.tell(EventKind::TypeChanged, Audience::Members)).await?;
             Ok((place, after))
         })
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
@@ -157,13 +146,10 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::ManageInventory, false, "resource type")?;
             let before = self.resource_type(&mut tx, place.id(), kind).await?;
-            if !inventory::remove_type(&mut tx, before.id, self.now()).await? {
+            if !self.write_off_type(&mut tx, caller, &before).await? {
                 return Err(Error::InUse(format!("there are still resources of the type `{}`; remove or retype them first", before.name)));
             }
-            let gone = Renamed::Type { from: before.name.clone(), to: None };
-            self.policies_follow(&mut tx, caller, place.id(), &gone).await?;
-            let record = Change::new("type.remove", Some(place.id()), before.id).before(&before);
-            self.record(&mut tx, caller, record.tell(EventKind::TypeRemoved, Audience::Members)).await
+            Ok(())
         })
     }
 }

@@ -1,0 +1,138 @@
+//! Changes of the inventory with everything that tells of them, for whoever has decided that they happen: one change
+//! made by hand, or many declared by a file. Where somebody else was quicker nothing is written, and that is said.
+
+use berth_model::event::{Audience, EventKind};
+use berth_model::{Name, Resource, ResourceId, ResourceType};
+use berth_store::{Conn, inventory};
+use serde_json::json;
+
+use super::resources::told;
+use crate::App;
+use crate::caller::Caller;
+use crate::error::Result;
+use crate::policies::Renamed;
+use crate::record::Change;
+
+impl App {
+    pub(crate) async fn write_new_type(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        new: &ResourceType,
+    ) -> Result<()> {
+        inventory::insert_type(conn, new).await?;
+        let change = Change::new("type.create", Some(new.site), new.id).after(new);
+        let change = change.tell(EventKind::TypeCreated, Audience::Members);
+        self.record(conn, caller, change).await
+    }
+
+    pub(crate) async fn write_type(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        before: &ResourceType,
+        after: &ResourceType,
+    ) -> Result<bool> {
+        if !inventory::update_type(conn, after, before.version).await? {
+            return Ok(false);
+        }
+        if after.name != before.name {
+            let renamed = Renamed::Type {
+                from: before.name.clone(),
+                to: Some(after.name.clone()),
+            };
+            self.policies_follow(conn, caller, after.site, &renamed)
+                .await?;
+        }
+        let change = Change::new("type.change", Some(after.site), after.id);
+        let change = change.before(before).after(after);
+        let change = change.tell(EventKind::TypeChanged, Audience::Members);
+        self.record(conn, caller, change).await?;
+        Ok(true)
+    }
+
+    /// Takes a type away, unless there are resources of it.
+    pub(crate) async fn write_off_type(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        gone: &ResourceType,
+    ) -> Result<bool> {
+        if !inventory::remove_type(conn, gone.id, self.now()).await? {
+            return Ok(false);
+        }
+        let renamed = Renamed::Type {
+            from: gone.name.clone(),
+            to: None,
+        };
+        self.policies_follow(conn, caller, gone.site, &renamed)
+            .await?;
+        let change = Change::new("type.remove", Some(gone.site), gone.id).before(gone);
+        let change = change.tell(EventKind::TypeRemoved, Audience::Members);
+        self.record(conn, caller, change).await?;
+        Ok(true)
+    }
+
+    pub(crate) async fn write_new_resource(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        new: &Resource,
+    ) -> Result<()> {
+        inventory::insert(conn, new, self.now()).await?;
+        let change = Change::new("resource.create", Some(new.site), new.id).after(new);
+        let change = change.tell_only(EventKind::ResourceCreated, Audience::Members, told(new));
+        self.record(conn, caller, change).await
+    }
+
+    pub(crate) async fn write_resource(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        before: &Resource,
+        after: &Resource,
+    ) -> Result<bool> {
+        if !inventory::update(conn, after, before.version).await? {
+            return Ok(false);
+        }
+        let change = Change::new("resource.change", Some(after.site), after.id);
+        let change = change.before(before).after(after);
+        let change = change.tell_only(EventKind::ResourceChanged, Audience::Members, told(after));
+        self.record(conn, caller, change).await?;
+        Ok(true)
+    }
+
+    /// Takes a resource away, unless something stands below it or is promised on it.
+    pub(crate) async fn write_off_resource(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        gone: &Resource,
+    ) -> Result<bool> {
+        if !inventory::remove(conn, gone.site, gone.id, self.now()).await? {
+            return Ok(false);
+        }
+        let change = Change::new("resource.remove", Some(gone.site), gone.id).before(gone);
+        let change = change.tell_only(EventKind::ResourceRemoved, Audience::Members, told(gone));
+        self.record(conn, caller, change).await?;
+        Ok(true)
+    }
+
+    /// Tells of a move that has been made, from one parent to another; none is the top of the tree.
+    pub(crate) async fn tell_move(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        moved: &Resource,
+        from: Option<(ResourceId, Name)>,
+        to: Option<(ResourceId, Name)>,
+    ) -> Result<()> {
+        let ((before, from), (after, to)) = (from.unzip(), to.unzip());
+        let told = json!({ "resource": moved.id, "name": moved.name, "from": from, "to": to });
+        let change = Change::new("resource.move", Some(moved.site), moved.id)
+            .before(json!({ "parent": before }))
+            .after(json!({ "parent": after }));
+        let change = change.tell_only(EventKind::ResourceMoved, Audience::Members, told);
+        self.record(conn, caller, change).await
+    }
+}
