@@ -1,0 +1,61 @@
+// What is said of items, drafts and verdicts, on screen and to screen readers, from the same words.
+
+import { formatLength, type TimeFormat } from '../time/format';
+import { lengthOf, type Span } from '../time/span';
+import type { Draft, Item, Labels, Row, Verdict } from './types';
+
+export interface Speech {
+  /** The title, or what kind of thing it is. */
+  what(item: Item): string;
+  /** Everything about an item in one line. */
+  item(item: Item, row: Row | null): string;
+  span(span: Span): string;
+  length(span: Span): string;
+  verdict(verdict: Verdict, row: Row | null): string;
+  /** A draft and what the rule says of it. */
+  draft(draft: Draft, row: Row | null, verdict: Verdict): string;
+}
+
+export function makeSpeech(labels: Labels, format: TimeFormat): Speech {
+  const what = (item: Item) => item.title ?? labels.kind[item.kind];
+  const length = (span: Span) => formatLength(lengthOf(span), labels.units);
+  const verdict = (said: Verdict, row: Row | null): string => {
+    const words = labels.verdict;
+    switch (said.kind) {
+      case 'free': {
+        const isPartlyTaken = said.left !== null && row?.capacity && said.left < row.capacity.amount;
+        return isPartlyTaken ? words.left(said.left!, row.capacity!.unit) : words.free;
+      }
+      case 'busy':
+        return words.busy(what(said.by), format.moment(said.by.end));
+      case 'blocked_by_parent':
+        return words.blockedByParent(said.row.name, what(said.by), format.moment(said.by.end));
+      case 'blocked_by_child':
+        return words.blockedByChild(said.row.name, what(said.by), format.moment(said.by.end));
+      case 'not_allowed':
+        return said.why;
+    }
+  };
+  return {
+    what,
+    length,
+    verdict,
+    span: (span) => format.span(span),
+    item(item, row) {
+      const isNamed = item.title !== null;
+      const parts = [
+        what(item),
+        isNamed && item.kind !== 'booking' ? labels.kind[item.kind] : null,
+        item.mine ? labels.yours : item.owner,
+        row?.name,
+        item.amount !== null && row?.capacity ? labels.amount(item.amount, row.capacity.unit) : null,
+        format.span(item),
+        length(item),
+        item.state,
+      ];
+      return parts.filter(Boolean).join(', ');
+    },
+    draft: (draft, row, said) =>
+      [row?.name, format.span(draft), length(draft), verdict(said, row)].filter(Boolean).join(', '),
+  };
+}

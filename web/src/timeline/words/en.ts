@@ -1,0 +1,63 @@
+import type { Labels } from '../types';
+
+const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
+
+/** The words of the timeline and the calendar views in English. */
+export const timelineWords: Labels = {
+  units: { day: 'd', hour: 'h', minute: 'min' },
+  timeline: 'Timeline',
+  calendar: 'Calendar',
+  agenda: 'Agenda',
+  resources: 'Resources',
+  time: 'Time',
+  now: 'Now',
+  today: 'Today',
+  earlier: 'Earlier',
+  later: 'Later',
+  zoomIn: 'Show less time',
+  zoomOut: 'Show more time',
+  jumpTo: 'Jump to a date',
+  fold: (name) => `Fold ${name}`,
+  unfold: (name) => `Unfold ${name}`,
+  status: { active: 'Active', maintenance: 'Maintenance', unavailable: 'Unavailable' },
+  kind: {
+    booking: 'Booking',
+    busy: 'Busy',
+    maintenance: 'Maintenance',
+    hold: 'Held',
+    buffer: 'Buffer',
+    waiting: 'Waiting',
+  },
+  yours: 'yours',
+  useBelow: (used, all) => `${used} of ${all} below in use now`,
+  amount: (amount, unit) => `${amount} ${unit}`,
+  verdict: {
+    free: 'Free',
+    left: (left, unit) => `Free: ${left} ${unit} left`,
+    busy: (what, until) => `Busy: ${what} until ${until}`,
+    blockedByParent: (row, what, until) => `Taken with ${row}: ${what} until ${until}`,
+    blockedByChild: (row, what, until) => `${row}, a part of it, is taken: ${what} until ${until}`,
+    inThePast: 'Not allowed: this time is over',
+    inMaintenance: (row) => `Not allowed: ${row} is in maintenance`,
+    unavailable: (row) => `Not allowed: ${row} is unavailable`,
+    notBookable: (row) => `Not allowed: you may not book ${row}`,
+  },
+  says: {
+    creating: 'New booking. Left and right change its end, with Shift its start, up and down the resource. Enter books, Escape gives up.',
+    moving: (what) => `Moving ${what}. Arrows move it. Enter puts it there, Escape gives up.`,
+    extending: (what) => `Extending ${what}. Left and right change its end, with Shift its start. Enter keeps it, Escape gives up.`,
+    gaveUp: 'Given up. Nothing has changed.',
+    cannotEdit: (what) => `You cannot change ${what}.`,
+    range: (range) => `Showing ${range}`,
+    keys: 'Arrows move, Enter opens, B books, M moves, E extends, plus and minus zoom, T goes to now.',
+  },
+  empty: { noRows: 'No resource matches.', noItems: 'No bookings here. Drag on a row, or press B.' },
+  more: (count) => `+${count} more`,
+  counts: {
+    bookings: (count) => counted(count, 'booking', 'bookings'),
+    yours: (count) => `${count} yours`,
+    maintenance: (count) => `${count} maintenance`,
+  },
+  openDay: (day) => `Open ${day}`,
+  allDay: 'Long',
+};

@@ -1,0 +1,66 @@
+import type { Labels } from '../types';
+
+const contati = (count: number, uno: string, molti: string) => `${count} ${count === 1 ? uno : molti}`;
+
+/** Le parole della linea del tempo e dei calendari in italiano. */
+export const timelineWords: Labels = {
+  units: { day: 'g', hour: 'h', minute: 'min' },
+  timeline: 'Linea del tempo',
+  calendar: 'Calendario',
+  agenda: 'Agenda',
+  resources: 'Risorse',
+  time: 'Ora',
+  now: 'Adesso',
+  today: 'Oggi',
+  earlier: 'Prima',
+  later: 'Dopo',
+  zoomIn: 'Mostra meno tempo',
+  zoomOut: 'Mostra più tempo',
+  jumpTo: 'Vai a una data',
+  fold: (name) => `Chiudi ${name}`,
+  unfold: (name) => `Apri ${name}`,
+  status: { active: 'Attiva', maintenance: 'Manutenzione', unavailable: 'Non disponibile' },
+  kind: {
+    booking: 'Prenotazione',
+    busy: 'Occupata',
+    maintenance: 'Manutenzione',
+    hold: 'Trattenuta',
+    buffer: 'Margine',
+    waiting: 'In attesa',
+  },
+  yours: 'tua',
+  useBelow: (used, all) => `${used} di ${all} al suo interno in uso adesso`,
+  amount: (amount, unit) => `${amount} ${unit}`,
+  verdict: {
+    free: 'Libera',
+    left: (left, unit) => `Libera: restano ${left} ${unit}`,
+    busy: (what, until) => `Occupata: ${what} fino a ${until}`,
+    blockedByParent: (row, what, until) => `Presa insieme a ${row}: ${what} fino a ${until}`,
+    blockedByChild: (row, what, until) => `${row}, che ne fa parte, è presa: ${what} fino a ${until}`,
+    inThePast: 'Non ammesso: questo orario è passato',
+    inMaintenance: (row) => `Non ammesso: ${row} è in manutenzione`,
+    unavailable: (row) => `Non ammesso: ${row} non è disponibile`,
+    notBookable: (row) => `Non ammesso: non puoi prenotare ${row}`,
+  },
+  says: {
+    creating: 'Nuova prenotazione. Sinistra e destra cambiano la fine, con Maiusc l’inizio, su e giù la risorsa. Invio prenota, Esc rinuncia.',
+    moving: (what) => `Sposti ${what}. Le frecce la spostano. Invio la lascia lì, Esc rinuncia.`,
+    extending: (what) => `Prolunghi ${what}. Sinistra e destra cambiano la fine, con Maiusc l’inizio. Invio conferma, Esc rinuncia.`,
+    gaveUp: 'Rinunciato. Nulla è cambiato.',
+    cannotEdit: (what) => `Non puoi cambiare ${what}.`,
+    range: (range) => `Si vede ${range}`,
+    keys: 'Le frecce si muovono, Invio apre, B prenota, M sposta, E prolunga, più e meno ingrandiscono e riducono, T va ad adesso.',
+  },
+  empty: {
+    noRows: 'Nessuna risorsa corrisponde.',
+    noItems: 'Nessuna prenotazione qui. Trascina su una riga, o premi B.',
+  },
+  more: (count) => `+${count} altre`,
+  counts: {
+    bookings: (count) => contati(count, 'prenotazione', 'prenotazioni'),
+    yours: (count) => contati(count, 'tua', 'tue'),
+    maintenance: (count) => contati(count, 'manutenzione', 'manutenzioni'),
+  },
+  openDay: (day) => `Apri ${day}`,
+  allDay: 'Lunghe',
+};
