@@ -1,0 +1,59 @@
+/**
+ * Every page there is. The tests walk this table: a page that is not in it cannot be reached, and one that is must pass them
+ * in both themes, in both languages and on a phone.
+ */
+import type { Component } from 'svelte';
+import type { Messages } from '../i18n/en';
+
+/** Who a page is for. The server decides what they see; this only spares people pages that would be empty for them. */
+export type Access = 'anyone' | 'person' | 'site_admin' | 'global_admin';
+
+// A page takes the named parts of its path as properties; which ones is between the path and the page.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Page = Component<any>;
+
+export interface Route {
+  readonly name: string;
+  readonly path: string;
+  readonly access: Access;
+  readonly title: (t: Messages) => string;
+  readonly load: () => Promise<{ default: Page }>;
+}
+
+export const routes: readonly Route[] = [
+  {
+    name: 'home',
+    path: '/',
+    access: 'person',
+    title: (t) => t.nav.timeline,
+    load: () => import('../pages/home/HomePage.svelte'),
+  },
+  {
+    name: 'sign-in',
+    path: '/sign-in',
+    access: 'anyone',
+    title: (t) => t.signIn.submit,
+    load: () => import('../pages/sign-in/SignInPage.svelte'),
+  },
+  {
+    name: 'first-run',
+    path: '/first-run',
+    access: 'anyone',
+    title: (t) => t.signIn.firstTitle,
+    load: () => import('../pages/sign-in/FirstRunPage.svelte'),
+  },
+  {
+    name: 'reset-password',
+    path: '/reset-password',
+    access: 'anyone',
+    title: (t) => t.signIn.resetTitle,
+    load: () => import('../pages/sign-in/ResetPage.svelte'),
+  },
+  {
+    name: 'design',
+    path: '/design',
+    access: 'anyone',
+    title: (t) => t.nav.design,
+    load: () => import('../pages/design/DesignPage.svelte'),
+  },
+];

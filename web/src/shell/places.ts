@@ -1,0 +1,51 @@
+/** Where the navigation leads: one list for the header, the menus and the command palette. */
+import type { IconName } from '../design/icons';
+import type { Messages } from '../i18n/en';
+
+export interface Place {
+  readonly path: string;
+  readonly label: string;
+  readonly icon: IconName;
+}
+
+/** For everyone, always in sight. */
+export function mainPlaces(t: Messages, site: string | undefined): Place[] {
+  return [
+    { path: site ? `/sites/${site}` : '/', label: t.nav.timeline, icon: 'timeline' },
+    { path: '/bookings', label: t.nav.bookings, icon: 'calendar' },
+    { path: '/find', label: t.nav.find, icon: 'search' },
+  ];
+}
+
+export function ownPlaces(t: Messages): Place[] {
+  return [
+    { path: '/me', label: t.nav.profile, icon: 'person' },
+    { path: '/me/tokens', label: t.nav.tokens, icon: 'key' },
+    { path: '/me/feeds', label: t.nav.feeds, icon: 'calendar' },
+    { path: '/sites', label: t.nav.sites, icon: 'site' },
+  ];
+}
+
+export function siteAdminPlaces(t: Messages, site: string): Place[] {
+  const below = (path: string) => `/sites/${site}/admin/${path}`;
+  return [
+    { path: below('resources'), label: t.nav.resources, icon: 'chip' },
+    { path: below('types'), label: t.nav.types, icon: 'edit' },
+    { path: below('policies'), label: t.nav.policies, icon: 'rule' },
+    { path: below('maintenance'), label: t.nav.maintenance, icon: 'wrench' },
+    { path: below('members'), label: t.nav.members, icon: 'person' },
+    { path: below('projects'), label: t.nav.projects, icon: 'project' },
+    { path: below('closures'), label: t.nav.closures, icon: 'calendar' },
+    { path: below('file'), label: t.nav.file, icon: 'download' },
+    { path: below('audit'), label: t.nav.audit, icon: 'history' },
+    { path: below('settings'), label: t.nav.settings, icon: 'gear' },
+  ];
+}
+
+export function globalAdminPlaces(t: Messages): Place[] {
+  return [
+    { path: '/admin/people', label: t.nav.people, icon: 'person' },
+    { path: '/admin/policies', label: t.nav.policies, icon: 'rule' },
+    { path: '/admin/audit', label: t.nav.audit, icon: 'history' },
+  ];
+}
