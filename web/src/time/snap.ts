@@ -30,7 +30,7 @@ export const STEPS: readonly number[] = [
 ];
 
 /** A pointer can be placed this exactly without effort. */
-const STEP_PX_MIN = 6;
+const STEP_PX_MIN = 5;
 
 /** The step for dragging at a scale: fine enough to choose, never finer than the pointer or the policy. */
 export function stepFor(msPerPx: number, policyStep: number | null = null): number {

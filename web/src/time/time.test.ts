@@ -127,7 +127,8 @@ describe('snapping', () => {
   it('takes a step that the pointer and the policy can both keep', () => {
     expect(stepFor(HOUR / 100)).toBe(5 * MINUTE);
     expect(stepFor(HOUR / 40)).toBe(10 * MINUTE);
-    expect(stepFor(DAY / 140)).toBe(2 * HOUR);
+    expect(stepFor(DAY / 140)).toBe(HOUR);
+    expect(stepFor(DAY / 30)).toBe(6 * HOUR);
     expect(stepFor(HOUR / 100, 30 * MINUTE)).toBe(30 * MINUTE);
     expect(stepFor(HOUR / 100, 45 * MINUTE)).toBe(3 * HOUR);
     expect(stepFor(HOUR / 100, 7 * MINUTE)).toBe(7 * MINUTE);

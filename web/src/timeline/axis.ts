@@ -48,15 +48,13 @@ export function zoomed(range: Span, factor: number, time: number): Span {
 /** Parts of a screen by which the drawn window moves. */
 const PARTS_PER_SCREEN = 4;
 
-/**
- * The time that is drawn: what is seen and a part of a screen more on both sides. It moves in steps, so that most
- * scrolling draws nothing new.
- */
-export function drawnWindow(axis: Axis, scrollLeft: number, width: number): Span {
-  const part = width / PARTS_PER_SCREEN;
-  const first = Math.floor(scrollLeft / part);
-  return {
-    start: timeAt(axis, (first - 1) * part),
-    end: timeAt(axis, (first + PARTS_PER_SCREEN + 2) * part),
-  };
+/** Which part of the canvas the view begins in. Most scrolling does not change it, and then draws nothing new. */
+export function partAt(scrollLeft: number, width: number): number {
+  return Math.floor((scrollLeft / width) * PARTS_PER_SCREEN);
+}
+
+/** The time that is drawn: what can be seen from within the part, and one part more on both sides. */
+export function drawnWindow(axis: Axis, part: number, width: number): Span {
+  const px = width / PARTS_PER_SCREEN;
+  return { start: timeAt(axis, (part - 1) * px), end: timeAt(axis, (part + PARTS_PER_SCREEN + 2) * px) };
 }

@@ -38,6 +38,12 @@ describe('a mouse', () => {
     const { outcome } = run([press(at(0.2)), move(at(0.2) + 3 * MINUTE), release]);
     expect(outcome).toMatchObject({ kind: 'book', draft: { start: at(0), end: at(2) } });
   });
+  it('begins now in the step that has begun', () => {
+    const steps = { ...hourSteps(), earliest: at(0.25) };
+    expect(run([press(at(0.1)), release], steps).outcome).toMatchObject({ draft: { start: at(0.25), end: at(2.25) } });
+    expect(run([press(at(0.1)), move(at(2.5)), release], steps).outcome).toMatchObject({ draft: { start: at(0.25), end: at(3) } });
+    expect(run([press(at(1.1)), release], steps).outcome).toMatchObject({ draft: { start: at(1) } });
+  });
   it('keeps a new booking on the row where it began', () => {
     expect(run([press(at(0.2)), move(at(1.5), 'n2', 40), release]).outcome).toMatchObject({ draft: { resource: 'n1' } });
   });
@@ -52,6 +58,8 @@ describe('a mouse', () => {
     const odd = item('odd', 'n1', at(0.25), at(1.25));
     const { outcome } = run([press(at(1), { grip: 'body', item: odd }), move(at(1.1), 'n2', 40), release]);
     expect(outcome).toMatchObject({ draft: { resource: 'n2', start: at(0.25), end: at(1.25) } });
+    const later = run([press(at(1), { grip: 'body', item: odd }), move(at(3.1)), release]);
+    expect(later.outcome).toMatchObject({ draft: { start: at(2.25), end: at(3.25) } });
   });
   it('changes the end and the start, and leaves at least one step', () => {
     const end = run([press(at(3), { grip: 'end', item: booked }), move(at(5.2)), release]);

@@ -22,6 +22,8 @@ export interface Steps {
   readonly near: (time: number) => number;
   readonly up: (time: number) => number;
   readonly length: number;
+  /** The first moment that can still be booked: a booking of the step that holds it begins there. */
+  readonly earliest: number;
   /** The length of a booking that begins with a click. */
   readonly usualLength: number;
 }
@@ -122,8 +124,14 @@ function draftOf(item: Item): Draft {
 }
 
 function clickDraft(point: Point, steps: Steps): Draft {
-  const start = steps.down(point.time);
+  const start = stepStart(point.time, steps);
   return { resource: point.resource, start, end: start + steps.usualLength };
+}
+
+/** Where a booking begins that is begun at a time: at the step's start, or now if the step has begun. */
+export function stepStart(time: number, steps: Steps): number {
+  const start = steps.down(time);
+  return start < steps.earliest && steps.earliest < nextStep(start, steps) ? steps.earliest : start;
 }
 
 function moved(state: DragState, to: { x: number; y: number; point: Point }, steps: Steps): DragState {
@@ -151,12 +159,12 @@ function sameDraft(a: Draft, b: Draft): boolean {
 function draftAt({ mode, item, from, draft }: Dragging, point: Point, steps: Steps): Draft {
   if (mode === 'create' || !item) {
     const [early, late] = from.time <= point.time ? [from.time, point.time] : [point.time, from.time];
-    const start = steps.down(early);
+    const start = stepStart(early, steps);
     return { ...draft, start, end: Math.max(steps.up(late), nextStep(start, steps)) };
   }
   const by = point.time - from.time;
   if (mode === 'move') {
-    const start = snappedBy(item.start, by, steps);
+    const start = movedBy(item.start, by, steps);
     return { ...draft, resource: point.resource ?? draft.resource, start, end: start + (item.end - item.start) };
   }
   if (mode === 'resize-start') {
@@ -165,7 +173,13 @@ function draftAt({ mode, item, from, draft }: Dragging, point: Point, steps: Ste
   return { ...draft, end: Math.max(snappedBy(item.end, by, steps), nextStep(item.start, steps)) };
 }
 
-/** A time that does not lie on a step stays where it is until the pointer means it. */
+/** By whole steps: 09:10 moves to 10:10 and not to 10:00, because only the hour was meant. */
+function movedBy(time: number, by: number, steps: Steps): number {
+  const step = steps.down(time);
+  return steps.near(step + by) + (time - step);
+}
+
+/** An edge that does not lie on a step stays where it is until the pointer means it. */
 function snappedBy(time: number, by: number, steps: Steps): number {
   return Math.abs(by) < steps.length / 2 ? time : steps.near(time + by);
 }
@@ -182,7 +196,8 @@ function nudged(state: Dragging, by: -1 | 1, edge: 'start' | 'end', steps: Steps
   const { draft, mode } = state;
   const stepped = (time: number) => (by === 1 ? nextStep(time, steps) : previousStep(time, steps));
   if (mode === 'move') {
-    const start = stepped(draft.start);
+    const step = steps.down(draft.start);
+    const start = stepped(step) + (draft.start - step);
     return { ...state, draft: { ...draft, start, end: start + (draft.end - draft.start) } };
   }
   const changed =

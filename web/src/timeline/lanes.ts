@@ -1,6 +1,8 @@
 // Items that overlap are drawn beside each other, each in the first lane that is free.
 
 import type { Span } from '../time/span';
+import type { Claims } from './claims';
+import type { Id } from './types';
 
 export interface Laned<T> {
   readonly item: T;
@@ -32,4 +34,23 @@ export function inLanes<T extends Span>(items: readonly T[]): Laned<T>[] {
   }
   closeGroup();
   return placed;
+}
+
+export interface RowLanes {
+  readonly count: number;
+  readonly laneOf: ReadonlyMap<Id, number>;
+}
+
+const ONE_LANE: RowLanes = { count: 1, laneOf: new Map() };
+
+/** The lanes of a row, from all that is loaded: a row that grew and shrank while one scrolls would be hard to follow. */
+export function lanesOn(claims: Claims, resource: Id): RowLanes {
+  const items = claims.on(resource);
+  const overlaps = items.some((item, i) => i > 0 && item.start < items[i - 1]!.end);
+  if (!overlaps) return ONE_LANE;
+  const laned = inLanes(items);
+  return {
+    count: Math.max(...laned.map(({ lanes }) => lanes)),
+    laneOf: new Map(laned.map(({ item, lane }) => [item.id, lane])),
+  };
 }

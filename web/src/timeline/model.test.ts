@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../time/span';
-import { axisAround, canvasWidth, drawnWindow, SCREENS_ASIDE, timeAt, xOf, zoomed } from './axis';
+import { axisAround, canvasWidth, drawnWindow, partAt, SCREENS_ASIDE, timeAt, xOf, zoomed } from './axis';
 import { makeClaims } from './claims';
 import { inLanes } from './lanes';
 import { layOut, rowAt, rowsNear } from './rows';
@@ -124,7 +124,7 @@ describe('the axis', () => {
   });
   it('draws what is seen and a little more, in steps', () => {
     const axis = axisAround(range, 700);
-    const at = (scroll: number) => drawnWindow(axis, scroll, 700);
+    const at = (scroll: number) => drawnWindow(axis, partAt(scroll, 700), 700);
     expect(at(7000)).toEqual(at(7100));
     for (const scroll of [7000, 7100, 7174, 7175, 8123]) {
       expect(at(scroll).start).toBeLessThan(timeAt(axis, scroll));

@@ -28,8 +28,8 @@ export function rowAt(layout: RowLayout, y: number): number {
 /** Rows beyond both edges that are drawn too, so that scrolling does not show empty ones. */
 const ROWS_BEYOND = 4;
 
-/** Windows move by so many rows at a time, so that most scrolling changes nothing. */
-const ROWS_PER_MOVE = 4;
+/** Windows move by so many rows at a time, so that most scrolling changes nothing, and no frame has many rows to draw. */
+const ROWS_PER_MOVE = 2;
 
 export interface RowWindow {
   readonly first: number;

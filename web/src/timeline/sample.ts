@@ -35,6 +35,7 @@ export function hourSteps(zone = 'UTC'): Steps {
     near: (time) => snap(time, HOUR, zone, 'near'),
     up: (time) => snap(time, HOUR, zone, 'up'),
     length: HOUR,
+    earliest: 0,
     usualLength: 2 * HOUR,
   };
 }

@@ -153,6 +153,7 @@ export interface Labels {
     readonly blockedByParent: (row: string, what: string, until: string) => string;
     readonly blockedByChild: (row: string, what: string, until: string) => string;
     readonly inThePast: string;
+    readonly hasBegun: string;
     readonly inMaintenance: (row: string) => string;
     readonly unavailable: (row: string) => string;
     readonly notBookable: (row: string) => string;

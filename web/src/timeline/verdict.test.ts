@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../time/span';
 import { makeClaims } from './claims';
 import { item, RACK, row } from './sample';
 import { makeTree } from './tree';
@@ -73,11 +74,15 @@ describe('a booking that moves', () => {
 });
 
 describe('what is not allowed', () => {
-  it('is the past, but a running booking may still be extended', () => {
+  it('is the past, but for a while one may still begin', () => {
     expect(judged(draft('g0', -20, -10), [])).toMatchObject({ kind: 'not_allowed' });
-    expect(judged(draft('g0', -5, 10), [])).toMatchObject({ kind: 'not_allowed' });
-    const running = item('a', 'g0', -5, 5);
-    expect(judged(draft('g0', -5, 10), [running], running).kind).toBe('free');
+    expect(judged(draft('g0', -6 * MINUTE, 10), [])).toMatchObject({ kind: 'not_allowed' });
+    expect(judged(draft('g0', -4 * MINUTE, 10), []).kind).toBe('free');
+  });
+  it('is another start of what has begun, but it may be extended', () => {
+    const running = item('a', 'g0', -HOUR, 5);
+    expect(judged(draft('g0', -HOUR, 10), [running], running).kind).toBe('free');
+    expect(judged(draft('g0', 5, 10), [running], running)).toMatchObject({ why: timelineWords.verdict.hasBegun });
   });
   it('is what is out of order or not for me', () => {
     const rows = [row('m', null, { status: 'maintenance' }), row('u', null, { status: 'unavailable' }), row('n', null, { bookable: false })];

@@ -1,7 +1,7 @@
 // The claim rule on what is loaded: who takes a resource takes all that is below it, and nothing above it is free whole.
 // The server decides; this only spares a person the way there and back.
 
-import { shifted, type Span } from '../time/span';
+import { MINUTE, shifted, type Span } from '../time/span';
 import type { Claims } from './claims';
 import { ancestorsOf, descendantsOf, type Node, type Tree } from './tree';
 import type { Draft, Id, Item, Judge, Labels, Verdict } from './types';
@@ -28,10 +28,14 @@ export function verdictOf(draft: Draft, moved: Item | null, rules: Rules): Verdi
   return own;
 }
 
+/** As late as the server still accepts a start: a person may fill in a form for a while. */
+const LATE_START = 5 * MINUTE;
+
 function refusalOf(draft: Draft, moved: Item | null, rules: Rules): string | null {
   const { words, tree, now } = rules;
   const startChanges = moved?.start !== draft.start;
-  if (draft.end <= now || (startChanges && draft.start < now)) return words.inThePast;
+  if (moved && moved.start <= now && startChanges) return words.hasBegun;
+  if (draft.end <= now || (startChanges && draft.start + LATE_START < now)) return words.inThePast;
   const row = draft.resource === null ? null : tree.byId.get(draft.resource)?.row;
   const isNewThere = moved?.resource !== draft.resource;
   if (row && isNewThere) {

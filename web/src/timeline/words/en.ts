@@ -38,6 +38,7 @@ export const timelineWords: Labels = {
     blockedByParent: (row, what, until) => `Taken with ${row}: ${what} until ${until}`,
     blockedByChild: (row, what, until) => `${row}, a part of it, is taken: ${what} until ${until}`,
     inThePast: 'Not allowed: this time is over',
+    hasBegun: 'Not allowed: it has begun, so its start stays',
     inMaintenance: (row) => `Not allowed: ${row} is in maintenance`,
     unavailable: (row) => `Not allowed: ${row} is unavailable`,
     notBookable: (row) => `Not allowed: you may not book ${row}`,

@@ -38,6 +38,7 @@ export const timelineWords: Labels = {
     blockedByParent: (row, what, until) => `Presa insieme a ${row}: ${what} fino a ${until}`,
     blockedByChild: (row, what, until) => `${row}, che ne fa parte, è presa: ${what} fino a ${until}`,
     inThePast: 'Non ammesso: questo orario è passato',
+    hasBegun: 'Non ammesso: è già iniziata, quindi l’inizio resta',
     inMaintenance: (row) => `Non ammesso: ${row} è in manutenzione`,
     unavailable: (row) => `Non ammesso: ${row} non è disponibile`,
     notBookable: (row) => `Non ammesso: non puoi prenotare ${row}`,
