@@ -1,7 +1,6 @@
 /**
  * What a site has: its types and its tree of resources, read once and shared by all pages that look at the site.
  */
-import { SvelteMap } from 'svelte/reactivity';
 import { api, call } from '../api/client';
 import { all } from '../api/pages';
 import { asFailure, type Failure } from '../api/problem';
@@ -58,7 +57,8 @@ function grouped(resources: readonly Resource[]): Map<string | null, Resource[]>
   return children;
 }
 
-const known = new SvelteMap<string, Catalogue>();
+/** Not reactive itself: a catalogue is asked for inside `$derived`, which must not change what it reads. */
+const known = new Map<string, Catalogue>();
 
 /** The catalogue of a site; reading it begins with the first who asks. */
 export function catalogueOf(site: string): Catalogue {

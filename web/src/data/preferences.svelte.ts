@@ -1,4 +1,6 @@
 /** What a person prefers in this browser: kept here, because it is about the screen and not about the person. */
+import { untrack } from 'svelte';
+
 export type Theme = 'auto' | 'light' | 'dark';
 export type ZoneChoice = 'site' | 'mine';
 
@@ -39,9 +41,11 @@ class Preferences {
   }
 
   set(change: Partial<Stored>): void {
-    this.#now = { ...this.#now, ...change };
+    // Setting one preference in an effect must not make the effect depend on all of them.
+    const next = { ...untrack(() => this.#now), ...change };
+    this.#now = next;
     try {
-      localStorage.setItem(KEY, JSON.stringify(this.#now));
+      localStorage.setItem(KEY, JSON.stringify(next));
     } catch {
       // Then it holds until the page is left.
     }

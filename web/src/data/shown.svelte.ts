@@ -16,7 +16,7 @@ class Shown {
   myZone = $derived(session.person?.time_zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
   siteZone = $derived(sites.named(this.siteName)?.time_zone);
   zone = $derived(preferences.zone === 'site' ? (this.siteZone ?? this.myZone) : this.myZone);
-  format = $derived(new Formats(i18n.intl, this.zone));
+  format = $derived(new Formats(i18n.intl, this.zone, i18n.t.timeline.units));
 
   constructor() {
     setInterval(() => (this.now = Date.now()), TICK_MS);

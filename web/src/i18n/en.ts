@@ -2,10 +2,41 @@
  * The English messages, which are the type of all others: a language that lacks one, or has one too many arguments, does not
  * compile. Plain texts are texts; what depends on something is a function of it.
  */
+import { board, booking } from './en/booking';
 import { common, missing, problem, problems, refused, state, status } from './en/common';
 import { design } from './en/design';
+import { timelineWords as timeline } from '../timeline/words/en';
+import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './en/pages';
+import { members } from './en/admin';
 import { nav, palette, shell, signIn } from './en/shell';
 
-export const en = { common, design, missing, nav, palette, problem, problems, refused, shell, signIn, state, status };
+export const en = {
+  approvalsPage,
+  board,
+  booking,
+  bookings,
+  common,
+  design,
+  feeds,
+  find,
+  limits,
+  me,
+  members,
+  missing,
+  nav,
+  notices,
+  palette,
+  problem,
+  problems,
+  refused,
+  resource,
+  shell,
+  signIn,
+  sitesPage,
+  state,
+  status,
+  timeline,
+  tokens,
+};
 
 export type Messages = typeof en;

@@ -29,6 +29,27 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/home/HomePage.svelte'),
   },
   {
+    name: 'all-sites',
+    path: '/all',
+    access: 'person',
+    title: (t) => t.nav.allSites,
+    load: () => import('../pages/board/AllSitesPage.svelte'),
+  },
+  {
+    name: 'site',
+    path: '/sites/:site',
+    access: 'person',
+    title: (t) => t.nav.timeline,
+    load: () => import('../pages/board/SitePage.svelte'),
+  },
+  {
+    name: 'booking',
+    path: '/sites/:site/bookings/:reservation',
+    access: 'person',
+    title: (t) => t.booking.one,
+    load: () => import('../pages/booking/BookingPage.svelte'),
+  },
+  {
     name: 'sign-in',
     path: '/sign-in',
     access: 'anyone',

@@ -1,0 +1,1 @@
+export const members = { siteAdmins: 'the site’s admins' };
