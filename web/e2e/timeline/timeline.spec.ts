@@ -67,16 +67,16 @@ test('one’s own booking moves to another row and time, and its edge extends it
   await openPage(page, SMALL);
   const own = page.locator('[data-row="gpu-01"] .item.mine');
   const box = (await own.boundingBox())!;
-  const { middle } = await track(page, 'gpu-03');
+  const { middle } = await track(page, 'rack-a');
   const day = (await xAt(page, '2026-11-20T00:00:00Z')) - (await xAt(page, '2026-11-19T00:00:00Z'));
   await dragMouse(page, [box.x + 30, box.y + 8], [box.x + 30 + day, middle]);
   await page.mouse.up();
   const [[id, moved]] = (await callsOf(page, 'move')) as [[string, any]];
-  expect(moved.resource).toBe('gpu-03');
+  expect(moved.resource).toBe('rack-a');
   expect(iso(moved.start)).toBe('2026-11-22T08:00:00.000Z');
   expect(moved.end - moved.start).toBe(12 * HOUR);
 
-  const there = (await page.locator(`[data-row="gpu-03"] [data-item="${id}"]`).boundingBox())!;
+  const there = (await page.locator(`[data-row="rack-a"] [data-item="${id}"]`).boundingBox())!;
   await dragMouse(page, [there.x + there.width - 3, there.y + 8], [there.x + there.width - 3 - day / 4, there.y + 8]);
   await page.mouse.up();
   const [[, shortened]] = (await callsOf(page, 'extend')) as [[string, any]];

@@ -1,41 +1,30 @@
-// The timeline as it stands: what it was given, what follows from that, and where the keyboard is. The components draw it.
+// The timeline as it stands: what follows from what it was given, what of it is drawn, and where the keyboard is.
 
 import { tick } from 'svelte';
-import { timeFormat } from '../time/format';
-import { snap, stepFor } from '../time/snap';
-import { HOUR, MINUTE } from '../time/span';
+import { stepFor } from '../time/snap';
 import { timeAt } from './axis';
-import { makeClaims } from './claims';
-import { presentTime } from './clock';
 import { alongRows, alongTime, placeAt, toItem, type Cursor, type Ground } from './cursor';
-import { stepStart, type Mode, type Point, type Steps } from './drag';
+import { Desk } from './desk.svelte';
+import type { Point } from './drag';
 import { commandOf, type Command, type Stroke } from './keys';
 import { lanesOn } from './lanes';
 import { layOut, rowAt, rowsNear } from './rows';
-import { DragSession } from './session.svelte';
-import { makeSpeech } from './speech';
-import { makeTree, visibleNodes, type Node } from './tree';
+import { nextStep, stepStart } from './steps';
+import { visibleNodes, type Node } from './tree';
 import type { Draft, Id, Item, TimelineProps } from './types';
-import type { Rules } from './verdict';
 import { TimeView } from './view.svelte';
 
 const ROW_REM = 2.125;
 const LANE_REM = 1.375;
 /** More lanes than this share the room of these. */
 const LANES_MAX = 8;
-const FINEST_STEP = 5 * MINUTE;
 const ZOOM_STEP = 0.7;
 
-export class Board {
-  readonly #props: () => TimelineProps;
+export class Board extends Desk<TimelineProps> {
   readonly view: TimeView;
-  readonly session: DragSession;
   #cursor = $state.raw<Cursor | null>(null);
 
-  readonly now = $derived(presentTime());
-  readonly tree = $derived.by(() => makeTree(this.#props().rows));
-  readonly claims = $derived.by(() => makeClaims(this.#props().items));
-  readonly visible = $derived.by(() => visibleNodes(this.tree, this.#props().folded, this.#props().filter ?? null));
+  readonly visible = $derived.by(() => visibleNodes(this.tree, this.props().folded, this.props().filter ?? null));
   readonly #places = $derived(new Map(this.visible.map((node, i) => [node.row.id, i])));
   readonly lanes = $derived(this.visible.map((node) => lanesOn(this.claims, node.row.id)));
   readonly layout = $derived(layOut(this.lanes.map(({ count }) => this.#heightOf(count))));
@@ -43,37 +32,14 @@ export class Board {
   readonly #first = $derived(this.#near.first);
   readonly #last = $derived(this.#near.last);
 
-  readonly format = $derived.by(() => timeFormat(this.#props().locale, this.#props().zone));
-  readonly speech = $derived.by(() => makeSpeech(this.#props().labels, this.format));
-  readonly labels = $derived.by(() => this.#props().labels);
-  readonly #step = $derived.by(() => stepFor(this.view.axis.msPerPx, this.#props().step));
-  readonly steps: Steps = $derived.by(() => {
-    const { zone, step, usualLength = HOUR } = this.#props();
-    const length = this.#step;
-    return {
-      down: (time) => snap(time, length, zone, 'down'),
-      near: (time) => snap(time, length, zone, 'near'),
-      up: (time) => snap(time, length, zone, 'up'),
-      length,
-      earliest: snap(this.now, step ?? FINEST_STEP, zone, 'up'),
-      usualLength: Math.max(usualLength, length),
-    };
-  });
-  readonly #rules: Rules = $derived.by(() => ({
-    tree: this.tree,
-    claims: this.claims,
-    now: this.now,
-    words: this.labels.verdict,
-    judge: this.#props().judge,
-  }));
+  protected readonly stepLength = $derived.by(() => stepFor(this.view.axis.msPerPx, this.props().step));
 
-  /** Where Tab leads: the last place, or the first name while there is none. */
+  /** Where Tab leads: the last place, which follows its item to another row; or the first name while there is none. */
   readonly cursor: Cursor | null = $derived.by(() => {
     const cursor = this.#cursor;
-    if (cursor && this.#places.has(cursor.row)) {
-      const isGone = cursor.item !== null && this.claims.byId.get(cursor.item)?.resource !== cursor.row;
-      return isGone ? { ...cursor, item: null } : cursor;
-    }
+    const item = cursor && this.#itemAt(cursor);
+    if (item && this.#places.has(item.resource)) return { ...cursor!, row: item.resource };
+    if (cursor && this.#places.has(cursor.row)) return { ...cursor, item: null };
     const first = this.visible[0];
     return first ? { row: first.row.id, part: 'name', time: this.now, item: null } : null;
   });
@@ -87,31 +53,24 @@ export class Board {
     return active < this.#first ? [active, ...places] : [...places, active];
   });
 
-  /** A booking that is drawn or asked about, and the item that it would replace. */
-  readonly ghost: { draft: Draft; item: Item | null } | null = $derived.by(() => {
-    const { dragging } = this.session;
-    if (dragging) return dragging;
-    const draft = this.#props().draft;
-    return draft ? { draft, item: null } : null;
-  });
-
   constructor(props: () => TimelineProps) {
-    this.#props = props;
+    super(props);
     this.view = new TimeView(props().range, (range) => {
       this.session.said = this.labels.says.range(this.format.span(range));
       props().onrange?.(range);
     });
-    this.session = new DragSession(() => ({
-      steps: this.steps,
-      rules: this.#rules,
-      speech: this.speech,
-      labels: this.labels,
-      callbacks: props(),
-      elementOf: (item) => this.elementOf(item.id),
-      onpoint: (resource, time) => {
-        if (resource !== null) this.goTo(placeAt({ row: resource, part: 'time', time, item: null }, resource, time, this.#ground));
-      },
-    }));
+  }
+
+  protected get root(): HTMLElement | null {
+    return this.view.scroller;
+  }
+
+  protected pointedAt(resource: Id | null, time: number): void {
+    if (resource !== null) this.goTo(this.#placed(resource, time));
+  }
+
+  #placed(row: Id, time: number): Cursor {
+    return placeAt({ row, part: 'time', time, item: null }, row, time, this.#ground);
   }
 
   get #ground(): Ground {
@@ -133,17 +92,9 @@ export class Board {
     return { resource: this.visible[place]?.row.id ?? null, time: timeAt(this.view.axis, x) };
   }
 
-  elementOf(item: Id): HTMLElement | null {
-    return this.view.scroller?.querySelector<HTMLElement>(`[data-item="${CSS.escape(item)}"]`) ?? null;
-  }
-
-  isEditable(item: Item): boolean {
-    return item.editable && !this.#props().readonly;
-  }
-
   /** A hand came before the keys; they go on where it was. */
   pressedAt({ resource, time }: Point): void {
-    if (resource !== null) this.#cursor = placeAt({ row: resource, part: 'time', time, item: null }, resource, time, this.#ground);
+    if (resource !== null) this.#cursor = this.#placed(resource, time);
   }
 
   /** The focus came here by itself: by Tab or a click. */
@@ -162,12 +113,15 @@ export class Board {
     const isEmptyTime = cursor.part === 'time' && cursor.item === null;
     const staysInCell = before?.row === cursor.row && before.part === 'time' && before.item === null;
     if (isEmptyTime && staysInCell) this.session.said = this.slotWords(cursor);
-    void tick().then(() => this.#focus(cursor));
+    void tick().then(() => this.focus());
   }
 
-  #focus({ row, part, item }: Cursor): void {
-    const cell = `[data-row="${CSS.escape(row)}"] [data-part="${part}"]`;
-    const element = item === null ? this.view.scroller?.querySelector<HTMLElement>(cell) : this.elementOf(item);
+  /** Gives the focus to where the cursor is; to the row's time where its item is out of sight. */
+  focus(): void {
+    if (!this.cursor) return;
+    const { row, part, item } = this.cursor;
+    const cell = this.root?.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"] [data-part="${part}"]`);
+    const element = (item === null ? null : this.elementOf(item)) ?? cell;
     element?.focus({ preventScroll: true });
   }
 
@@ -175,8 +129,8 @@ export class Board {
   slotAt(cursor: Cursor): Draft {
     const start = stepStart(cursor.time, this.steps);
     // Beside an item the step may begin within it: what is meant is the time that the cursor stands on.
-    const from = Math.max(start, Math.min(cursor.time, this.steps.up(start + 1) - 1));
-    return { resource: cursor.row, start: from, end: this.steps.up(from + 1) };
+    const from = Math.max(start, Math.min(cursor.time, nextStep(start, this.steps) - 1));
+    return { resource: cursor.row, start: from, end: nextStep(from, this.steps) };
   }
 
   slotWords(cursor: Cursor): string {
@@ -212,11 +166,11 @@ export class Board {
       case 'open':
         return this.#open(cursor);
       case 'book':
-        return this.#begin('create', null, this.slotAt(this.#inTime(cursor)));
+        return this.#book(cursor);
       case 'move':
-        return this.#change('move', cursor);
+        return this.change('move', this.#itemAt(cursor));
       case 'extend':
-        return this.#change('resize-end', cursor);
+        return this.change('resize-end', this.#itemAt(cursor));
       case 'nudge':
         return this.#nudge(command.x, command.y, command.edge);
       case 'finish':
@@ -229,7 +183,7 @@ export class Board {
   #goAcross(to: -1 | 1, cursor: Cursor): void {
     if (cursor.part === 'time') return this.goTo(alongTime(cursor, to, this.#ground));
     const node = this.tree.byId.get(cursor.row)!;
-    const isFolded = this.#props().folded.has(cursor.row);
+    const isFolded = this.props().folded.has(cursor.row);
     const hasChildren = node.children.length > 0;
     if (to === 1 && hasChildren && isFolded) return this.toggle(node);
     if (to === -1 && hasChildren && !isFolded) return this.toggle(node);
@@ -238,7 +192,7 @@ export class Board {
   }
 
   toggle(node: Node): void {
-    this.#props().ontogglefold?.(node.row, !this.#props().folded.has(node.row.id));
+    this.props().ontogglefold?.(node.row, !this.props().folded.has(node.row.id));
   }
 
   toNow(cursor = this.cursor): void {
@@ -266,32 +220,25 @@ export class Board {
   }
 
   #open(cursor: Cursor): void {
-    const { onopen, onopenrow } = this.#props();
+    const { onopen, onopenrow } = this.props();
     if (cursor.part === 'name') {
       const anchor = document.activeElement as HTMLElement;
       return onopenrow?.(this.tree.byId.get(cursor.row)!.row, anchor);
     }
-    const item = cursor.item === null ? null : this.claims.byId.get(cursor.item);
-    if (!item) return this.#begin('create', null, this.slotAt(cursor));
+    const item = this.#itemAt(cursor);
+    if (!item) return this.#book(cursor);
     const anchor = this.elementOf(item.id);
     if (anchor) onopen?.(item, anchor);
   }
 
-  #begin(mode: Mode, item: Item | null, draft: Draft): void {
-    if (this.#props().readonly) return;
-    if (item === null && this.cursor?.part === 'name') this.goTo(this.#inTime(this.cursor));
-    this.session.send({ type: 'begin', mode, item, draft });
+  #itemAt(cursor: Cursor): Item | null {
+    return cursor.item === null ? null : (this.claims.byId.get(cursor.item) ?? null);
   }
 
-  #change(mode: 'move' | 'resize-end', cursor: Cursor): void {
-    const item = cursor.item === null ? null : this.claims.byId.get(cursor.item);
-    if (!item) return;
-    if (!this.isEditable(item)) {
-      this.session.said = this.labels.says.cannotEdit(this.speech.what(item));
-      return;
-    }
-    const { resource, start, end, amount } = item;
-    this.#begin(mode, item, { resource, start, end, amount });
+  #book(cursor: Cursor): void {
+    const there = this.#inTime(cursor);
+    if (cursor.part === 'name') this.goTo(there);
+    this.create(this.slotAt(there));
   }
 
   #nudge(x: -1 | 0 | 1, y: -1 | 0 | 1, edge: 'start' | 'end'): void {

@@ -2,7 +2,7 @@
 
 import { holdsMoment } from '../time/span';
 import type { Claims } from './claims';
-import type { Steps } from './drag';
+import type { Steps } from './steps';
 import type { Node } from './tree';
 import type { Id, Item } from './types';
 

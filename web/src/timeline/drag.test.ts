@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { HOUR, MINUTE } from '../time/span';
+import { DAY, HOUR, MINUTE } from '../time/span';
 import { drag, IDLE, type DragEvent, type DragState, type Outcome, type Press } from './drag';
 import { hourSteps, item } from './sample';
+import { makeSteps } from './steps';
 
 const NINE = Date.parse('2026-11-16T09:00:00Z');
 const at = (hours: number) => NINE + hours * HOUR;
@@ -18,7 +19,7 @@ function run(events: DragEvent[], steps = hourSteps()): { state: DragState; outc
 }
 
 function press(time: number, more: Partial<Press> = {}): DragEvent {
-  return { type: 'press', by: 'mouse', x: px(time), y: 0, point: { resource: 'n1', time }, grip: 'empty', item: null, ...more };
+  return { type: 'press', by: 'mouse', x: px(time), y: 0, point: { resource: 'n1', time }, grip: 'empty', item: null, click: 'book', ...more };
 }
 
 function move(time: number, resource = 'n1', y = 0): DragEvent {
@@ -87,7 +88,7 @@ describe('a mouse', () => {
 });
 
 describe('a finger', () => {
-  const touch = { by: 'touch' } as const;
+  const touch = { by: 'touch', click: 'point' } as const;
 
   it('scrolls when it moves at once', () => {
     expect(run([press(at(0), touch), move(at(1))]).state).toEqual(IDLE);
@@ -118,6 +119,10 @@ describe('keys', () => {
   it('never leave nothing', () => {
     expect(run([{ type: 'begin', mode: 'create', item: null, draft }, left(), release]).outcome).toMatchObject({ draft });
   });
+  it('go by several steps at once', () => {
+    const begun: DragEvent = { type: 'begin', mode: 'move', item: booked, draft: booked };
+    expect(run([begun, { type: 'nudge', by: -24, edge: 'end' }, release]).outcome).toMatchObject({ draft: { start: at(-24), end: at(-21) } });
+  });
   it('move and extend', () => {
     const begin = (mode: 'move' | 'resize-end'): DragEvent => ({ type: 'begin', mode, item: booked, draft: booked });
     expect(run([begin('move'), right(), release]).outcome).toMatchObject({ kind: 'move', draft: { start: at(1), end: at(4) } });
@@ -130,6 +135,13 @@ describe('keys', () => {
     const spring = Date.parse('2027-03-28T00:00:00Z');
     const begun: DragEvent = { type: 'begin', mode: 'create', item: null, draft: { resource: 'n1', start: spring, end: spring + HOUR } };
     expect(run([begun, right(), release], steps).outcome).toMatchObject({ draft: { end: spring + 2 * HOUR } });
+  });
+  it('keep the time on the clock when they move by days over the change', () => {
+    const days = makeSteps({ length: DAY, zone: 'Europe/Rome', earliest: 0, usualLength: HOUR });
+    const nine = Date.parse('2026-10-24T07:00:00Z');
+    const friday = item('f', 'n1', nine, nine + HOUR);
+    const { outcome } = run([{ type: 'begin', mode: 'move', item: friday, draft: friday }, right(), release], days);
+    expect(outcome).toMatchObject({ draft: { start: Date.parse('2026-10-25T08:00:00Z') } });
   });
   it('are not moved by the mouse', () => {
     const { state } = run([{ type: 'begin', mode: 'create', item: null, draft }, move(at(7))]);

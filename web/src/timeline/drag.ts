@@ -4,6 +4,7 @@
 // has left the spot; a finger drags after resting on it, because before that it scrolls. Keys begin where the cursor is
 // and nudge. Every way ends with an outcome, which the component hands on.
 
+import { nextStep, previousStep, stepStart, type Steps } from './steps';
 import type { Draft, Id, Item } from './types';
 
 export type Mode = 'create' | 'move' | 'resize-start' | 'resize-end';
@@ -16,18 +17,6 @@ export interface Point {
   readonly time: number;
 }
 
-/** The steps that times snap to, on the zone's clock. */
-export interface Steps {
-  readonly down: (time: number) => number;
-  readonly near: (time: number) => number;
-  readonly up: (time: number) => number;
-  readonly length: number;
-  /** The first moment that can still be booked: a booking of the step that holds it begins there. */
-  readonly earliest: number;
-  /** The length of a booking that begins with a click. */
-  readonly usualLength: number;
-}
-
 export interface Press {
   readonly by: 'mouse' | 'touch';
   readonly x: number;
@@ -35,6 +24,8 @@ export interface Press {
   readonly point: Point;
   readonly grip: Grip;
   readonly item: Item | null;
+  /** What a press on empty time means that does not become a drag: to book there, or only to point. */
+  readonly click: 'book' | 'point';
 }
 
 export interface Dragging {
@@ -56,8 +47,8 @@ export type DragEvent =
   | { readonly type: 'release' }
   | { readonly type: 'giveUp' }
   | { readonly type: 'begin'; readonly mode: Mode; readonly item: Item | null; readonly draft: Draft }
-  /** By one step, earlier (-1) or later (1). `edge` is only asked where both could move. */
-  | { readonly type: 'nudge'; readonly by: -1 | 1; readonly edge: 'start' | 'end' }
+  /** By so many steps, earlier (below 0) or later. `edge` is only asked where both could move. */
+  | { readonly type: 'nudge'; readonly by: number; readonly edge: 'start' | 'end' }
   | { readonly type: 'toRow'; readonly resource: Id };
 
 export type Outcome =
@@ -65,7 +56,7 @@ export type Outcome =
   | { readonly kind: 'book'; readonly draft: Draft }
   | { readonly kind: 'move' | 'extend'; readonly item: Item; readonly draft: Draft }
   | { readonly kind: 'open'; readonly item: Item }
-  /** A tap on empty time, which only places the cursor. */
+  /** A click that books nothing. */
   | { readonly kind: 'point'; readonly point: Point }
   | { readonly kind: 'gaveUp' };
 
@@ -128,12 +119,6 @@ function clickDraft(point: Point, steps: Steps): Draft {
   return { resource: point.resource, start, end: start + steps.usualLength };
 }
 
-/** Where a booking begins that is begun at a time: at the step's start, or now if the step has begun. */
-export function stepStart(time: number, steps: Steps): number {
-  const start = steps.down(time);
-  return start < steps.earliest && steps.earliest < nextStep(start, steps) ? steps.earliest : start;
-}
-
 function moved(state: DragState, to: { x: number; y: number; point: Point }, steps: Steps): DragState {
   if (state.phase === 'pressed') {
     const hasLeft = Math.hypot(to.x - state.x, to.y - state.y) > TREMOR_PX;
@@ -175,8 +160,7 @@ function draftAt({ mode, item, from, draft }: Dragging, point: Point, steps: Ste
 
 /** By whole steps: 09:10 moves to 10:10 and not to 10:00, because only the hour was meant. */
 function movedBy(time: number, by: number, steps: Steps): number {
-  const step = steps.down(time);
-  return steps.near(step + by) + (time - step);
+  return steps.carried(time, steps.near(steps.down(time) + by));
 }
 
 /** An edge that does not lie on a step stays where it is until the pointer means it. */
@@ -184,20 +168,15 @@ function snappedBy(time: number, by: number, steps: Steps): number {
   return Math.abs(by) < steps.length / 2 ? time : steps.near(time + by);
 }
 
-function nextStep(time: number, steps: Steps): number {
-  return steps.up(time + 1);
-}
-
-function previousStep(time: number, steps: Steps): number {
-  return steps.down(time - 1);
-}
-
-function nudged(state: Dragging, by: -1 | 1, edge: 'start' | 'end', steps: Steps): Dragging {
+function nudged(state: Dragging, by: number, edge: 'start' | 'end', steps: Steps): Dragging {
   const { draft, mode } = state;
-  const stepped = (time: number) => (by === 1 ? nextStep(time, steps) : previousStep(time, steps));
+  const step = by > 0 ? nextStep : previousStep;
+  const stepped = (time: number) => {
+    for (let i = 0; i < Math.abs(by); i++) time = step(time, steps);
+    return time;
+  };
   if (mode === 'move') {
-    const step = steps.down(draft.start);
-    const start = stepped(step) + (draft.start - step);
+    const start = steps.carried(draft.start, stepped(steps.down(draft.start)));
     return { ...state, draft: { ...draft, start, end: start + (draft.end - draft.start) } };
   }
   const changed =
@@ -214,7 +193,7 @@ function toRow(state: DragState, resource: Id): DragState {
 function released(state: DragState, steps: Steps): Outcome {
   if (state.phase === 'pressed') {
     if (state.item) return { kind: 'open', item: state.item };
-    if (state.by === 'touch') return { kind: 'point', point: state.point };
+    if (state.click === 'point') return { kind: 'point', point: state.point };
     return { kind: 'book', draft: clickDraft(state.point, steps) };
   }
   if (state.phase === 'idle') return NONE;

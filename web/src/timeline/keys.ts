@@ -57,9 +57,8 @@ export function commandOf(stroke: Stroke, isDragging: boolean): Command | null {
   }
   if (arrow) {
     const [x, y] = arrow;
-    if (ctrlKey && x !== 0) return { do: 'goToItem', to: x };
-    if (shiftKey && x !== 0) return { do: 'pan', by: x };
-    return ctrlKey ? null : { do: 'go', x, y };
+    if (ctrlKey) return { do: 'goToItem', to: (x || y) as -1 | 1 };
+    return shiftKey && x !== 0 ? { do: 'pan', by: x } : { do: 'go', x, y };
   }
   return ctrlKey ? null : (PLAIN[key.length === 1 ? key.toLowerCase() : key] ?? null);
 }

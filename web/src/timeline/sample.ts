@@ -1,8 +1,7 @@
 // Small resources and items for the tests of this folder.
 
 import { HOUR } from '../time/span';
-import { snap } from '../time/snap';
-import type { Steps } from './drag';
+import { makeSteps, type Steps } from './steps';
 import type { Item, Row } from './types';
 
 export function row(id: string, parent: string | null = null, more: Partial<Row> = {}): Row {
@@ -30,12 +29,5 @@ export const RACK: readonly Row[] = [
 ];
 
 export function hourSteps(zone = 'UTC'): Steps {
-  return {
-    down: (time) => snap(time, HOUR, zone, 'down'),
-    near: (time) => snap(time, HOUR, zone, 'near'),
-    up: (time) => snap(time, HOUR, zone, 'up'),
-    length: HOUR,
-    earliest: 0,
-    usualLength: 2 * HOUR,
-  };
+  return makeSteps({ length: HOUR, zone, earliest: 0, usualLength: 2 * HOUR });
 }

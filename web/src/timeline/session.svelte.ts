@@ -1,7 +1,8 @@
 // A drag as the views live it: the machine's state, the rule's answer to its draft, and what is said of it.
 
-import { drag, IDLE, type DragEvent, type DragState, type Outcome, type Steps } from './drag';
+import { drag, IDLE, type DragEvent, type DragState, type Outcome } from './drag';
 import type { Speech } from './speech';
+import type { Steps } from './steps';
 import type { Callbacks, Draft, Item, Labels, Row, Verdict } from './types';
 import { verdictOf, type Rules } from './verdict';
 

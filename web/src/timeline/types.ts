@@ -122,6 +122,13 @@ export interface TimelineProps extends ViewProps {
   onopenrow?: (row: Row, anchor: HTMLElement) => void;
 }
 
+export interface CalendarProps extends ViewProps {
+  /** What a new booking is for; left out where the page asks. */
+  readonly resource?: Id | null;
+  /** A day was chosen, by its start: the page shows it. */
+  onopenday?: (day: number) => void;
+}
+
 /** All words of the timeline and the calendar views. */
 export interface Labels {
   readonly units: Units;
@@ -175,5 +182,8 @@ export interface Labels {
     readonly maintenance: (count: number) => string;
   };
   readonly openDay: (day: string) => string;
-  readonly allDay: string;
+  /** Above the hours: what lasts a day or longer. */
+  readonly long: string;
+  readonly until: (moment: string) => string;
+  readonly since: (moment: string) => string;
 }

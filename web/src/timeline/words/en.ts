@@ -60,5 +60,7 @@ export const timelineWords: Labels = {
     maintenance: (count) => `${count} maintenance`,
   },
   openDay: (day) => `Open ${day}`,
-  allDay: 'Long',
+  long: 'Long',
+  until: (moment) => `until ${moment}`,
+  since: (moment) => `since ${moment}`,
 };

@@ -63,5 +63,7 @@ export const timelineWords: Labels = {
     maintenance: (count) => contati(count, 'manutenzione', 'manutenzioni'),
   },
   openDay: (day) => `Apri ${day}`,
-  allDay: 'Lunghe',
+  long: 'Lunghe',
+  until: (moment) => `fino a ${moment}`,
+  since: (moment) => `da ${moment}`,
 };

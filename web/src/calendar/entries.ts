@@ -1,0 +1,61 @@
+// Bookings as a calendar shows them: one with several resources is one entry, and buffers belong to their booking.
+
+import { overlaps, type Span } from '../time/span';
+import { daysOf } from '../time/zone';
+import type { Tree } from '../timeline/tree';
+import type { Item, Row } from '../timeline/types';
+
+export interface Entry extends Span {
+  readonly item: Item;
+  readonly rows: readonly Row[];
+}
+
+/** In order of start, the longest first. */
+export function entriesOf(items: readonly Item[], tree: Tree, range: Span): Entry[] {
+  const byBooking = new Map<string, { item: Item; rows: Row[]; start: number; end: number }>();
+  for (const item of items) {
+    if (item.kind === 'buffer' || !overlaps(item, range)) continue;
+    const row = tree.byId.get(item.resource)?.row;
+    const key = `${item.booking ?? item.id} ${item.start} ${item.end}`;
+    const known = byBooking.get(key);
+    if (!known) byBooking.set(key, { item, rows: row ? [row] : [], start: item.start, end: item.end });
+    else if (row) known.rows.push(row);
+  }
+  return [...byBooking.values()].sort((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** The entries that meet each day, in order. */
+export function byDay(entries: readonly Entry[], days: readonly number[], zone: string, end: number): Map<number, Entry[]> {
+  const lists = new Map<number, Entry[]>(days.map((day) => [day, []]));
+  const range = { start: days[0] ?? 0, end };
+  for (const entry of entries) {
+    if (!overlaps(entry, range)) continue;
+    const within = { start: Math.max(entry.start, range.start), end: Math.min(entry.end, range.end) };
+    for (const day of daysOf(within, zone)) lists.get(day)?.push(entry);
+  }
+  return lists;
+}
+
+/** What a day holds, in numbers. */
+export interface DaySum {
+  readonly bookings: number;
+  readonly mine: number;
+  readonly maintenance: number;
+}
+
+export function sumOf(entries: readonly Entry[]): DaySum {
+  let mine = 0;
+  let maintenance = 0;
+  for (const { item } of entries) {
+    if (item.mine) mine += 1;
+    if (item.kind === 'maintenance') maintenance += 1;
+  }
+  return { bookings: entries.length - maintenance, mine, maintenance };
+}
+
+/** The names of its resources, as far as there is room for them. */
+export function namesOf({ rows }: Entry): string {
+  const [first, ...more] = rows;
+  if (!first) return '';
+  return more.length === 0 ? first.name : `${first.name} +${more.length}`;
+}
