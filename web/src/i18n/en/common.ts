@@ -52,6 +52,8 @@ export const common = {
   start: 'Start',
   state: 'State',
   status: 'Status',
+  clockWrong: 'Write a time such as 9:30 or 14:00.',
+  time: 'Time',
   timeZone: 'Time zone',
   title: 'Title',
   to: 'To',

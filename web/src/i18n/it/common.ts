@@ -51,6 +51,8 @@ export const common: Messages['common'] = {
   start: 'Inizio',
   state: 'Stato',
   status: 'Stato',
+  clockWrong: 'Scrivi un orario come 9:30 o 14:00.',
+  time: 'Ora',
   timeZone: 'Fuso orario',
   title: 'Titolo',
   to: 'A',

@@ -1,9 +1,8 @@
 /** Which rows are folded; remembered while the pages are open, so that coming back finds the tree as it was left. */
 import type { Id, Row } from '../../timeline/types';
+import { firstFolds } from './first-folds';
 
 const kept = new Map<string, ReadonlySet<Id>>();
-/** A tree with more rows than this opens with its lowest branches folded: racks show servers, servers keep their parts. */
-const MANY = 40;
 
 export class Folds {
   folded = $state.raw<ReadonlySet<Id>>(new Set());
@@ -13,7 +12,7 @@ export class Folds {
   begin(key: string, rows: readonly Row[]): void {
     if (this.#key === key || rows.length === 0) return;
     this.#key = key;
-    this.#set(kept.get(key) ?? new Set(rows.length > MANY ? lowestBranches(rows) : []));
+    this.#set(kept.get(key) ?? firstFolds(rows));
   }
 
   toggle(id: Id, isFolded: boolean): void {
@@ -27,11 +26,4 @@ export class Folds {
     this.folded = folded;
     kept.set(this.#key, folded);
   }
-}
-
-/** Rows whose children have no children. */
-export function lowestBranches(rows: readonly Row[]): Id[] {
-  const parents = new Set(rows.map((row) => row.parent).filter((id) => id !== null));
-  const hasBranchBelow = new Set(rows.filter((row) => parents.has(row.id)).map((row) => row.parent));
-  return rows.filter((row) => parents.has(row.id) && !hasBranchBelow.has(row.id)).map((row) => row.id);
 }
