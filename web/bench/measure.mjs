@@ -25,6 +25,8 @@ async function open(view, query = '') {
   page.on('console', (message) => message.type() === 'error' && console.error('console:', message.text()));
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  // The middle of the week that the data fills.
+  await page.clock.setFixedTime(new Date('2026-11-18T09:20:00Z'));
   await page.goto(`http://127.0.0.1:4199/?view=${view}&rows=200&items=2000${query}`);
   await page.waitForSelector(ready[view]);
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
@@ -93,13 +95,6 @@ if (asked.includes('timeline')) {
     .map((each) => (each.tdur ?? 0) / 1000)
     .sort((a, b) => b - a);
   console.log(`drag tasks by CPU ms: ${tasks_cpu.slice(0, 8).map((ms) => ms.toFixed(1)).join(', ')} of ${tasks_cpu.length}`);
-  if (process.env.DETAIL) {
-    const top = events.filter((each) => each.name === 'RunTask' && mains.has(`${each.pid}/${each.tid}`)).sort((a, b) => (b.tdur ?? 0) - (a.tdur ?? 0)).slice(0, 4);
-    for (const task of top) {
-      const inside = events.filter((each) => each.tid === task.tid && each.pid === task.pid && each.ts >= task.ts && each.ts < task.ts + task.dur && each !== task && each.tdur > 1000);
-      console.log((task.tdur / 1000).toFixed(1), inside.map((each) => `${each.name}${each.args?.data?.type ? `:${each.args.data.type}` : ''} ${(each.tdur / 1000).toFixed(1)}`).join(', '));
-    }
-  }
   const longest = Math.max(...frames.slice(1));
   console.log(
     `drag: frames ${frames.length}, longest_ms ${Math.round(longest)}, long_frames ${frames.slice(1).filter((ms) => ms > 50).length}, long_tasks ${tasks.length}${tasks.length ? ` (${tasks.map(Math.round).join(', ')})` : ''}, cpu_ms ${Math.round((after.TaskDuration - before.TaskDuration) * 1000)}, scrolled_px ${Math.round(top)}`,

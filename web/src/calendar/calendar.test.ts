@@ -3,7 +3,7 @@ import { DAY, HOUR } from '../time/span';
 import { nextDay, startOfDay } from '../time/zone';
 import { item, RACK } from '../timeline/sample';
 import { makeTree } from '../timeline/tree';
-import { byDay, entriesOf, namesOf, sumOf } from './entries';
+import { byDay, entriesOf, firstOf, namesOf, sumOf } from './entries';
 import { columnOf, isLong, longBars, shareOfDay, timeAtShare } from './grid';
 import { weeksOf } from './month';
 
@@ -36,6 +36,10 @@ describe('entries', () => {
     const late = item('a', 'n1', days[1]! - HOUR, days[1]! + HOUR);
     const lists = byDay(entriesOf([late], tree, all), days, ROME, nextDay(days[1]!, ROME));
     expect(days.map((each) => lists.get(each)!.length)).toEqual([1, 1]);
+  });
+  it('leave room for one’s own', () => {
+    const entries = entriesOf([1, 2, 3, 4].map((i) => item(`i${i}`, 'n1', i, i + 1, { mine: i === 4 })), tree, all);
+    expect(firstOf(entries, 2).map((entry) => entry.item.id)).toEqual(['i1', 'i4']);
   });
   it('are summed', () => {
     const entries = entriesOf([item('a', 'n1', 1, 2, { mine: true }), item('b', 'n2', 1, 2, { kind: 'maintenance' }), item('c', 'g0', 1, 2)], tree, all);
@@ -79,6 +83,11 @@ describe('a grid of hours', () => {
     const { blocks, more } = columnOf(entriesOf(crowd, tree, all), day, ROME, 4);
     expect(blocks).toHaveLength(3);
     expect(more).toMatchObject([{ count: 17, top: 8 / 24, bottom: 0.5, left: 0.75, right: 1 }]);
+  });
+  it('finds room for one’s own first', () => {
+    const crowd = Array.from({ length: 9 }, (_, i) => item(`i${i}`, 'n1', hour(8), hour(12), { mine: i === 8 }));
+    const { blocks } = columnOf(entriesOf(crowd, tree, all), day, ROME, 3);
+    expect(blocks.map(({ entry, left }) => [entry.item.id, left])).toEqual([['i8', 0], ['i0', 1 / 3]]);
   });
   it('lays long ones over their days', () => {
     const days = [0, 1, 2].map((i) => ({ start: MONDAY + i * DAY, end: MONDAY + (i + 1) * DAY }));

@@ -77,20 +77,26 @@ export class CalendarDesk extends Desk<CalendarProps> {
     return { resource: this.props().resource ?? null, start, end: nextStep(start, this.steps) };
   }
 
+  slotWords(): string {
+    const slot = this.slot();
+    return this.speech.draft(slot, this.session.rowOf(slot), this.session.verdictOn(slot, null));
+  }
+
   goTo(cursor: CalendarCursor): void {
     const { start, end } = this.#shape.shown();
     if (cursor.time < start || cursor.time >= end) return;
     this.#cursor = cursor;
-    if (cursor.item === null) this.session.said = this.format.moment(cursor.time);
+    if (cursor.item === null) this.session.said = this.slotWords();
     void tick().then(() => this.focus());
   }
 
-  focus(): void {
+  /** Under a pressed pointer nothing may move, so that `isStill` only gives the focus. */
+  focus(isStill = false): void {
     const { item } = this.cursor;
-    const cell = this.root?.querySelector<HTMLElement>('[data-day][tabindex="0"]');
-    const element = (item === null ? null : this.elementOf(item)) ?? cell;
+    const slot = this.root?.querySelector<HTMLElement>('[data-slot]');
+    const element = (item === null ? null : this.elementOf(item)) ?? slot;
     element?.focus({ preventScroll: true });
-    (element?.querySelector('[data-slot]') ?? element)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    if (!isStill) element?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
 
   stroke(stroke: Stroke): boolean {
@@ -175,6 +181,8 @@ export class CalendarDesk extends Desk<CalendarProps> {
         const item = found && { ...found, editable: this.isEditable(found) };
         const edge = target.closest<HTMLElement>('[data-grip]')?.dataset.grip as Grip | undefined;
         const grip = item ? (edge ?? 'body') : 'empty';
+        this.#cursor = { time: item ? item.start : this.steps.down(point.time), item: item?.id ?? null };
+        void tick().then(() => this.focus(true));
         this.session.send({ type: 'press', by, x, y, point, item, grip, click: this.#shape.click(by) });
         return true;
       },

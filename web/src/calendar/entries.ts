@@ -59,3 +59,10 @@ export function namesOf({ rows }: Entry): string {
   if (!first) return '';
   return more.length === 0 ? first.name : `${first.name} +${more.length}`;
 }
+
+/** Where there is room for `count` of them: one's own first, and still in order. */
+export function firstOf(entries: readonly Entry[], count: number): readonly Entry[] {
+  if (entries.length <= count) return entries;
+  const chosen = new Set([...entries.filter(({ item }) => item.mine), ...entries.filter(({ item }) => !item.mine)].slice(0, count));
+  return entries.filter((entry) => chosen.has(entry));
+}

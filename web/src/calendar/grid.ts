@@ -1,7 +1,7 @@
 // Where things stand in a grid of days and hours. The hours are those of the clock: a day in which clocks change has its
 // usual height, and what happens in the hour that comes twice stands in one place.
 
-import { DAY, type Span } from '../time/span';
+import { DAY, overlaps, type Span } from '../time/span';
 import { fromLocal, toLocal } from '../time/zone';
 import { inLanes } from '../timeline/lanes';
 import type { Entry } from './entries';
@@ -37,33 +37,51 @@ export function timeAtShare(day: number, share: number, zone: string): number {
   return fromLocal(midnight + Math.max(0, Math.min(1, share)) * DAY, zone);
 }
 
-/** The entries of one day beside each other, at most `lanesMax` of them; of a fuller group the last lane counts the rest. */
+/**
+ * The entries of one day beside each other. A group that needs more than `lanesMax` lanes shows in all but the last what
+ * has room there, one's own first, and counts the rest in the last.
+ */
 export function columnOf(entries: readonly Entry[], day: Span, zone: string, lanesMax: number): DayColumn {
   const blocks: Block[] = [];
-  const more: { count: number; top: number; bottom: number; left: number; right: number }[] = [];
-  const ends: number[] = [];
+  const more: MoreBlock[] = [];
+  const top = (span: Span) => (span.start <= day.start ? 0 : shareOfDay(span.start, day.start, zone));
+  const bottom = (span: Span) => (span.end >= day.end ? 1 : shareOfDay(span.end, day.start, zone));
+  const add = (entry: Entry, lane: number, lanes: number) =>
+    blocks.push({ entry, top: top(entry), bottom: bottom(entry), left: lane / lanes, right: (lane + 1) / lanes });
+
+  const crowded: Entry[] = [];
   for (const { item: entry, lane, lanes } of inLanes(entries)) {
-    const top = entry.start <= day.start ? 0 : shareOfDay(entry.start, day.start, zone);
-    const bottom = entry.end >= day.end ? 1 : shareOfDay(entry.end, day.start, zone);
-    const isCrowded = lanes > lanesMax;
-    const shown = Math.min(lanes, lanesMax);
-    const fits = !isCrowded || lane < lanesMax - 1;
-    if (fits) {
-      blocks.push({ entry, top, bottom, left: lane / shown, right: (lane + 1) / shown });
-      continue;
-    }
-    // The rest of one group is one block: it grows while what has no room overlaps.
-    const last = more.at(-1);
-    if (last && entry.start < (ends.at(-1) ?? 0)) {
-      last.count += 1;
-      last.bottom = Math.max(last.bottom, bottom);
-      ends[ends.length - 1] = Math.max(ends.at(-1)!, entry.end);
-    } else {
-      more.push({ count: 1, top, bottom, left: (shown - 1) / shown, right: 1 });
-      ends.push(entry.end);
+    if (lanes <= lanesMax) add(entry, lane, lanes);
+    else crowded.push(entry);
+  }
+  const lanes: Entry[][] = Array.from({ length: lanesMax - 1 }, () => []);
+  const left: Entry[] = [];
+  for (const entry of [...crowded.filter(({ item }) => item.mine), ...crowded.filter(({ item }) => !item.mine)]) {
+    const lane = lanes.findIndex((placed) => !placed.some((other) => overlaps(other, entry)));
+    if (lane === -1) left.push(entry);
+    else {
+      lanes[lane]!.push(entry);
+      add(entry, lane, lanesMax);
     }
   }
+  left.sort((a, b) => a.start - b.start);
+  for (const { span, count } of joined(left)) {
+    more.push({ count, top: top(span), bottom: bottom(span), left: 1 - 1 / lanesMax, right: 1 });
+  }
   return { blocks, more };
+}
+
+/** Spans that overlap, as one, with how many they were. */
+function joined(spans: readonly Span[]): { span: Span; count: number }[] {
+  const groups: { span: Span; count: number }[] = [];
+  for (const { start, end } of spans) {
+    const last = groups.at(-1);
+    if (last && start < last.span.end) {
+      last.span = { start: last.span.start, end: Math.max(last.span.end, end) };
+      last.count += 1;
+    } else groups.push({ span: { start, end }, count: 1 });
+  }
+  return groups;
 }
 
 /** What lasts a day or longer stands above the hours. */

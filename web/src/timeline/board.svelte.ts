@@ -93,8 +93,10 @@ export class Board extends Desk<TimelineProps> {
   }
 
   /** A hand came before the keys; they go on where it was. */
-  pressedAt({ resource, time }: Point): void {
-    if (resource !== null) this.#cursor = this.#placed(resource, time);
+  pressedAt({ resource, time }: Point, item: Id | null): void {
+    if (resource === null) return;
+    this.#cursor = item === null ? this.#placed(resource, time) : { row: resource, part: 'time', time, item };
+    void tick().then(() => this.focus());
   }
 
   /** The focus came here by itself: by Tab or a click. */
@@ -116,11 +118,12 @@ export class Board extends Desk<TimelineProps> {
     void tick().then(() => this.focus());
   }
 
-  /** Gives the focus to where the cursor is; to the row's time where its item is out of sight. */
+  /** Gives the focus to where the cursor is; to the name of the row where its item is out of sight. */
   focus(): void {
     if (!this.cursor) return;
     const { row, part, item } = this.cursor;
-    const cell = this.root?.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"] [data-part="${part}"]`);
+    const place = part === 'name' || item !== null ? '[data-part="name"]' : '[data-slot]';
+    const cell = this.root?.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"] ${place}`);
     const element = (item === null ? null : this.elementOf(item)) ?? cell;
     element?.focus({ preventScroll: true });
   }

@@ -22,12 +22,16 @@ export interface Hand {
 /** So near an edge a drag scrolls, and the nearer the faster. */
 const EDGE_PX = 48;
 const SCROLL_PX_MAX = 18;
+/** Whoever begins near an edge does not mean it until they go on towards it. */
+const MEANT_PX = 8;
 
 export function pointers(element: HTMLElement, hand: Hand): () => void {
   const aborter = new AbortController();
   const { signal } = aborter;
   let x = 0;
   let y = 0;
+  let fromX = 0;
+  let fromY = 0;
   let isDown = false;
   let bounds = new DOMRect();
   let frame = 0;
@@ -37,7 +41,7 @@ export function pointers(element: HTMLElement, hand: Hand): () => void {
   const isDragging = () => isDown && hand.phase() === 'dragging';
   const begin = (by: 'mouse' | 'touch', target: EventTarget | null, atX: number, atY: number): boolean => {
     if (!(target instanceof Element) || !hand.press(by, target, atX, atY)) return false;
-    [x, y, isDown] = [atX, atY, true];
+    [x, y, fromX, fromY, isDown] = [atX, atY, atX, atY, true];
     bounds = hand.bounds();
     return true;
   };
@@ -57,8 +61,8 @@ export function pointers(element: HTMLElement, hand: Hand): () => void {
   const scrollAtEdges = () => {
     frame = 0;
     if (!isDragging()) return;
-    const left = pull(x, bounds.left, bounds.right);
-    const top = pull(y, bounds.top, bounds.bottom);
+    const left = pull(x, fromX, bounds.left, bounds.right);
+    const top = pull(y, fromY, bounds.top, bounds.bottom);
     if (left === 0 && top === 0) return;
     hand.scrollBy(left, top);
     hand.move(x, y);
@@ -72,6 +76,8 @@ export function pointers(element: HTMLElement, hand: Hand): () => void {
     },
     { signal },
   );
+  // The focus is placed by whoever is pressed on, and not by the browser, which would look for it further out.
+  element.addEventListener('mousedown', (event) => isDown && event.preventDefault(), { signal });
   window.addEventListener(
     'pointermove',
     (event) => {
@@ -169,7 +175,10 @@ function spread(a: Touch, b: Touch): number {
   return Math.max(10, Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY));
 }
 
-function pull(at: number, low: number, high: number): number {
-  const depth = at < low + EDGE_PX ? at - (low + EDGE_PX) : at > high - EDGE_PX ? at - (high - EDGE_PX) : 0;
+/** How far to scroll: towards an edge that is near, and only for a pointer that went towards it since it was pressed. */
+function pull(at: number, from: number, low: number, high: number): number {
+  const isNearLow = at < low + EDGE_PX && at < from - MEANT_PX;
+  const isNearHigh = at > high - EDGE_PX && at > from + MEANT_PX;
+  const depth = isNearLow ? at - (low + EDGE_PX) : isNearHigh ? at - (high - EDGE_PX) : 0;
   return Math.max(-1, Math.min(1, depth / EDGE_PX)) * SCROLL_PX_MAX;
 }

@@ -9,8 +9,11 @@ export interface Speech {
   what(item: Item): string;
   /** Everything about an item in one line. */
   item(item: Item, row: Row | null): string;
+  /** What is left to say of an item whose title, owner and resources are written on it. */
+  rest(item: Item): string;
   span(span: Span): string;
   length(span: Span): string;
+  /** Empty where nothing is known: that a draft without a resource is free says nothing. */
   verdict(verdict: Verdict, row: Row | null): string;
   /** A draft and what the rule says of it. */
   draft(draft: Draft, row: Row | null, verdict: Verdict): string;
@@ -23,7 +26,8 @@ export function makeSpeech(labels: Labels, format: TimeFormat): Speech {
     const words = labels.verdict;
     switch (said.kind) {
       case 'free': {
-        const isPartlyTaken = said.left !== null && row?.capacity && said.left < row.capacity.amount;
+        if (!row) return '';
+        const isPartlyTaken = said.left !== null && row.capacity && said.left < row.capacity.amount;
         return isPartlyTaken ? words.left(said.left!, row.capacity!.unit) : words.free;
       }
       case 'busy':
@@ -49,6 +53,17 @@ export function makeSpeech(labels: Labels, format: TimeFormat): Speech {
         item.mine ? labels.yours : item.owner,
         row?.name,
         item.amount !== null && row?.capacity ? labels.amount(item.amount, row.capacity.unit) : null,
+        format.span(item),
+        length(item),
+        item.state,
+      ];
+      return parts.filter(Boolean).join(', ');
+    },
+    rest(item) {
+      const isNamed = item.title !== null;
+      const parts = [
+        item.mine ? labels.yours : null,
+        isNamed && item.kind !== 'booking' ? labels.kind[item.kind] : null,
         format.span(item),
         length(item),
         item.state,

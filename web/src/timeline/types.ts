@@ -176,7 +176,11 @@ export interface Labels {
   };
   readonly empty: { readonly noRows: string; readonly noItems: string };
   readonly more: (count: number) => string;
+  /** Of today, what is over and folded away. */
+  readonly over: (count: number) => string;
   readonly counts: {
+    /** The word alone, beside a number that stands out. */
+    readonly word: (count: number) => string;
     readonly bookings: (count: number) => string;
     readonly yours: (count: number) => string;
     readonly maintenance: (count: number) => string;

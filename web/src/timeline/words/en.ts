@@ -54,7 +54,9 @@ export const timelineWords: Labels = {
   },
   empty: { noRows: 'No resource matches.', noItems: 'No bookings here. Drag on a row, or press B.' },
   more: (count) => `+${count} more`,
+  over: (count) => `+${count} over already`,
   counts: {
+    word: (count) => (count === 1 ? 'booking' : 'bookings'),
     bookings: (count) => counted(count, 'booking', 'bookings'),
     yours: (count) => `${count} yours`,
     maintenance: (count) => `${count} maintenance`,

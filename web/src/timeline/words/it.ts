@@ -57,7 +57,9 @@ export const timelineWords: Labels = {
     noItems: 'Nessuna prenotazione qui. Trascina su una riga, o premi B.',
   },
   more: (count) => `+${count} altre`,
+  over: (count) => `+${count} già finite`,
   counts: {
+    word: (count) => (count === 1 ? 'prenotazione' : 'prenotazioni'),
     bookings: (count) => contati(count, 'prenotazione', 'prenotazioni'),
     yours: (count) => contati(count, 'tua', 'tue'),
     maintenance: (count) => contati(count, 'manutenzione', 'manutenzioni'),
