@@ -7,29 +7,37 @@ import { common, missing, problem, problems, refused, state, status } from './en
 import { design } from './en/design';
 import { timelineWords as timeline } from '../timeline/words/en';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './en/pages';
-import { members } from './en/admin';
+import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './en/admin';
 import { nav, palette, shell, signIn } from './en/shell';
 
 export const en = {
   approvalsPage,
+  audit,
   board,
   booking,
   bookings,
+  closures,
   common,
   design,
   feeds,
+  file,
   find,
   limits,
+  maintenance,
   me,
   members,
   missing,
   nav,
   notices,
   palette,
+  people,
+  policies,
   problem,
   problems,
+  projects,
   refused,
   resource,
+  settings,
   shell,
   signIn,
   sitesPage,
@@ -37,6 +45,8 @@ export const en = {
   status,
   timeline,
   tokens,
+  tree,
+  types,
 };
 
 export type Messages = typeof en;

@@ -5,29 +5,37 @@ import { common, missing, problem, problems, refused, state, status } from './it
 import { design } from './it/design';
 import { timelineWords as timeline } from '../timeline/words/it';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './it/pages';
-import { members } from './it/admin';
+import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './it/admin';
 import { nav, palette, shell, signIn } from './it/shell';
 
 export const it: Messages = {
   approvalsPage,
+  audit,
   board,
   booking,
   bookings,
+  closures,
   common,
   design,
   feeds,
+  file,
   find,
   limits,
+  maintenance,
   me,
   members,
   missing,
   nav,
   notices,
   palette,
+  people,
+  policies,
   problem,
   problems,
+  projects,
   refused,
   resource,
+  settings,
   shell,
   signIn,
   sitesPage,
@@ -35,4 +43,6 @@ export const it: Messages = {
   status,
   timeline,
   tokens,
+  tree,
+  types,
 };
