@@ -176,6 +176,41 @@ test('a finger scrolls at once, and books after resting', async ({ browser }) =>
   await context.close();
 });
 
+test('two fingers zoom', async ({ browser }) => {
+  const context = await browser.newContext({ viewport: { width: 390, height: 760 }, hasTouch: true, timezoneId: 'Europe/Rome' });
+  const page = await context.newPage();
+  await openPage(page, SMALL);
+  const session = await context.newCDPSession(page);
+  const touch = (type: 'touchStart' | 'touchMove', apart: number) =>
+    session.send('Input.dispatchTouchEvent', { type, touchPoints: [{ x: 260 - apart, y: 400 }, { x: 260 + apart, y: 400 }] });
+  await touch('touchStart', 20);
+  for (const apart of [30, 45, 60]) await touch('touchMove', apart);
+  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+  await expect.poll(async () => (await callsOf(page, 'range')).length).toBeGreaterThan(0);
+  const [range] = (await callsOf(page, 'range')).at(-1)!;
+  expect(range.end - range.start).toBeLessThan(4 * 24 * HOUR);
+  expect(await callsOf(page, 'book')).toEqual([]);
+  await context.close();
+});
+
+test('the focus stays on a booking that moves to another row', async ({ page }) => {
+  await openPage(page, SMALL);
+  await page.locator('[data-row="gpu-01"] .item.mine').focus();
+  await page.keyboard.press('m');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await expect(page.locator('[data-row="rack-a"] .item.mine')).toBeFocused();
+});
+
+test('a hint says what a narrow bar cannot, and Escape hides it', async ({ page }) => {
+  await openPage(page, 'view=timeline');
+  await page.locator('[data-kind="maintenance"]').first().hover();
+  const hint = page.locator('.hint');
+  await expect(hint).toContainText('Tue 17 Nov 08:00 – Thu 19 Nov 00:00');
+  await page.keyboard.press('Escape');
+  await expect(hint).toHaveCount(0);
+});
+
 test('wheel with Ctrl zooms around the pointer, the scale is dragged, and the range is told', async ({ page }) => {
   await openPage(page, SMALL);
   await page.mouse.move(900, 300);

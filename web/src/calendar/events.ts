@@ -1,5 +1,6 @@
 // What every calendar does with the keys, the focus and the clicks that it is given.
 
+import { tick } from 'svelte';
 import type { CalendarProps } from '../timeline/types';
 import type { CalendarDesk } from './desk.svelte';
 
@@ -15,8 +16,14 @@ export function calendarEvents(desk: CalendarDesk, props: () => CalendarProps, r
       if (item) desk.arrivedAt({ time: item.start, item: item.id });
     },
     onfocusout(event: FocusEvent) {
-      const isLeaving = !root().contains(event.relatedTarget as Node | null);
-      if (isLeaving && desk.session.dragging?.by === 'keys' && document.hasFocus()) desk.session.send({ type: 'giveUp' });
+      const target = event.target as HTMLElement;
+      if (root().contains(event.relatedTarget as Node | null)) return;
+      if (desk.session.dragging?.by === 'keys' && document.hasFocus()) desk.session.send({ type: 'giveUp' });
+      // An item that moves to another day is taken away with the focus on it, and stands there anew.
+      void tick().then(() => {
+        const wasTakenAway = !target.isConnected && document.activeElement === document.body;
+        if (wasTakenAway) desk.focus();
+      });
     },
     onclick(event: MouseEvent) {
       const target = event.target as HTMLElement;

@@ -18,7 +18,7 @@ const ROW_REM = 2.125;
 const LANE_REM = 1.375;
 /** More lanes than this share the room of these. */
 const LANES_MAX = 8;
-const ZOOM_STEP = 0.7;
+export const ZOOM_STEP = 0.7;
 
 export class Board extends Desk<TimelineProps> {
   readonly view: TimeView;

@@ -134,10 +134,8 @@ export interface Labels {
   readonly units: Units;
   readonly timeline: string;
   readonly calendar: string;
-  readonly agenda: string;
   readonly resources: string;
   readonly time: string;
-  readonly now: string;
   readonly today: string;
   readonly earlier: string;
   readonly later: string;
@@ -150,7 +148,7 @@ export interface Labels {
   readonly kind: Record<ItemKind, string>;
   /** After the title of one's own bookings. */
   readonly yours: string;
-  /** 3 of 8 below are in use. */
+  /** Of the leaves below a row, how many are in use at present. */
   readonly useBelow: (used: number, all: number) => string;
   readonly amount: (amount: number, unit: string) => string;
   readonly verdict: {
@@ -189,5 +187,4 @@ export interface Labels {
   /** Above the hours: what lasts a day or longer. */
   readonly long: string;
   readonly until: (moment: string) => string;
-  readonly since: (moment: string) => string;
 }

@@ -7,10 +7,8 @@ export const timelineWords: Labels = {
   units: { day: 'd', hour: 'h', minute: 'min' },
   timeline: 'Timeline',
   calendar: 'Calendar',
-  agenda: 'Agenda',
   resources: 'Resources',
   time: 'Time',
-  now: 'Now',
   today: 'Today',
   earlier: 'Earlier',
   later: 'Later',
@@ -64,5 +62,4 @@ export const timelineWords: Labels = {
   openDay: (day) => `Open ${day}`,
   long: 'Long',
   until: (moment) => `until ${moment}`,
-  since: (moment) => `since ${moment}`,
 };

@@ -7,10 +7,8 @@ export const timelineWords: Labels = {
   units: { day: 'g', hour: 'h', minute: 'min' },
   timeline: 'Linea del tempo',
   calendar: 'Calendario',
-  agenda: 'Agenda',
   resources: 'Risorse',
   time: 'Ora',
-  now: 'Adesso',
   today: 'Oggi',
   earlier: 'Prima',
   later: 'Dopo',
@@ -67,5 +65,4 @@ export const timelineWords: Labels = {
   openDay: (day) => `Apri ${day}`,
   long: 'Lunghe',
   until: (moment) => `fino a ${moment}`,
-  since: (moment) => `da ${moment}`,
 };
