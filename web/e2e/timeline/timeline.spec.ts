@@ -226,6 +226,21 @@ test('wheel with Ctrl zooms around the pointer, the scale is dragged, and the ra
   await expect.poll(async () => (await callsOf(page, 'range')).at(-1)![0].start).toBeGreaterThan(near.start);
 });
 
+test('the page’s late answer does not pull the time back from under the hand', async ({ page }) => {
+  await openPage(page, SMALL);
+  await page.mouse.move(900, 300);
+  for (let i = 0; i < 12; i++) {
+    await page.mouse.wheel(60, 0);
+    await page.waitForTimeout(100);
+  }
+  await page.waitForTimeout(800);
+  const starts = (await callsOf(page, 'range')).map(([range]) => range.start as number);
+  expect(starts).toEqual([...starts].sort((a, b) => a - b));
+  const scrolled = await page.locator('[role=treegrid]').evaluate((element) => element.scrollLeft);
+  await page.getByRole('button', { name: 'Later' }).click();
+  await expect.poll(() => page.locator('[role=treegrid]').evaluate((element) => element.scrollLeft)).not.toBe(scrolled);
+});
+
 test('two hundred rows: only those near the view are in the page, and all can be reached', async ({ page }) => {
   await openPage(page, 'view=timeline');
   expect(await page.getByRole('row').count()).toBeLessThan(45);

@@ -35,13 +35,3 @@ export function within(span: Span, bounds: Span): Span | null {
 export function shifted(span: Span, by: number): Span {
   return { start: span.start + by, end: span.end + by };
 }
-
-/** `span` made wider by a share of its own length on both sides. */
-export function widened(span: Span, share: number): Span {
-  const by = lengthOf(span) * share;
-  return { start: span.start - by, end: span.end + by };
-}
-
-export function sameSpan(a: Span, b: Span): boolean {
-  return a.start === b.start && a.end === b.end;
-}

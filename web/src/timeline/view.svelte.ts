@@ -1,11 +1,17 @@
 // What part of time and of the rows is seen: the scrolled element, and the axis under it.
 
 import { flushSync } from 'svelte';
-import { lengthOf, sameSpan, type Span } from '../time/span';
+import { lengthOf, MINUTE, type Span } from '../time/span';
 import { axisAround, canvasWidth, drawnWindow, partAt, SCREENS_ASIDE, timeAt, xOf, zoomed, type Axis } from './axis';
 
 /** A range is told once it rests, so that a page does not load what is only passed by. */
 const SETTLE_MS = 120;
+/** Within this what was told comes back. */
+const ECHO_MS = 2000;
+
+function isAbout(a: Span, b: Span): boolean {
+  return Math.abs(a.start - b.start) <= MINUTE && Math.abs(a.end - b.end) <= MINUTE;
+}
 
 export class TimeView {
   /** Of the part that shows time, beside the names. */
@@ -27,13 +33,15 @@ export class TimeView {
   readonly canvasWidth = $derived(canvasWidth(this.width));
 
   #scroller: HTMLElement | null = null;
-  #wanted: Span;
-  #told: Span | null = null;
+  /** What the page asked for last. */
+  #given: Span;
+  /** What the page was told of late, and when. */
+  #told: { range: Span; at: number }[] = [];
   #settling: ReturnType<typeof setTimeout> | undefined;
   readonly #onrange: (range: Span) => void;
 
   constructor(range: Span, onrange: (range: Span) => void) {
-    this.#wanted = range;
+    this.#given = range;
     this.#onrange = onrange;
   }
 
@@ -48,7 +56,7 @@ export class TimeView {
       const width = scroller.clientWidth - corner.offsetWidth;
       const height = scroller.clientHeight - corner.offsetHeight;
       if (width <= 0 || (width === this.width && height === this.height)) return;
-      const seen = this.width === 0 ? this.#wanted : this.range;
+      const seen = this.width === 0 ? this.#given : this.range;
       this.rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
       this.width = width;
       this.height = height;
@@ -70,12 +78,18 @@ export class TimeView {
     };
   }
 
-  /** What the page wants to be seen. What it was told itself comes back later than the hand moves on, and is not wanted. */
+  /**
+   * What the page wants to be seen. Often that is only what it was told: it comes back later than the hand moves on, and
+   * rounded to what an address holds; to follow it then would pull the time from under the hand.
+   */
   follow(range: Span): void {
-    if (this.#told && sameSpan(range, this.#told)) return;
-    this.#told = null;
-    this.#wanted = range;
-    if (this.width > 0) this.#lay(range);
+    if (isAbout(range, this.#given)) return;
+    this.#given = range;
+    const now = performance.now();
+    this.#told = this.#told.filter(({ at }) => now - at < ECHO_MS);
+    const echo = this.#told.findIndex((told) => isAbout(range, told.range));
+    this.#told.splice(0, echo + 1);
+    if (echo === -1 && this.width > 0) this.#lay(range);
   }
 
   show(range: Span): void {
@@ -138,8 +152,9 @@ export class TimeView {
   #settle(): void {
     clearTimeout(this.#settling);
     this.#settling = setTimeout(() => {
-      this.#told = { ...this.range };
-      this.#onrange(this.#told);
+      const range = { ...this.range };
+      this.#told.push({ range, at: performance.now() });
+      this.#onrange(range);
     }, SETTLE_MS);
   }
 }
