@@ -4,6 +4,7 @@ import { defineConfig } from '@playwright/test';
 
 export default defineConfig({
   testDir: '.',
+  testMatch: '*.test.ts',
   timeout: 60_000,
   workers: 1,
   reporter: [['list']],
