@@ -17,7 +17,7 @@ export default defineConfig({
     launchOptions: { executablePath: process.env.CHROMIUM_BIN ?? '/usr/bin/chromium', args: ['--no-sandbox'] },
     locale: 'en-GB',
     timezoneId: 'Europe/Rome',
-    trace: 'retain-on-failure',
+    screenshot: 'only-on-failure',
   },
   webServer: [
     {

@@ -35,11 +35,13 @@ class Stream {
     if (this.connection !== 'off') return;
     this.connection = 'connecting';
     addEventListener('online', this.#now);
+    addEventListener('offline', this.#cut);
     void this.#run();
   }
 
   stop(): void {
     removeEventListener('online', this.#now);
+    removeEventListener('offline', this.#cut);
     clearTimeout(this.#retry);
     clearTimeout(this.#silence);
     this.#stop?.abort();
@@ -63,6 +65,9 @@ class Stream {
     clearTimeout(this.#retry);
     if (this.connection === 'lost') void this.#run();
   };
+
+  // The browser knows that the network is gone long before a silent socket shows it.
+  #cut = () => this.#stop?.abort();
 
   async #run(): Promise<void> {
     const stop = new AbortController();
