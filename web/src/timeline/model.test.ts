@@ -6,7 +6,7 @@ import { inLanes } from './lanes';
 import { layOut, rowAt, rowsNear } from './rows';
 import { item, RACK, row } from './sample';
 import { ancestorsOf, descendantsOf, makeTree, visibleNodes } from './tree';
-import { useBelow, usePath } from './use';
+import { usedBelow, useBelow, usePath } from './use';
 
 const names = (nodes: Iterable<{ row: { id: string } }>) => [...nodes].map((node) => node.row.id);
 
@@ -84,6 +84,14 @@ describe('use below a row', () => {
     expect(use.steps.map(({ start, end, share }) => [start, end, Math.round(share * 3)])).toEqual([
       [0, 20, 1], [20, 30, 2], [30, 50, 1], [60, 70, 2],
     ]);
+  });
+  it('is all of it while the row or one above is taken', () => {
+    const claims = makeClaims([item('a', 'g0', 0, 50), item('b', 'rack', 60, 70)]);
+    const used = (id: string, time: number) => usedBelow(tree.byId.get(id)!, tree, claims, time);
+    expect(used('n1', 10)).toEqual({ used: 1, leaves: 2 });
+    expect(used('n1', 55)).toEqual({ used: 0, leaves: 2 });
+    expect(used('n1', 65)).toEqual({ used: 2, leaves: 2 });
+    expect(used('rack', 65)).toEqual({ used: 3, leaves: 3 });
   });
   it('is drawn as steps', () => {
     expect(usePath([{ start: 0, end: 10, share: 0.5 }], (time) => time * 2, 8)).toBe('M0.0 8V4.0H20.0V8Z');

@@ -2,7 +2,7 @@
 
 import { within, type Span } from '../time/span';
 import type { Claims } from './claims';
-import { descendantsOf, type Node, type Tree } from './tree';
+import { ancestorsOf, descendantsOf, type Node, type Tree } from './tree';
 import type { Item } from './types';
 
 export interface UseStep extends Span {
@@ -39,6 +39,15 @@ export function useBelow(node: Node, tree: Tree, claims: Claims, span: Span): Us
     }
   }
   return { steps: leaves === 0 ? [] : toSteps(changes, leaves), leaves };
+}
+
+/** How many of the leaves below are in use at a moment: all, where the node itself or one above it is taken. */
+export function usedBelow(node: Node, tree: Tree, claims: Claims, time: number): { used: number; leaves: number } {
+  const moment = { start: time, end: time + 1 };
+  const isTaken = (each: Node) => claims.within(each.row.id, moment).some(takesTime);
+  const { steps, leaves } = useBelow(node, tree, claims, moment);
+  const isTakenWhole = [node, ...ancestorsOf(node)].some(isTaken);
+  return { used: isTakenWhole ? leaves : Math.round((steps[0]?.share ?? 0) * leaves), leaves };
 }
 
 const leafCounts = new WeakMap<Node, number>();
