@@ -34,7 +34,7 @@ test('a phone shows the agenda, and finds and books with the thumb', async ({ br
   const page = await pageOf(browser, 'priya', baseURL!, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
   await page.goto('/sites/torino');
   await expect(page.getByRole('radio', { name: 'Agenda' })).toBeChecked();
-  await page.getByRole('link', { name: 'Find me a slot' }).tap();
+  await page.getByRole('link', { name: 'Find', exact: true }).tap();
   await page.getByLabel('What').first().fill('gpu');
   await page.getByRole('button', { name: 'Find', exact: true }).tap();
   await page.getByRole('link', { name: 'Book this' }).first().tap();

@@ -20,7 +20,7 @@ test('pictures of every page', async ({ browser, baseURL }) => {
       await page.locator('h1').first().waitFor({ state: 'attached' });
       if (name !== 'design') await page.locator('.skeleton').first().waitFor({ state: 'detached' });
       await page.waitForTimeout(400);
-      await page.screenshot({ path: `screenshots/${name}-${look}.png`, fullPage: look === 'phone' });
+      await page.screenshot({ path: `screenshots/${name}-${look}.png` });
       await page.context().close();
     }
   }

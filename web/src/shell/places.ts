@@ -6,14 +6,16 @@ export interface Place {
   readonly path: string;
   readonly label: string;
   readonly icon: IconName;
+  /** A word for the bar at the foot of a phone, where the label has no room. */
+  readonly short?: string;
 }
 
 /** For everyone, always in sight. */
 export function mainPlaces(t: Messages, site: string | undefined): Place[] {
   return [
-    { path: site ? `/sites/${site}` : '/', label: t.nav.timeline, icon: 'timeline' },
-    { path: '/bookings', label: t.nav.bookings, icon: 'calendar' },
-    { path: '/find', label: t.nav.find, icon: 'search' },
+    { path: site ? `/sites/${site}` : '/', label: t.nav.timeline, short: t.nav.short.timeline, icon: 'timeline' },
+    { path: '/bookings', label: t.nav.bookings, short: t.nav.short.bookings, icon: 'calendar' },
+    { path: '/find', label: t.nav.find, short: t.nav.short.find, icon: 'search' },
   ];
 }
 

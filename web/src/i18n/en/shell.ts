@@ -28,6 +28,7 @@ export const nav = {
   signOut: 'Sign out',
   account: 'Your account',
   main: 'Main',
+  short: { timeline: 'Timeline', bookings: 'Bookings', find: 'Find', approvals: 'Approvals' },
 };
 
 export const shell = {

@@ -30,6 +30,7 @@ export const nav: Messages['nav'] = {
   signOut: 'Esci',
   account: 'Il tuo account',
   main: 'Principale',
+  short: { timeline: 'Linea', bookings: 'Prenotazioni', find: 'Trova', approvals: 'Approva' },
 };
 
 export const shell: Messages['shell'] = {
