@@ -82,3 +82,4 @@ class Session {
 
 export const session = new Session();
 onSignedOut(() => session.expired());
+live.whenRefused(() => void session.refresh());

@@ -28,6 +28,7 @@ class Stream {
   #healers = new Set<Heal>();
   #stop: AbortController | null = null;
   #attempts = 0;
+  #refused: () => void = () => undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
 
@@ -61,6 +62,11 @@ class Stream {
     return () => this.#healers.delete(healer);
   }
 
+  /** What to do when the server does not know us any more. */
+  whenRefused(act: () => void): void {
+    this.#refused = act;
+  }
+
   #now = () => {
     clearTimeout(this.#retry);
     if (this.connection === 'lost') void this.#run();
@@ -90,6 +96,7 @@ class Stream {
     if (this.position > 0) headers['last-event-id'] = String(this.position);
     this.#expectSound();
     const response = await fetch(`${apiAddress()}/events/stream`, { headers, signal, cache: 'no-store' });
+    if (response.status === 401) this.#refused();
     if (!response.ok || !response.body) return;
     const wasLost = this.connection === 'lost';
     this.connection = 'live';

@@ -1,3 +1,5 @@
+import type { Words } from '../../shell/sentence';
+
 export const nav = {
   timeline: 'Timeline',
   allSites: 'All my sites',
@@ -58,7 +60,7 @@ export const palette = {
   title: 'Commands',
   open: 'Search or do…',
   placeholder: 'Go to a page, a site or a resource',
-  hint: 'Arrows choose, Enter opens.',
+  hint: 'Arrows choose, Enter opens. Or write: book gpu-01 tomorrow 9-12',
   nothing: 'Nothing is called that.',
   results: 'Results',
   page: 'Page',
@@ -67,6 +69,14 @@ export const palette = {
   booking: 'Booking',
   act: 'Act',
   book: (name: string) => `Book ${name}`,
+  bookAt: (name: string, when: string) => `Book ${name}, ${when}`,
+  words: {
+    book: ['book'],
+    today: ['today'],
+    tomorrow: ['tomorrow'],
+    for: ['for'],
+    weekdays: ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'],
+  } as Words,
 };
 
 export const signIn = {

@@ -60,7 +60,7 @@ export const palette: Messages['palette'] = {
   title: 'Comandi',
   open: 'Cerca o fai…',
   placeholder: 'Vai a una pagina, una sede o una risorsa',
-  hint: 'Le frecce scelgono, Invio apre.',
+  hint: 'Le frecce scelgono, Invio apre. Oppure scrivi: prenota gpu-01 domani 9-12',
   nothing: 'Nulla si chiama così.',
   results: 'Risultati',
   page: 'Pagina',
@@ -69,6 +69,14 @@ export const palette: Messages['palette'] = {
   booking: 'Prenotazione',
   act: 'Azione',
   book: (name) => `Prenota ${name}`,
+  bookAt: (name, when) => `Prenota ${name}, ${when}`,
+  words: {
+    book: ['prenota', 'book'],
+    today: ['oggi'],
+    tomorrow: ['domani'],
+    for: ['per'],
+    weekdays: ['lunedì', 'martedì', 'mercoledì', 'giovedì', 'venerdì', 'sabato', 'domenica'],
+  },
 };
 
 export const signIn: Messages['signIn'] = {
