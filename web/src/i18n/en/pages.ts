@@ -11,7 +11,6 @@ export const bookings = {
   lead: 'Everything of yours, in all your sites, by time.',
   coming: 'Now and to come',
   past: 'Over',
-  all: 'All',
   empty: 'You have booked nothing.',
   emptyHint: 'Find a free time on the timeline, or let Berth find one.',
   emptyPast: 'Nothing of yours is over yet.',
@@ -42,7 +41,6 @@ export const find = {
   startsIn: (when: string) => `starts ${when}`,
   asks: (when: string) => `Needs approval; can be decided until ${when}.`,
   book: 'Book this',
-  titleOf: 'What for',
 };
 
 export const approvalsPage = {
@@ -124,7 +122,6 @@ export const me = {
   passwordChanged: 'Your password is changed; your other sessions have ended.',
   sites: 'Your sites',
   since: (when: string) => `since ${when}`,
-  leave: 'Leave',
   roles: { member: 'Member', site_admin: 'Site admin' },
   globalAdmin: 'Global admin',
 };

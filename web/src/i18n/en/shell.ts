@@ -53,6 +53,8 @@ export const shell = {
   approvalsWaiting: (count: number) => (count === 1 ? '1 approval waits for you' : `${count} approvals wait for you`),
   running: (count: number) => (count === 1 ? '1 of yours runs' : `${count} of yours run`),
   next: (title: string, when: string) => `Next: ${title}, ${when}`,
+  startsSoon: (title: string, when: string) => `${title} starts ${when}.`,
+  endsSoon: (title: string, when: string) => `${title} ends ${when}.`,
   unread: (count: number) => (count === 1 ? '1 new notification' : `${count} new notifications`),
 };
 
@@ -66,7 +68,6 @@ export const palette = {
   page: 'Page',
   site: 'Site',
   resource: 'Resource',
-  booking: 'Booking',
   act: 'Act',
   book: (name: string) => `Book ${name}`,
   bookAt: (name: string, when: string) => `Book ${name}, ${when}`,

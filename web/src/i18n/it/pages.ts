@@ -11,7 +11,6 @@ export const bookings: Messages['bookings'] = {
   lead: 'Tutto ciò che è tuo, in tutte le tue sedi, in ordine di tempo.',
   coming: 'Ora e in futuro',
   past: 'Concluse',
-  all: 'Tutte',
   empty: 'Non hai prenotato nulla.',
   emptyHint: 'Trova un momento libero sulla linea del tempo, o lascia che lo trovi Berth.',
   emptyPast: 'Nulla di tuo è ancora concluso.',
@@ -42,7 +41,6 @@ export const find: Messages['find'] = {
   startsIn: (when) => `inizia ${when}`,
   asks: (when) => `Serve un’approvazione; si può decidere fino a ${when}.`,
   book: 'Prenota questo',
-  titleOf: 'A che cosa serve',
 };
 
 export const approvalsPage: Messages['approvalsPage'] = {
@@ -124,7 +122,6 @@ export const me: Messages['me'] = {
   passwordChanged: 'La password è cambiata; le altre tue sessioni sono finite.',
   sites: 'Le tue sedi',
   since: (when) => `dal ${when}`,
-  leave: 'Lascia',
   roles: { member: 'Membro', site_admin: 'Amministratore della sede' },
   globalAdmin: 'Amministratore globale',
 };
