@@ -18,14 +18,24 @@ export async function placeOf(name: string, baseURL: string): Promise<Place> {
   const route = routes.find((one) => one.name === name);
   if (!route) throw new Error(`no route is called ${name}`);
   const who = WHO[route.access];
-  const params = { site: 'torino', resource: 'gpu-01', reservation: '' };
+  const params = { site: 'torino', resource: 'gpu-01', reservation: '', series: '' };
   if (route.path.includes(':reservation')) {
     const mine = await call<{ items: { id: string; site: { name: string } }[] }>('priya', baseURL, 'GET', '/me/reservations?state=confirmed&limit=50');
     const booking = mine.items.find((item) => item.site.name === 'torino') ?? mine.items[0];
     Object.assign(params, { reservation: booking?.id, site: booking?.site.name });
   }
+  if (route.path.includes(':series')) Object.assign(params, { series: await someSeries(baseURL) });
   // A search that was already made shows more of the page.
   const query = name === 'find' ? '?what=gpu&for=4h' : '';
   const hash = name === 'reset-password' ? '#not-a-token' : '';
   return { name, who, path: fill(route.path, params) + query + hash };
+}
+
+/** The demo has none, so one is made for its page: far ahead, where it is in nobody's way. */
+async function someSeries(baseURL: string): Promise<string> {
+  const known = await call<{ items: { id: string }[] }>('priya', baseURL, 'GET', '/sites/torino/series?owner=priya&limit=1');
+  if (known.items[0]) return known.items[0].id;
+  const day = new Date(Date.now() + 320 * 24 * 3_600_000).toISOString().slice(0, 10);
+  const body = { title: 'Weekly evaluation', start: `${day}T09:00:00Z`, end: `${day}T11:00:00Z`, resources: [{ resource: 'bench-gpu' }], rule: 'FREQ=DAILY;COUNT=3' };
+  return (await call<{ id: string }>('priya', baseURL, 'POST', '/sites/torino/series', body)).id;
 }

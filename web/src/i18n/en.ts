@@ -2,7 +2,7 @@
  * The English messages, which are the type of all others: a language that lacks one, or has one too many arguments, does not
  * compile. Plain texts are texts; what depends on something is a function of it.
  */
-import { board, booking } from './en/booking';
+import { board, booking, series } from './en/booking';
 import { common, missing, problem, problems, refused, state, status } from './en/common';
 import { design } from './en/design';
 import { timelineWords as timeline } from '../timeline/words/en';
@@ -37,6 +37,7 @@ export const en = {
   projects,
   refused,
   resource,
+  series,
   settings,
   shell,
   signIn,

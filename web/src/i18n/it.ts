@@ -1,6 +1,6 @@
 /** I messaggi italiani. */
 import type { Messages } from './en';
-import { board, booking } from './it/booking';
+import { board, booking, series } from './it/booking';
 import { common, missing, problem, problems, refused, state, status } from './it/common';
 import { design } from './it/design';
 import { timelineWords as timeline } from '../timeline/words/it';
@@ -35,6 +35,7 @@ export const it: Messages = {
   projects,
   refused,
   resource,
+  series,
   settings,
   shell,
   signIn,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../time/span';
-import { parseLength, toPeriod, writeLength } from './length';
+import { parseLength, readPeriod, toPeriod, writeLength } from './length';
 
 test('periods are written for the API', () => {
   expect(toPeriod(2 * HOUR)).toBe('PT2H');
@@ -18,4 +18,9 @@ test('what people write is read', () => {
 
 test('what is written can be read back', () => {
   for (const length of [5 * MINUTE, 90 * MINUTE, DAY, 26.5 * HOUR]) expect(parseLength(writeLength(length))).toBe(length);
+});
+
+test('periods are read back, too', () => {
+  for (const length of [2 * HOUR, 90 * MINUTE, 20 * MINUTE]) expect(readPeriod(toPeriod(length))).toBe(length);
+  expect(readPeriod('2h')).toBeNull();
 });

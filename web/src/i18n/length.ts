@@ -9,6 +9,12 @@ export function toPeriod(milliseconds: number): string {
   return `PT${hours > 0 ? `${hours}H` : ''}${rest > 0 ? `${rest}M` : ''}`;
 }
 
+/** What the API writes back; null where it is no period. */
+export function readPeriod(text: string): number | null {
+  const found = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:\d+S)?$/.exec(text);
+  return found ? Number(found[1] ?? 0) * HOUR + Number(found[2] ?? 0) * MINUTE : null;
+}
+
 const UNITS: Record<string, number> = { w: 7 * DAY, d: DAY, h: HOUR, m: MINUTE, min: MINUTE };
 
 /** What a person or a policy writes: `90m`, `2h30m`, `1.5h`, `3d`; null where it is not a length. */

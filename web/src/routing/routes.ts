@@ -50,6 +50,13 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/booking/BookingPage.svelte'),
   },
   {
+    name: 'series',
+    path: '/sites/:site/series/:series',
+    access: 'person',
+    title: (t) => t.series.one,
+    load: () => import('../pages/series/SeriesPage.svelte'),
+  },
+  {
     name: 'resource',
     path: '/sites/:site/resources/:resource',
     access: 'person',

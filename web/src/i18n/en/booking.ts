@@ -127,3 +127,19 @@ export const board = {
   detail: 'Booking',
   full: 'Open the page',
 };
+
+const PLURALS = { day: 'days', week: 'weeks', month: 'months' } as const;
+
+export const series = {
+  one: 'Series',
+  lead: 'The same resources at the same time of day, on every day that its rule gives.',
+  change: 'Change all that are to come',
+  changeHint: 'On the site’s clock. What was changed by itself, and what has begun, is left alone.',
+  instances: (count: number) => (count === 1 ? '1 booking' : `${count} bookings`),
+  differs: 'differs',
+  skipped: 'left out',
+  every: (count: number, unit: 'day' | 'week' | 'month') => (count === 1 ? `every ${unit}` : `every ${count} ${PLURALS[unit]}`),
+  until: (when: string) => `until ${when}`,
+  times,
+  show: 'Show the series',
+};

@@ -123,3 +123,19 @@ export const board: Messages['board'] = {
   detail: 'Prenotazione',
   full: 'Apri la pagina',
 };
+
+const UNITA = { day: 'giorno', week: 'settimana', month: 'mese' } as const;
+
+export const series: Messages['series'] = {
+  one: 'Serie',
+  lead: 'Le stesse risorse alla stessa ora, in ogni giorno che dà la regola.',
+  change: 'Cambia tutte quelle a venire',
+  changeHint: 'Secondo l’orologio della sede. Ciò che è stato cambiato da solo, o è iniziato, resta com’è.',
+  instances: (count) => (count === 1 ? '1 prenotazione' : `${count} prenotazioni`),
+  differs: 'diversa',
+  skipped: 'saltata',
+  every: (count, unit) => (count === 1 ? `ogni ${UNITA[unit]}` : `ogni ${count} ${INTERVALLI[unit]}`),
+  until: (when) => `fino al ${when}`,
+  times: volte,
+  show: 'Mostra la serie',
+};
