@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from '@playwright/test';
 
 const pages = process.env.BERTH_WEB ?? 'http://127.0.0.1:4173';
@@ -21,7 +23,7 @@ export default defineConfig({
   },
   webServer: [
     {
-      command: `${berth} demo --fresh --listen ${new URL(server).host} --data-dir test-results/demo`,
+      command: `${berth} demo --fresh --listen ${new URL(server).host} --data-dir ${join(tmpdir(), 'berth-e2e')}`,
       url: `${server}/api/v1/openapi.json`,
       reuseExistingServer: true,
       timeout: 120_000,

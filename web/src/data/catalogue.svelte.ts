@@ -60,6 +60,9 @@ function grouped(resources: readonly Resource[]): Map<string | null, Resource[]>
 /** Not reactive itself: a catalogue is asked for inside `$derived`, which must not change what it reads. */
 const known = new Map<string, Catalogue>();
 
+/** A file that is applied changes many resources at once, and they are read once. */
+const GATHER_MS = 200;
+
 /** The catalogue of a site; reading it begins with the first who asks. */
 export function catalogueOf(site: string): Catalogue {
   let catalogue = known.get(site);
@@ -78,10 +81,14 @@ export function forgetCatalogues(): void {
 
 /** Reads a catalogue again when an event says that it changed. */
 export function followCatalogues(): () => void {
-  const due = new Map<string, ReturnType<typeof setTimeout>>();
+  const due = new Set<string>();
   const refresh = (catalogue: Catalogue) => {
-    clearTimeout(due.get(catalogue.site));
-    due.set(catalogue.site, setTimeout(() => void catalogue.refresh(), 200));
+    if (due.has(catalogue.site)) return;
+    due.add(catalogue.site);
+    setTimeout(() => {
+      due.delete(catalogue.site);
+      void catalogue.refresh();
+    }, GATHER_MS);
   };
   const stopHearing = live.hear((event) => {
     const catalogue = event.site && known.get(event.site.name);

@@ -49,6 +49,8 @@ export interface Freshness {
   readonly families: readonly string[];
   /** Only events of this site, by name. */
   readonly site?: () => string | undefined;
+  /** Read at most once in so many milliseconds; for what is only glanced at. */
+  readonly calmMs?: number;
 }
 
 /** Bursts of events, such as a series being booked, cause one reading. */
@@ -68,9 +70,15 @@ export function load<T>(ask: () => Promise<T>, freshness?: Freshness): Loaded<T>
 export function keepFresh(freshness: Freshness, act: () => void): void {
   $effect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let actedAt = 0;
+    // One that is due is not put off by the next event: a site where something always happens must be seen, too.
     const soon = () => {
-      clearTimeout(timer);
-      timer = setTimeout(act, GATHER_MS);
+      const calm = actedAt + (freshness.calmMs ?? 0) - Date.now();
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        actedAt = Date.now();
+        act();
+      }, Math.max(GATHER_MS, calm));
     };
     const stopHearing = live.hear((event) => {
       const site = freshness.site?.();
