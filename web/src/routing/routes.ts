@@ -9,7 +9,6 @@ import type { Messages } from '../i18n/en';
 export type Access = 'anyone' | 'person' | 'site_admin' | 'global_admin';
 
 // A page takes the named parts of its path as properties; which ones is between the path and the page.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Page = Component<any>;
 
 export interface Route {
