@@ -1,9 +1,7 @@
 /** What administrators do. */
 import { expect, test } from '@playwright/test';
 import { call, pageOf } from './people';
-
-const DAY = 24 * 3_600_000;
-const later = (days: number, hour: number) => new Date(Math.floor(Date.now() / DAY) * DAY + days * DAY + hour * 3_600_000).toISOString();
+import { later } from './when';
 
 test('an approval is asked for, seen and given', async ({ browser, baseURL }) => {
   const title = `Please ${Date.now()}`;

@@ -1,6 +1,7 @@
 /** Booking, as people do it: by dragging, by keyboard, after a refusal, again and again. */
 import { expect, test, type Page } from '@playwright/test';
 import { call, pageOf } from './people';
+import { later } from './when';
 
 interface Booking {
   id: string;
@@ -10,12 +11,6 @@ interface Booking {
   end: string;
 }
 
-/** The bench is kept free for first tries, and far ahead nobody books it. */
-const DAY = 24 * 3_600_000;
-const later = (days: number, hour: number) => {
-  const midnight = Math.floor(Date.now() / DAY) * DAY;
-  return new Date(midnight + days * DAY + hour * 3_600_000).toISOString();
-};
 const board = (days: number) => `/sites/torino?q=bench-gpu&from=${later(days, 0)}&to=${later(days + 1, 0)}`;
 
 const mine = (baseURL: string, title: string) =>
@@ -51,6 +46,29 @@ test('a first booking by drag, and taking it back', async ({ browser, baseURL })
   await expect(page.locator('[data-item]', { hasText: title })).toBeVisible();
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect.poll(async () => (await mine(baseURL!, title))[0]?.state).toBe('cancelled');
+  await page.context().close();
+});
+
+test('a booking is dragged to another time, and back by undo', async ({ browser, baseURL }) => {
+  const title = `Moved ${Date.now()}`;
+  const body = { title, start: later(205, 6), end: later(205, 10), resources: [{ resource: 'bench-gpu' }] };
+  await call('priya', baseURL!, 'POST', '/sites/torino/reservations', body);
+  const page = await pageOf(browser, 'priya', baseURL!);
+  await page.goto(board(205));
+  const bar = page.locator('[data-item]', { hasText: title });
+  const box = (await bar.boundingBox())!;
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x + 60, y, { steps: 5 });
+  await page.mouse.move(x + 200, y, { steps: 5 });
+  await page.mouse.up();
+  await expect(page.getByText(`Moved: ${title}`)).toBeVisible();
+  const [moved] = await mine(baseURL!, title);
+  expect(Date.parse(moved!.start)).toBeGreaterThan(Date.parse(body.start));
+  expect(Date.parse(moved!.end) - Date.parse(moved!.start)).toBe(4 * 3_600_000);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect.poll(async () => Date.parse((await mine(baseURL!, title))[0]!.start)).toBe(Date.parse(body.start));
   await page.context().close();
 });
 

@@ -1,16 +1,15 @@
 /** What others do is seen at once; a lost line is told and heals. */
 import { expect, test } from '@playwright/test';
 import { call, pageOf } from './people';
-
-const DAY = 24 * 3_600_000;
-const later = (days: number, hour: number) => new Date(Math.floor(Date.now() / DAY) * DAY + days * DAY + hour * 3_600_000).toISOString();
+import { later } from './when';
 
 test('a booking by one is seen by another within a second', async ({ browser, baseURL }) => {
   const title = `Live ${Date.now()}`;
   const page = await pageOf(browser, 'priya', baseURL!);
+  const listening = page.waitForResponse('**/events/stream');
   await page.goto(`/sites/torino?q=bench-gpu&from=${later(240, 0)}&to=${later(241, 0)}`);
   await expect(page.getByText('bench-gpu').first()).toBeVisible();
-  await page.waitForTimeout(1_000);
+  await listening;
   const body = { title, start: later(240, 9), end: later(240, 15), resources: [{ resource: 'bench-gpu' }] };
   await call('marco', baseURL!, 'POST', '/sites/torino/reservations', body);
   const since = Date.now();
