@@ -4,9 +4,9 @@ import { asFailure, type Failure } from '../api/problem';
 import type { Event as BerthEvent, State } from '../api/types';
 import { live } from '../live/stream.svelte';
 import { noticeOf, type Notice, type Reader } from './notices';
+import { preferences } from './preferences.svelte';
 import { session } from './session.svelte';
 
-const READ_KEY = 'berth.notices.read';
 /** How many events to look back through when the pages are opened: some days of a busy site. */
 const LOOK_BACK = 1_000;
 const KEEP = 300;
@@ -15,17 +15,19 @@ class Notices {
   list = $state.raw<readonly Notice[]>([]);
   isLoaded = $state(false);
   failure = $state.raw<Failure | undefined>();
-  /** The number of the last event that was marked as read. */
-  readTo = $state(Number(localStorage.getItem(READ_KEY) ?? 0));
   #resources: ReadonlySet<string> = new Set();
+
+  /** The number of the last event that was marked as read. */
+  get readTo(): number {
+    return preferences.readTo;
+  }
 
   get unread(): number {
     return this.list.filter((notice) => notice.number > this.readTo).length;
   }
 
   markAllRead(): void {
-    this.readTo = Math.max(this.readTo, this.list[0]?.number ?? 0);
-    localStorage.setItem(READ_KEY, String(this.readTo));
+    preferences.set({ readTo: Math.max(this.readTo, this.list[0]?.number ?? 0) });
   }
 
   /** Reads what has happened up to now, and hears what happens from now on. */
