@@ -7,8 +7,8 @@ SHELL := bash
 # What survives a clean checkout: compiled dependencies and installed tools.
 export BERTH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/berth
 export CARGO_TARGET_DIR ?= $(BERTH_CACHE)/target
-# Where scripts/setup puts a Rust it had to install.
-export PATH := $(HOME)/.cargo/bin:$(PATH)
+# Where scripts/setup puts a Rust or a Node it had to install.
+export PATH := $(BERTH_CACHE)/node/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 
 binary = $(CARGO_TARGET_DIR)/release/berth
 # The one place that names its version is scripts/setup.
@@ -21,6 +21,7 @@ help: ## list the commands
 .PHONY: run
 run: ## build Berth and serve the living demo on http://localhost:8080
 	@scripts/setup run
+	@$(MAKE) --no-print-directory web/dist
 	cargo build --release --locked --package berth
 	@echo "The binary is $(binary)"
 	@exec $(binary) demo
@@ -28,12 +29,32 @@ run: ## build Berth and serve the living demo on http://localhost:8080
 .PHONY: test
 test: ## everything CI checks, on both databases
 	@scripts/setup test
+	@$(MAKE) --no-print-directory web/dist
 	@$(MAKE) --no-print-directory tidy
 	scripts/with-postgres $(MAKE) --no-print-directory suite
 
 .PHONY: check
 check: tidy ## the quick loop: format, lint, unit tests
 	cargo test --workspace --locked --quiet --lib --bins
+
+# The pages as files, from which the binary is built. Made again when something they are made of has changed.
+web/dist: web/node_modules docs/openapi.json $(shell find web/src web/public web/index.html web/*.ts web/*.js -type f 2>/dev/null)
+	npm --prefix web run --silent build
+	@touch $@
+
+web/node_modules: web/package.json web/package-lock.json
+	npm --prefix web ci --silent --no-audit --no-fund
+	@touch $@
+
+.PHONY: dev
+dev: web/node_modules ## the pages with hot reload, on a server at $BERTH_URL (http://127.0.0.1:8080)
+	npm --prefix web run dev
+
+.PHONY: screenshots
+screenshots: web/dist ## a picture of every page, light, dark and on a phone, in web/screenshots/
+	@scripts/setup test
+	cargo build --locked --quiet --package berth
+	BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth npm --prefix web run screenshots
 
 .PHONY: bench
 bench: ## measure; one group with ONLY=booking
@@ -59,8 +80,10 @@ tidy:
 
 .PHONY: suite
 suite:
+	npm --prefix web run --silent check
 	cargo test --workspace --locked --no-fail-fast
+	cargo build --locked --quiet --package berth
+	BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth npm --prefix web run --silent e2e
 	@if [ -n "$$(find tests -name 'test_*.py' -print -quit 2>/dev/null)" ]; then \
-		cargo build --locked --quiet --package berth; \
 		BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth $(schemathesis_home)/bin/python -m pytest -q tests; \
 	fi

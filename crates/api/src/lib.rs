@@ -6,6 +6,7 @@
 //!
 //! This crate must not know the store, the engine or the use cases, and it never prints a secret.
 
+pub mod about;
 pub mod attributes;
 pub mod audit;
 pub mod calendar;

@@ -63,7 +63,8 @@ macro_rules! paths {
 
 paths! {
     // Outside the API.
-    WELCOME welcome() = "/";
+    HOME home() = "/";
+    WELCOME welcome() = "/welcome";
     HEALTHZ healthz() = "/healthz";
     READYZ readyz() = "/readyz";
     METRICS metrics() = "/metrics";
@@ -76,6 +77,7 @@ paths! {
     // Relative to `API`, from here on.
     OPENAPI openapi() = "/openapi.json";
 
+    ABOUT about() = "/about";
     SIGN_IN sign_in() = "/sign-in";
     SIGN_OUT sign_out() = "/sign-out";
     PASSWORD_RESET password_reset() = "/password-reset";

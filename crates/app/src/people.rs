@@ -129,6 +129,12 @@ impl App {
             .await
     }
 
+    /// Whether anybody could sign in.
+    pub async fn is_set_up(&self) -> Result<bool> {
+        let mut reader = self.store.read().await?;
+        Ok(!people::list(&mut reader, "", 1).await?.is_empty())
+    }
+
     pub async fn update_person(
         &self,
         caller: &Caller,

@@ -5,6 +5,7 @@
 //! must not know SQL or the rules of booking.
 
 mod answer;
+mod browser;
 pub mod config;
 mod event_routes;
 mod failure;
@@ -38,7 +39,6 @@ use tokio_util::sync::CancellationToken;
 use config::Config;
 pub use listen::tls::TlsError;
 pub use openapi::openapi;
-pub use pages::{DemoNotice, DemoPerson};
 pub use router::router;
 pub use server::Server;
 
@@ -76,7 +76,7 @@ pub async fn serve(
 pub async fn serve_demo(
     config: Config,
     app: App,
-    demo: DemoNotice,
+    demo: berth_api::about::Demo,
     stop: CancellationToken,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {

@@ -17,36 +17,26 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use berth_api::about::Demo;
 use berth_api::{Code, paths};
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
+use crate::browser;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::openapi;
 use crate::server::Server;
 use shell::Shell;
 
-/// Who can sign in to the demo; shown on the welcome page, which only a demo has.
-#[derive(Debug, Clone, Default)]
-pub struct DemoNotice {
-    pub people: Vec<DemoPerson>,
-}
-
-#[derive(Debug, Clone)]
-pub struct DemoPerson {
-    pub login: String,
-    pub password: String,
-    /// Who they are, in a few words: "site admin of Torino".
-    pub who: String,
-}
-
 /// Everything that is made once and served as it is.
 #[derive(Debug)]
 pub(crate) struct Documents {
     pub openapi: Bytes,
     pub content_security_policy: HeaderValue,
+    /// The browser app's page, where this binary was built with it.
+    pub app: Option<Bytes>,
     welcome: Bytes,
     reference: Bytes,
     problems: Bytes,
@@ -55,7 +45,7 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    pub fn new(config: &Config, demo: Option<&DemoNotice>) -> Self {
+    pub fn new(config: &Config, demo: Option<&Demo>) -> Self {
         let shell = Shell::new(config);
         let document = openapi::served_under(openapi::openapi(), &shell.address);
         // The document is made of texts, numbers and maps with texts for keys, which always serialise.
@@ -63,6 +53,7 @@ impl Documents {
         Self {
             openapi: serde_json::to_vec_pretty(&value).unwrap_or_default().into(),
             content_security_policy: shell::content_security_policy(),
+            app: browser::page(config.base_path.as_str()),
             welcome: welcome::page(&shell, demo).into(),
             reference: reference::page(&shell, &value).into(),
             problems: problems::index(&shell).into(),
@@ -77,6 +68,7 @@ const PROBLEMS: &str = "/docs/errors";
 
 pub fn router() -> Router<Server> {
     Router::new()
+        .route(paths::HOME, get(browser::home))
         .route(paths::WELCOME, get(welcome))
         .route(paths::DOCS, get(reference))
         .route(PROBLEMS, get(problems))
@@ -126,7 +118,7 @@ fn html(page: Bytes) -> Response {
 mod tests {
     use super::*;
 
-    fn documents(file: &str, demo: Option<&DemoNotice>) -> Documents {
+    fn documents(file: &str, demo: Option<&Demo>) -> Documents {
         let env = [("HOME".to_owned(), "/home/ada".to_owned())];
         let loaded = Config::layer(Some(("t", file)), env.into_iter(), Default::default());
         Documents::new(&loaded.unwrap().config, demo)
@@ -188,7 +180,7 @@ mod tests {
             password: "correct-horse".into(),
             who: "<b>admin</b> & more".into(),
         };
-        let demo = DemoNotice {
+        let demo = Demo {
             people: vec![person],
         };
         let documents = documents("", Some(&demo));

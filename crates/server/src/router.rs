@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::observe::observe;
 use crate::server::Server;
 use crate::throttle::throttle;
-use crate::{feed_routes, meta_routes, openapi, pages};
+use crate::{browser, feed_routes, meta_routes, openapi, pages};
 
 /// Below this, compressing costs more than it saves.
 const COMPRESS_ABOVE_BYTES: u64 = 1024;
@@ -34,6 +34,7 @@ pub fn router(server: &Server) -> Router {
         )
         .merge(pages::router())
         .merge(feed_routes::router())
+        .fallback(browser::answer)
         .layer(from_fn_with_state(server.clone(), throttle));
     let tree = limited.merge(meta_routes::router());
     let tree = match server.config.base_path.as_str() {
@@ -41,7 +42,7 @@ pub fn router(server: &Server) -> Router {
         // Nested, the first page answers without a slash at the end only.
         base => Router::new()
             .nest(base, tree)
-            .route(&format!("{base}/"), get(pages::welcome)),
+            .route(&format!("{base}/"), get(browser::home)),
     };
     // From the outside in. Failures are written out by the outermost layer, so all others stand inside it.
     let layers = ServiceBuilder::new()
@@ -62,7 +63,7 @@ fn compression() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().compress_when(predicate)
 }
 
-async fn unknown() -> Failure {
+pub async fn unknown() -> Failure {
     Failure::new(Code::ObjectNotFound)
         .detail("There is nothing at this address.")
         .hint("Check the path; /docs lists all that there are.")

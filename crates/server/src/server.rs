@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::MatchedPath;
+use berth_api::about::Demo;
 use berth_api::paths;
 use berth_app::App;
 use berth_model::PersonId;
@@ -12,7 +13,7 @@ use crate::config::Config;
 use crate::event_routes::STREAMS_MAX;
 use crate::fetch::Fetcher;
 use crate::metrics::Metrics;
-use crate::pages::{DemoNotice, Documents};
+use crate::pages::Documents;
 use crate::shares::Shares;
 use crate::throttle::Throttle;
 
@@ -29,6 +30,8 @@ pub struct Parts {
     /// Live streams of events, so many for each person.
     pub(crate) streams: Shares<PersonId>,
     pub(crate) documents: Documents,
+    /// Who can sign in, where this is a demo.
+    pub(crate) demo: Option<Demo>,
     /// Reads closure calendars from their addresses.
     pub(crate) fetch: Arc<Fetcher>,
     /// Cancelled when the server stops; live streams end then.
@@ -39,7 +42,7 @@ impl Server {
     pub fn new(
         config: Config,
         app: App,
-        demo: Option<DemoNotice>,
+        demo: Option<Demo>,
         stop: CancellationToken,
     ) -> Self {
         Self(Arc::new(Parts {
@@ -48,6 +51,7 @@ impl Server {
             streams: Shares::new(STREAMS_MAX),
             documents: Documents::new(&config, demo.as_ref()),
             fetch: Arc::new(Fetcher::new(&config.calendar_networks)),
+            demo,
             app,
             config,
             stop,

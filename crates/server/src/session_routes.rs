@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{AppendHeaders, IntoResponse};
+use berth_api::about::About;
 use berth_api::people::Person;
 use berth_api::secret::Revealed;
 use berth_api::sessions::{
@@ -27,11 +28,25 @@ use crate::server::{Server, is_secure};
 
 pub fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::default()
+        .routes(routes!(about))
         .routes(routes!(sign_in))
         .routes(routes!(sign_out))
         .routes(routes!(me, change_me))
         .routes(routes!(change_password))
         .routes(routes!(reset_password))
+}
+
+/// What this server is, for whoever has not signed in yet.
+#[utoipa::path(
+    get, path = paths::ABOUT, tag = "session", security(()),
+    responses((status = 200, description = "About this server.", body = About))
+)]
+async fn about(State(server): State<Server>) -> Result<Json<About>> {
+    Ok(Json(About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        is_set_up: server.app.is_set_up().await?,
+        demo: server.demo.clone(),
+    }))
 }
 
 type SetCookie = AppendHeaders<[(HeaderName, HeaderValue); 1]>;

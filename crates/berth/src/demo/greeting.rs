@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use berth_api::paths;
-use berth_server::{DemoNotice, DemoPerson};
+use berth_api::about::{Demo, DemoPerson};
 
 use super::people::{CAST, Character, PASSWORD};
 use super::play::Tally;
@@ -26,13 +26,13 @@ fn sign_ins() -> Vec<(&'static Character, &'static str)> {
 }
 
 /// The same for the first page in the browser.
-pub fn notice() -> DemoNotice {
+pub fn notice() -> Demo {
     let people = sign_ins().into_iter().map(|(character, who)| DemoPerson {
         login: character.login.to_owned(),
         password: PASSWORD.to_owned(),
         who: format!("{}, {who}", character.name),
     });
-    DemoNotice {
+    Demo {
         people: people.collect(),
     }
 }

@@ -74,6 +74,7 @@ const GLOBAL_DO: &str = "- xxxx xx xxxy --- ss x cy";
 pub fn rows() -> Vec<Row> {
     vec![
         // Sessions, and oneself.
+        row("about", ANYBODY),
         row("sign_in", ANYBODY).body(|_| json!({"login": "ada", "password": super::PASSWORD})),
         row("reset_password", ANYBODY).gives(410).body(|_| {
             json!({"token": "a link that nobody made", "new_password": "another quiet harbour"})

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use berth_api::about::Demo;
 use berth_api::paths;
 
 use super::html::escape;
 use super::shell::Shell;
-use super::{DemoNotice, PROBLEMS};
+use super::PROBLEMS;
 
-pub fn page(shell: &Shell, demo: Option<&DemoNotice>) -> String {
+pub fn page(shell: &Shell, demo: Option<&Demo>) -> String {
     let base = escape(&shell.base);
     let example = escape(&shell.example);
     let login = demo
@@ -48,7 +49,7 @@ pub fn page(shell: &Shell, demo: Option<&DemoNotice>) -> String {
     shell.page("Berth", content)
 }
 
-fn sign_ins(demo: &DemoNotice) -> String {
+fn sign_ins(demo: &Demo) -> String {
     let mut rows = String::new();
     for person in &demo.people {
         writeln!(

@@ -1,0 +1,26 @@
+//! What a server says of itself before anybody has signed in.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct About {
+    pub version: String,
+    /// Whether there is anybody who could sign in; if not, `berth admin create` makes the first.
+    pub is_set_up: bool,
+    /// Who can sign in to a demo; null for everything else.
+    pub demo: Option<Demo>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Demo {
+    pub people: Vec<DemoPerson>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DemoPerson {
+    pub login: String,
+    pub password: String,
+    /// Who they are, in a few words: "site admin of Torino".
+    pub who: String,
+}
