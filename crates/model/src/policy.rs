@@ -274,27 +274,32 @@ impl Part {
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = match self {
-            Scope::Ceilings => return f.write_str("global ceilings"),
-            Scope::Defaults => return f.write_str("global defaults"),
-            Scope::Site(part) => part,
-        };
-        let role = part.role.map(|role| match role {
+        match self {
+            Scope::Ceilings => f.write_str("global ceilings"),
+            Scope::Defaults => f.write_str("global defaults"),
+            Scope::Site(part) => write!(f, "policy of {part}"),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = self.role.map(|role| match role {
             Role::Member => "role member",
             Role::SiteAdmin => "role site_admin",
         });
         let named = [
-            part.resource_type
+            self.resource_type
                 .as_ref()
                 .map(|name| format!("type {name}")),
             role.map(str::to_owned),
-            part.project.as_ref().map(|name| format!("project {name}")),
+            self.project.as_ref().map(|name| format!("project {name}")),
         ];
         let named: Vec<String> = named.into_iter().flatten().collect();
         if named.is_empty() {
-            f.write_str("policy of the site")
+            f.write_str("the site")
         } else {
-            write!(f, "policy of {}", named.join(" and "))
+            f.write_str(&named.join(" and "))
         }
     }
 }
