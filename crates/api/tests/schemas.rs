@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
 use berth_api::{
-    audit, calendar, declared, events, maintenance, members, page, people, problem, projects,
-    reservations, resources, schemas, series, sessions, sites, tokens, types,
+    audit, calendar, declared, events, maintenance, members, page, people, policies, problem,
+    projects, reservations, resources, schemas, series, sessions, sites, tokens, types,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
@@ -54,6 +54,8 @@ fn requests() -> Value {
         resources::StatusPatch,
         schemas::Document,
         maintenance::NewMaintenance,
+        policies::NewPolicy,
+        policies::PolicyTest,
         reservations::NewReservation,
         reservations::ReservationPatch,
         reservations::Extension,
