@@ -604,6 +604,7 @@ async fn maintenance_moves_whom_it_may_and_asks_the_others(lab: Lab) {
     assert!(resources(&moved).is_subset(&places));
     assert_eq!((moved.span, moved.state), (movable.span, movable.state));
     assert_eq!(resources(&lab.read(pinned.id).await), resources(&pinned));
+    lab.wait_until(1).await;
     assert_eq!(fates(&lab, &lab.bob).await, ["asked_to_move"]);
     let spans: Vec<_> = laid.parts.iter().map(|(_, span)| *span).collect();
     let expected = [lab.span(23, 24), lab.span(23, 30), lab.span(26, 30)];
