@@ -97,7 +97,7 @@ pub fn tell(teller: &mut Teller<'_>) {
         let tour = tour.answering(json!({ "room": { "attendees": 12 } }));
         teller.books(teller.on(-4, 11), "priya", tour);
     }
-    // One more would like the lab then, should the practical be called off; and one takes any slices there are.
+    // One more would like the lab then, should the practical be called off; and one takes any three GPUs there are.
     let tuesday = teller.almanac.next_weekday(14, Weekday::Tuesday);
     let hope = wish(site, "Robot demo", teller.almanac.at(tuesday, 14, 0), 2)
         .of([vec![all_of("lab")]])
@@ -112,7 +112,7 @@ pub fn tell(teller: &mut Teller<'_>) {
     );
     let at = teller.ago(1);
     teller.script.asks(at, "mehmet", |key| {
-        Act::BookAny(key, sweep, "3 x mig-slice")
+        Act::BookAny(key, sweep, "3 x gpu")
     });
 
     // What the site asks of bookings since yesterday.
