@@ -101,6 +101,7 @@ pub struct Decision {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = MaintenanceChoice)]
 pub enum Choice {
     /// The window goes around it.
     Keep,

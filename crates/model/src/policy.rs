@@ -349,6 +349,7 @@ macro_rules! rules {
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
         )]
         #[serde(rename_all = "snake_case")]
+        #[schema(as = PolicyRule)]
         pub enum Rule { $($rule,)* }
 
         impl Rule {

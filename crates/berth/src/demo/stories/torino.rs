@@ -111,9 +111,9 @@ pub fn tell(teller: &mut Teller<'_>) {
         8,
     );
     let at = teller.ago(1);
-    teller.script.asks(at, "mehmet", |key| {
-        Act::BookAny(key, sweep, "3 x gpu")
-    });
+    teller
+        .script
+        .asks(at, "mehmet", |key| Act::BookAny(key, sweep, "3 x gpu"));
 
     // What the site asks of bookings since yesterday.
     for (part, asks) in [
