@@ -91,6 +91,16 @@ impl App {
                 Step::RemoveProject(name) => {
                     self.drop_project(conn, caller, compared, &name).await?;
                 }
+                Step::SetPolicy(part) => {
+                    let wanted = compared.wanted.policies.as_ref();
+                    let policy = wanted.and_then(|all| all.get(&part)).cloned();
+                    self.declare_policy(conn, caller, &compared.place.site, part, policy)
+                        .await?;
+                }
+                Step::RemovePolicy(part) => {
+                    self.declare_policy(conn, caller, &compared.place.site, part, None)
+                        .await?;
+                }
             }
         }
         Ok(())

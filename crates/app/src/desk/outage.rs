@@ -96,7 +96,7 @@ impl App {
             .into_iter()
             .map(|one| {
                 let lost = met.get(&one.id).map_or(&[][..], Vec::as_slice);
-                let offer = offer(&board, &one, lost);
+                let offer = offer(&board, &one, lost, &[]);
                 (one, offer)
             })
             .collect();
@@ -183,9 +183,16 @@ fn without_loss(moved: &Move, is_lost: impl Fn(ResourceId) -> bool) -> Option<Mo
     })
 }
 
-/// Others, as good, for what a booking loses that only its owner may move; nothing where there are not enough.
-fn offer(board: &BoardGuard, booking: &Reservation, lost: &[ResourceId]) -> Vec<ResourceId> {
-    let own: Vec<ResourceId> = booking.items.iter().map(|item| item.resource).collect();
+/// Others, as good, for what a booking loses that only its owner may move; nothing where there are not enough besides
+/// those that are spoken for.
+pub(super) fn offer(
+    board: &BoardGuard,
+    booking: &Reservation,
+    lost: &[ResourceId],
+    spoken_for: &[ResourceId],
+) -> Vec<ResourceId> {
+    let own = booking.items.iter().map(|item| item.resource);
+    let out: Vec<ResourceId> = own.chain(spoken_for.iter().copied()).collect();
     let mut offered: Vec<ResourceId> = Vec::new();
     for item in booking
         .items
@@ -197,7 +204,7 @@ fn offer(board: &BoardGuard, booking: &Reservation, lost: &[ResourceId]) -> Vec<
         let (Some(like), Some(kind)) = (known, kind) else {
             return Vec::new();
         };
-        let others = board.as_good_as(&kind.name, like, &own).into_iter();
+        let others = board.as_good_as(&kind.name, like, &out).into_iter();
         let mut free = others.map(|one| one.resource).filter(|id| {
             !offered.contains(id) && board.busy.is_free(*id, item.take, booking.held_span())
         });
