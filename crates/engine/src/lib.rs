@@ -7,6 +7,7 @@
 //! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
 //! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
 //! site what a file declares.
+//! [`usage`] says how much of what there was to have was had.
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
 //!
@@ -31,6 +32,7 @@ pub mod status;
 pub mod sweep;
 pub mod timeline;
 pub mod tree;
+pub mod usage;
 pub mod when;
 pub mod yielding;
 
