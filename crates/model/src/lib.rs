@@ -7,6 +7,7 @@
 
 pub mod attribute;
 pub mod audit;
+pub mod branding;
 pub mod claim;
 pub mod closure;
 pub mod declared;
