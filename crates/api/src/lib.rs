@@ -16,6 +16,7 @@ pub mod desk;
 pub mod events;
 pub mod feeds;
 pub mod headers;
+pub mod health;
 pub mod list;
 pub mod maintenance;
 pub mod members;
@@ -40,6 +41,7 @@ pub mod sites;
 mod text;
 pub mod tokens;
 pub mod types;
+pub mod usage;
 
 pub use client::{Client, Credential};
 pub use names::Names;

@@ -96,6 +96,7 @@ paths! {
 
     SITES sites() = "/sites";
     SITE site(site) = "/sites/{site}";
+    LOGO logo(site) = "/sites/{site}/logo";
     APPLY apply(site) = "/sites/{site}/apply";
     EXPORT export(site) = "/sites/{site}/export";
     JOIN_REQUESTS join_requests(site) = "/sites/{site}/join-requests";
@@ -161,6 +162,11 @@ paths! {
     ALL_SERIES all_series(site) = "/sites/{site}/series";
     SERIES series(site, series) = "/sites/{site}/series/{series}";
     SERIES_CANCEL series_cancel(site, series) = "/sites/{site}/series/{series}/cancel";
+
+    USAGE usage(site) = "/sites/{site}/usage";
+    ALL_USAGE all_usage() = "/usage";
+
+    HEALTH_REPORT health_report() = "/health/report";
 
     SITE_AUDIT site_audit(site) = "/sites/{site}/audit";
     AUDIT audit() = "/audit";

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
 use berth_api::{
-    audit, calendar, declared, events, maintenance, members, page, people, problem, projects,
-    reservations, resources, schemas, series, sessions, sites, tokens, types,
+    audit, calendar, declared, events, health, maintenance, members, page, people, problem,
+    projects, reservations, resources, schemas, series, sessions, sites, tokens, types, usage,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
@@ -95,6 +95,9 @@ fn answers() -> Value {
         reservations::HistoryEntry,
         series::Series,
         series::SeriesPreview,
+        health::HealthReport,
+        usage::Usage,
+        usage::AllUsage,
         audit::AuditEntry,
         audit::AuditVerification,
         events::Event,
@@ -175,6 +178,8 @@ fn query_parameters_refer_to_nothing_and_have_bounds() {
         reservations::MyReservationQuery::into_params(|| None),
         series::SeriesQuery::into_params(|| None),
         series::ScopeQuery::into_params(|| None),
+        usage::UsageQuery::into_params(|| None),
+        usage::AllUsageQuery::into_params(|| None),
         events::EventQuery::into_params(|| None),
         events::EventStreamQuery::into_params(|| None),
     ];

@@ -11,7 +11,7 @@ use berth_model::person::TimeZone;
 use crate::commands::{
     admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
     feed, free, login, maintenance, member, person, policy, profile, project, reservation,
-    resource, series, serve, site, token, topics, types, when,
+    resource, series, serve, site, token, topics, types, usage, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -137,6 +137,8 @@ pub enum Client {
     /// Feeds for calendar programs
     #[command(subcommand)]
     Feed(feed::Feed),
+    /// How much of the site was used, by whom and when
+    Usage(usage::Usage),
     /// The audit log: who changed what
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -221,7 +223,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "export",
         ],
     ),
-    ("The record", &["audit", "event"]),
+    ("The record", &["usage", "audit", "event"]),
     ("All sites", &["person"]),
     (
         "The server",

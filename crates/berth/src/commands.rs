@@ -34,6 +34,7 @@ pub mod site;
 pub mod token;
 pub mod topics;
 pub mod types;
+pub mod usage;
 pub mod version;
 pub mod when;
 pub mod whoami;

@@ -6,6 +6,7 @@ use super::{Client, Error, EventStream, sse};
 use crate::audit::{AuditEntry, AuditVerification};
 use crate::events::{EventPage, EventQuery, EventStreamQuery, Position};
 use crate::headers;
+use crate::health::HealthReport;
 use crate::page::{Page, PageQuery};
 use crate::paths;
 use crate::reference::SiteReference;
@@ -46,6 +47,11 @@ impl Client {
         let call = self.call(Method::GET, paths::EVENT_STREAM);
         let call = call.header(headers::LAST_EVENT_ID, last_seen.get());
         sse::open(call, self.base_url().to_owned()).await
+    }
+
+    /// How the server, its controllers and its database are.
+    pub async fn health_report(&self) -> Result<HealthReport, Error> {
+        self.call(Method::GET, paths::HEALTH_REPORT).json().await
     }
 
     /// Whether the server runs.

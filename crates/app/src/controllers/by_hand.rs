@@ -59,6 +59,9 @@ impl ByHand {
 
     /// Lets a server take over at once.
     pub async fn give_back(mut self) {
+        if let Err(error) = self.app.write_refusals().await {
+            tracing::debug!(%error, "counts of refused bookings could not be written");
+        }
         self.reservations.give_back().await;
         self.waitlist.give_back().await;
         self.sequencer.give_back().await;

@@ -7,12 +7,14 @@
 mod by_hand;
 mod closures;
 mod lease;
+mod refusals;
 mod reservations;
 mod sequencer;
 mod sweeper;
 mod waitlist;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_store::Engine;
 use jiff::Timestamp;
@@ -25,6 +27,26 @@ use crate::closures::Fetch;
 use lease::Keeper;
 
 pub use by_hand::ByHand;
+
+/// A controller, and how long it rests at most between two rounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Controller {
+    pub name: &'static str,
+    pub pause: Duration,
+}
+
+/// Those that are leased, for whoever looks after them.
+pub(crate) const CONTROLLERS: &[Controller] = &[
+    controller("sequencer", sequencer::LOOK_EVERY),
+    controller("reservations", reservations::LOOK_EVERY.unsigned_abs()),
+    controller("waitlist", waitlist::LOOK_EVERY),
+    controller("sweeper", sweeper::SWEEP_EVERY),
+    controller("closures", closures::LOOK_EVERY),
+];
+
+const fn controller(name: &'static str, pause: Duration) -> Controller {
+    Controller { name, pause }
+}
 
 /// Starts all controllers of one server; they run until `stop` and give their leases back.
 pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> JoinSet<()> {
@@ -50,6 +72,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
+    tasks.spawn(refusals::run(app.clone(), stop.clone()));
     tasks
 }
 

@@ -10,7 +10,7 @@ use super::lease::Keeper;
 use crate::App;
 use crate::error::Result;
 
-const SWEEP_EVERY: Duration = Duration::from_secs(600);
+pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(600);
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {

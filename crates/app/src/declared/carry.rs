@@ -107,6 +107,7 @@ impl App {
             title: section.title,
             time_zone: section.time_zone,
             outsiders_see: section.outsiders_see,
+            accent: section.accent,
             version: before.version + 1,
             ..before.clone()
         };

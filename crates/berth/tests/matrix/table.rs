@@ -116,6 +116,10 @@ pub fn rows() -> Vec<Row> {
         }),
         row("get_site", SEE_NAME),
         row("change_site", ADMINS_DO).body(|_| json!({"title": "The lab of torino"})),
+        row("get_logo", SEE_NAME),
+        // What is sent is no image, which only those hear who may set one.
+        row("put_logo", ADMINS_DO).gives(422).body(|_| json!({})),
+        row("remove_logo", ADMINS_DO).gives(204),
         row("export_site", ADMINS_SEE),
         row("apply_site", ADMINS_DO)
             .body(|fresh| json!({"version": 1, "resources": {fresh.name(): {"type": "server"}}})),
@@ -273,6 +277,10 @@ pub fn rows() -> Vec<Row> {
         row("list_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
         row("stream_events", SIGNED_IN),
         row("stream_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
+        row("get_usage", ADMINS_SEE),
+        row("get_usage", MEMBERS_SEE).about("one's own").query("?mine=true"),
+        row("get_all_usage", GLOBAL_SEE),
+        row("get_health_report", GLOBAL_SEE),
         row("list_site_audit", ADMINS_SEE),
         row("list_audit", GLOBAL_SEE),
         row("verify_audit", GLOBAL_SEE),

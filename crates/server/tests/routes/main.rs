@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
 mod booking;
+mod branding;
 mod calendar;
 mod closures;
 mod deciding;
@@ -19,3 +20,4 @@ mod people;
 mod records;
 mod sites;
 mod support;
+mod usage;

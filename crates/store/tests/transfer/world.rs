@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use berth_model::audit::{Actor, AuditEntry};
+use berth_model::branding::Logo;
 use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::feed::{Feed, Shows};
@@ -17,9 +18,10 @@ use berth_model::{
     SeriesId, SiteId, Span, Standing, Status, Take, TypeId, WindowId, WorkloadId,
 };
 use berth_store::closures::Source;
+use berth_store::usage::Refusals;
 use berth_store::{
-    Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, maintenance,
-    policies, projects, reservations, secrets, sequencer, series,
+    Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, logos,
+    maintenance, policies, projects, reservations, secrets, sequencer, series, sites, usage,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -368,6 +370,22 @@ impl World {
             };
             feeds::insert(tx, &feed, &[n as u8; 32]).await?;
         }
+        for (day, rule) in [(16, None), (17, Some("length_max".to_owned()))] {
+            let refusals = Refusals {
+                site: self.torino,
+                day: jiff::civil::date(2026, 11, day),
+                code: "policy.refused".into(),
+                rule,
+                count: 3,
+            };
+            usage::add_refusals(tx, &refusals).await?;
+        }
+        let logo = Logo::read(b"<svg/>".to_vec())?;
+        let version = sites::by_id(tx, self.torino)
+            .await?
+            .context("a site")?
+            .version;
+        assert!(logos::set(tx, self.torino, version, &logo, "0123").await?);
         let closure = Closure {
             id: ClosureId(fresh()),
             site: self.torino,
