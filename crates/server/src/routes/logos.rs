@@ -34,9 +34,9 @@ pub fn router() -> OpenApiRouter<Server> {
     responses(
         (status = 200, description = "The image.",
             content(
-                (Vec<u8> = "image/png"),
-                (Vec<u8> = "image/webp"),
-                (String = "image/svg+xml"),
+                ("image/png"),
+                ("image/webp"),
+                ("image/svg+xml"),
             ),
             headers(("ETag" = String, description = "The image's digest."))),
         (status = 304, description = "The copy that `If-None-Match` names is still good."),
@@ -73,10 +73,10 @@ async fn get_logo(
 #[utoipa::path(
     put, path = paths::LOGO, tag = "sites", params(SiteAt),
     request_body(content(
-        (Vec<u8> = "image/png"),
-        (Vec<u8> = "image/webp"),
-        (String = "image/svg+xml"),
-        (Vec<u8> = "application/octet-stream"),
+        ("image/png"),
+        ("image/webp"),
+        ("image/svg+xml"),
+        ("application/octet-stream"),
     )),
     responses((status = 200, description = "The site, as it is now.", body = Site,
         headers(("ETag" = String, description = "The site's version."))))
