@@ -195,7 +195,7 @@ impl Case {
         }
         let now = || {
             let claims = self.claims.iter();
-            claims.filter(|claim| claim.from <= minute && minute < claim.to)
+            claims.filter(move |claim| claim.from <= minute && minute < claim.to)
         };
         let whole = |claim: &&Taken| claim.amount.is_none() && self.is_above(claim.part, number);
         if now().any(|claim| whole(&claim)) {
