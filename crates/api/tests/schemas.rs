@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
 use berth_api::{
-    audit, calendar, declared, events, maintenance, members, page, people, problem, projects,
-    reservations, resources, schemas, series, sessions, sites, tokens, types,
+    audit, calendar, declared, events, maintenance, members, notifications, page, people, problem,
+    projects, reservations, resources, schemas, series, sessions, sites, tokens, types,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
@@ -60,6 +60,8 @@ fn requests() -> Value {
         reservations::Rejection,
         series::NewSeries,
         series::SeriesPatch,
+        notifications::MarkRead,
+        notifications::MarkUnread,
     ]
 }
 
@@ -99,6 +101,8 @@ fn answers() -> Value {
         audit::AuditVerification,
         events::Event,
         events::EventPage,
+        notifications::NotificationPage,
+        notifications::Unread,
         page::Page<reservations::Reservation>,
     ]
 }
@@ -175,6 +179,7 @@ fn query_parameters_refer_to_nothing_and_have_bounds() {
         reservations::MyReservationQuery::into_params(|| None),
         series::SeriesQuery::into_params(|| None),
         series::ScopeQuery::into_params(|| None),
+        notifications::NotificationQuery::into_params(|| None),
         events::EventQuery::into_params(|| None),
         events::EventStreamQuery::into_params(|| None),
     ];

@@ -24,6 +24,7 @@ pub mod feeds;
 mod health;
 pub mod inventory;
 pub mod maintenance;
+pub mod notifications;
 mod once;
 mod people;
 mod place;

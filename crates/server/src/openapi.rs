@@ -59,6 +59,10 @@ const TAGS: &[(&str, &str)] = &[
         "maintenance",
         "Planned windows, negotiated with the bookings in their way.",
     ),
+    (
+        "notifications",
+        "What one is told of what happened, and what of it one has read.",
+    ),
     ("events", "Facts that happened, in pages or live."),
     (
         "audit",

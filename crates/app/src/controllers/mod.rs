@@ -7,6 +7,7 @@
 mod by_hand;
 mod closures;
 mod lease;
+mod notifier;
 mod reservations;
 mod sequencer;
 mod sweeper;
@@ -42,6 +43,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(waitlist::run(app.clone(), keeper("waitlist"), stop.clone()));
+    tasks.spawn(notifier::run(app.clone(), keeper("notifier"), stop.clone()));
     tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
     tasks.spawn(closures::run(
         app.clone(),

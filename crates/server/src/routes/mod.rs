@@ -13,6 +13,7 @@ mod feeds;
 mod joins;
 mod maintenance;
 mod members;
+mod notifications;
 mod paging;
 mod people;
 mod policies;
@@ -50,6 +51,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(series::router())
+        .merge(notifications::router())
         .merge(audit::router())
 }
 

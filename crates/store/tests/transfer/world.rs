@@ -8,6 +8,7 @@ use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::feed::{Feed, Shows};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
+use berth_model::notification::Notification;
 use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
@@ -19,7 +20,7 @@ use berth_model::{
 use berth_store::closures::Source;
 use berth_store::{
     Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, maintenance,
-    policies, projects, reservations, secrets, sequencer, series,
+    notifications, policies, projects, readers, reservations, secrets, sequencer, series,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -348,11 +349,32 @@ impl World {
             let name: Name = name.parse()?;
             leases::acquire(tx, &name, "host-1", 30).await?;
         }
+        self.insert_notifications(tx).await?;
         self.insert_calendars(tx).await
     }
 }
 
 impl World {
+    async fn insert_notifications(&self, tx: &mut Tx) -> Result<()> {
+        for number in [3, 700] {
+            let told = event(self.torino, self.ada, number);
+            let told = Notification {
+                person: self.ada,
+                number: number as u64,
+                kind: told.kind,
+                site: told.site.filter(|_| number > 3),
+                subject: told.subject,
+                at: told.at,
+                data: told.data,
+                read_at: (number == 3).then(|| hour(1)),
+            };
+            notifications::insert(tx, &told).await?;
+        }
+        readers::begin(tx, "notifications", 700).await?;
+        readers::begin(tx, "reminders", 1_800_000_000_000_000).await?;
+        Ok(())
+    }
+
     async fn insert_calendars(&self, tx: &mut Tx) -> Result<()> {
         for (n, shows) in [Shows::Mine, Shows::Site(self.torino)]
             .into_iter()
