@@ -62,6 +62,14 @@ impl ByHand {
     /// Tells everyone whom it concerns what happened so far, and reminds them of what is near. The first time, it only
     /// marks where to begin.
     pub async fn notify(&mut self) -> Result<()> {
+        let told = self.tell().await;
+        if told.is_err() {
+            self.notifier.doubt();
+        }
+        told
+    }
+
+    async fn tell(&mut self) -> Result<()> {
         self.number().await?;
         let lease = self.notifier.ours().await?.ok_or_else(held_elsewhere)?;
         while notifier::round(&self.app, &lease).await? {}
