@@ -228,7 +228,7 @@ async fn both_owners_hear_of_a_hand_over(lab: Lab) {
     assert!(ada[0].text.contains("is bob's now"), "{}", ada[0].text);
     assert_eq!((&ada[1].reservation, ada[1].by), (&None, None));
     assert_eq!(ada[1].told.data, json!({}));
-    assert_eq!(ada[1].text, "A reservation of yours was handed over.");
+    assert_eq!(ada[1].text, "A reservation that you cannot see any more was handed over.");
     // The other members do not hear whose the private one is.
     let stream = lab.app.events_after(&lab.ada, None, 0, 1000).await;
     let handed = stream.expect("the stream").events;
@@ -254,6 +254,7 @@ async fn whoever_booked_near_a_resource_hears_of_its_status(lab: Lab) {
     let above = lab.book(&lab.bob, &["rack-a"], 5, 7).await;
     lab.book(&lab.admin, &["gpu-02"], 1, 3).await;
     let over = lab.book(&lab.root, &["gpu-01.gpu1"], 1, 2).await;
+    lab.wait_until(1).await;
     lab.wait_until(2).await;
     assert_eq!(lab.read(over.id).await.state, State::Done);
     set_status(&lab, "gpu-01", Status::Maintenance).await;
@@ -574,9 +575,11 @@ async fn a_reminder_that_comes_too_late_does_not_come(lab: Lab) {
     // Nobody runs for a while. An hour is nearly over, of which only the end is worth a word; three hours are not.
     lab.set_clock(minutes(&lab, 107));
     assert_eq!(reminded(&lab, &lab.bob).await, ["start"]);
-    assert_eq!(reminded(&lab, &lab.ada).await, [""; 0]);
-    lab.wait_until_moment(minutes(&lab, 120)).await;
-    assert_eq!(reminded(&lab, &lab.ada).await, [""; 0]);
+    assert_eq!(reminded(&lab, &lab.ada).await, ["end"]);
+    // What is over by the time somebody looks is past reminding.
+    lab.book(&lab.ada, &["rack-b"], 3, 4).await;
+    lab.set_clock(lab.at(5));
+    assert_eq!(reminded(&lab, &lab.ada).await, ["end"]);
 }
 
 async fn what_was_told_is_read_marked_and_filtered(lab: Lab) {
@@ -645,7 +648,7 @@ async fn what_was_told_is_read_marked_and_filtered(lab: Lab) {
         unread.collect::<Vec<_>>()
     };
     assert_eq!(marks(&lab.ada).await, [json!(1), json!(0), json!(2)]);
-    assert_eq!(marks(&lab.bob).await, [json!(null); 0]);
+    assert!(marks(&lab.bob).await.is_empty());
     assert_eq!(counts_told(&lab, &lab.ada).await.last(), Some(&2));
     assert_eq!(lab.read(kept.id).await.state, State::Confirmed);
 }

@@ -5,17 +5,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use berth_engine::notify::{Moment, REMIND_BEFORE, reminds};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::notification::Notification;
 use berth_model::person::PersonState;
+use berth_model::reservation::{Reservation, State};
 use berth_model::{EventId, PersonId};
 use berth_store::leases::{self, Lease};
 use berth_store::{Conn, events, notifications, people, readers, reservations};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-
-use berth_engine::notify::{Moment, REMIND_BEFORE, reminds};
-use berth_model::reservation::Reservation;
 
 use crate::App;
 use crate::clock::fresh;
@@ -82,7 +81,14 @@ impl App {
         }
         let (after, until) = (passed + REMIND_BEFORE, now + REMIND_BEFORE);
         let starting = reservations::starting(&mut reader, after, until).await?;
-        let ending = reservations::ending(&mut reader, after, until).await?;
+        let mut ending = reservations::ending(&mut reader, after, until).await?;
+        // What runs by rights, but nobody was there to start it yet.
+        let overdue = reservations::due(&mut reader, now, BATCH).await?;
+        let ends_soon = |one: &Reservation| {
+            let end = one.span.end();
+            one.state == State::Confirmed && after < end && end <= until
+        };
+        ending.extend(overdue.into_iter().filter(ends_soon));
         drop(reader);
         let starts = starting.iter().map(|one| (Moment::Start, one));
         let ends = ending.iter().map(|one| (Moment::End, one));

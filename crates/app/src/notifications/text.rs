@@ -20,6 +20,12 @@ pub(super) fn text(seen: &SeenNotification, directory: &Directory) -> String {
     let words = Words { seen, directory };
     let data = &seen.told.data;
     match seen.told.kind {
+        Kind::ReservationCreated | Kind::ReservationChanged if seen.reservation.is_none() => {
+            format!("Something became of {}.", words.what())
+        }
+        Kind::ReservationHandedOver if seen.reservation.is_none() => {
+            format!("{} was handed over.", words.yours())
+        }
         Kind::ReservationCreated | Kind::ReservationChanged if words.is(ToldAs::Approver) => {
             words.asks_approval()
         }
@@ -142,11 +148,10 @@ impl Words<'_> {
     }
 
     fn asks_approval(&self) -> String {
-        let Some(reservation) = &self.seen.reservation else {
-            return format!("Your approval was asked for {}.", self.what());
-        };
-        let owner = self.person(reservation.owner);
-        let of_series = match reservation.occurrence {
+        let reservation = self.seen.reservation.as_ref();
+        let owner = reservation.map(|one| self.person(one.owner));
+        let owner = owner.unwrap_or_else(|| "Somebody".to_owned());
+        let of_series = match reservation.and_then(|one| one.occurrence) {
             Some(_) => ", one of a series",
             None => "",
         };
@@ -162,18 +167,13 @@ impl Words<'_> {
     }
 
     fn handed_over(&self) -> String {
-        if !self.is(ToldAs::FormerOwner) {
-            return match self.seen.reservation {
-                None => format!("You were given {}.", self.what()),
-                Some(_) => format!("{} gave you {}.", self.by(), self.what()),
-            };
-        }
-        match &self.seen.reservation {
-            None => "A reservation of yours was handed over.".to_owned(),
-            Some(now) => {
-                let owner = self.person(now.owner);
+        let owner = self.seen.reservation.as_ref().map(|now| now.owner);
+        match owner.filter(|_| self.is(ToldAs::FormerOwner)) {
+            Some(owner) => {
+                let owner = self.person(owner);
                 format!("What was yours, {}, is {owner}'s now.", self.what())
             }
+            None => format!("{} gave you {}.", self.by(), self.what()),
         }
     }
 
