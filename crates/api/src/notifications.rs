@@ -160,7 +160,10 @@ mod tests {
             json!({"up_to": -1}),
             json!({"all": true}),
         ] {
-            assert!(serde_json::from_value::<MarkRead>(bad.clone()).is_err(), "{bad}");
+            assert!(
+                serde_json::from_value::<MarkRead>(bad.clone()).is_err(),
+                "{bad}"
+            );
         }
     }
 

@@ -102,11 +102,7 @@ async fn owners_hear_what_others_do_to_what_is_theirs(lab: Lab) {
     for_ada.owner = Some(person(&lab.ada));
     let made = lab.app.book(&lab.admin, &at, &for_ada).await;
     made.expect("an admin may book for others");
-    let expected = [
-        "changed as owner",
-        "cancelled as owner",
-        "created as owner",
-    ];
+    let expected = ["changed as owner", "cancelled as owner", "created as owner"];
     assert_eq!(heard(&lab, &lab.ada).await, expected);
     let told = read(&lab, &lab.ada).await;
     let texts: Vec<&str> = told.iter().map(|one| one.text.as_str()).collect();
@@ -125,7 +121,11 @@ async fn owners_hear_what_others_do_to_what_is_theirs(lab: Lab) {
     lab.wait_until(5).await;
     cancel(&lab, &lab.admin, &running).await;
     let told = told_of(&lab, &lab.bob, EventKind::ReservationChanged).await;
-    assert!(told[0].text.contains("was ended by adele"), "{}", told[0].text);
+    assert!(
+        told[0].text.contains("was ended by adele"),
+        "{}",
+        told[0].text
+    );
 }
 
 async fn told_of(lab: &Lab, who: &Caller, kind: EventKind) -> Vec<SeenNotification> {
@@ -228,7 +228,10 @@ async fn both_owners_hear_of_a_hand_over(lab: Lab) {
     assert!(ada[0].text.contains("is bob's now"), "{}", ada[0].text);
     assert_eq!((&ada[1].reservation, ada[1].by), (&None, None));
     assert_eq!(ada[1].told.data, json!({}));
-    assert_eq!(ada[1].text, "A reservation that you cannot see any more was handed over.");
+    assert_eq!(
+        ada[1].text,
+        "A reservation that you cannot see any more was handed over."
+    );
     // The other members do not hear whose the private one is.
     let stream = lab.app.events_after(&lab.ada, None, 0, 1000).await;
     let handed = stream.expect("the stream").events;
@@ -272,8 +275,14 @@ async fn whoever_booked_near_a_resource_hears_of_its_status(lab: Lab) {
         );
         assert!(told[1].text.contains("back in service"), "{}", told[1].text);
     }
-    assert!(told_of(&lab, &lab.admin, kind).await.is_empty(), "beside it");
-    assert!(told_of(&lab, &lab.root, kind).await.is_empty(), "it is over");
+    assert!(
+        told_of(&lab, &lab.admin, kind).await.is_empty(),
+        "beside it"
+    );
+    assert!(
+        told_of(&lab, &lab.root, kind).await.is_empty(),
+        "it is over"
+    );
 }
 
 async fn those_who_wait_hear_when_there_is_room(lab: Lab) {
@@ -298,8 +307,14 @@ async fn those_who_wait_hear_when_there_is_room(lab: Lab) {
     assert_eq!(lab.read(offered.id).await.state, State::Held);
     let told_now = told(&lab, &lab.bob).await;
     let texts: Vec<&str> = told_now.iter().map(|one| one.text.as_str()).collect();
-    assert!(texts[0].starts_with("There is room now: you have"), "{texts:?}");
-    assert!(texts[1].contains("Take it before 2026-11-16T10:30"), "{texts:?}");
+    assert!(
+        texts[0].starts_with("There is room now: you have"),
+        "{texts:?}"
+    );
+    assert!(
+        texts[1].contains("Take it before 2026-11-16T10:30"),
+        "{texts:?}"
+    );
     // Nobody takes the offer, and the last never has room.
     lab.wait_until(3).await;
     lab.wait_until(25).await;
@@ -396,7 +411,11 @@ async fn a_move_a_failure_and_a_no_show_are_told(lab: Lab) {
     lab.wait_until(4).await;
     let told = told_of(&lab, &lab.ada, EventKind::ReservationNoShow).await;
     assert_eq!(told.len(), 1);
-    assert!(told[0].text.contains("nobody checked in"), "{}", told[0].text);
+    assert!(
+        told[0].text.contains("nobody checked in"),
+        "{}",
+        told[0].text
+    );
 }
 
 async fn the_way_into_a_site_is_told_at_both_ends(lab: Lab) {
@@ -438,7 +457,9 @@ async fn the_way_into_a_site_is_told_at_both_ends(lab: Lab) {
         .app
         .set_member(&lab.root, &at, &person(&lab.admin), Role::Member);
     gone.await.expect("root may");
-    let alone = lab.app.remove_member(&lab.outsider, &at, &person(&lab.outsider), Mode::Apply);
+    let alone = lab
+        .app
+        .remove_member(&lab.outsider, &at, &person(&lab.outsider), Mode::Apply);
     alone.await.expect("one may leave");
     ask().await;
     assert_eq!(heard(&lab, &lab.root).await, ["join.requested as admin"]);

@@ -41,9 +41,7 @@ pub(super) fn text(seen: &SeenNotification, directory: &Directory) -> String {
         Kind::ReservationTroubled => words.troubled(),
         Kind::ReservationOffered => words.offered(),
         Kind::ReservationHandedOver => words.handed_over(),
-        Kind::ReservationNoShow => {
-            words.happened("was released, because nobody checked in")
-        }
+        Kind::ReservationNoShow => words.happened("was released, because nobody checked in"),
         Kind::ReservationApproved => words.happened("was approved"),
         Kind::ReservationRejected => words.happened("was rejected"),
         Kind::ReservationCancelled => words.happened("was cancelled"),
@@ -155,7 +153,10 @@ impl Words<'_> {
             Some(_) => ", one of a series",
             None => "",
         };
-        format!("{owner} asks for your approval of {}{of_series}.", self.what())
+        format!(
+            "{owner} asks for your approval of {}{of_series}.",
+            self.what()
+        )
     }
 
     fn offered(&self) -> String {
@@ -208,7 +209,9 @@ impl Words<'_> {
 
     fn status(&self) -> String {
         let (seen, data) = (self.seen, &self.seen.told.data);
-        let known = seen.resource.and_then(|id| self.directory.resources.get(&id));
+        let known = seen
+            .resource
+            .and_then(|id| self.directory.resources.get(&id));
         let Some(resource) = known else {
             return "The status of something that you had booked has changed.".to_owned();
         };

@@ -102,11 +102,7 @@ impl Known {
     }
 }
 
-async fn of_reservation(
-    conn: &mut Conn,
-    known: &Known,
-    one: &NumberedEvent,
-) -> Result<Vec<Told>> {
+async fn of_reservation(conn: &mut Conn, known: &Known, one: &NumberedEvent) -> Result<Vec<Told>> {
     let event = &one.event;
     let id = event.subject.parse().ok();
     let Some(about) = id.and_then(|id| known.reservations.get(&id)) else {

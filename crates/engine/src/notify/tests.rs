@@ -188,21 +188,14 @@ fn an_offer_that_ran_out_is_told_and_a_hold_that_did_is_not() {
 
 #[test]
 fn both_owners_are_told_of_a_hand_over() {
-    let history = [entry(
-        Some(State::Confirmed),
-        State::Confirmed,
-        Some(2),
-    )];
+    let history = [entry(Some(State::Confirmed), State::Confirmed, Some(2))];
     let handed = Step {
         former_owner: Some(person(2)),
         ..step(EventKind::ReservationHandedOver, &history)
     };
     assert_eq!(
         owners_told(&handed),
-        [
-            (person(1), ToldAs::Owner),
-            (person(2), ToldAs::FormerOwner)
-        ]
+        [(person(1), ToldAs::Owner), (person(2), ToldAs::FormerOwner)]
     );
 }
 
@@ -320,10 +313,7 @@ fn whoever_has_not_decided_is_asked_and_their_deputies() {
         approval(&[group], &[cy]),
     ]));
     assert!(!found.site_admins, "they have decided");
-    assert_eq!(
-        found.projects,
-        BTreeSet::from(["vision".parse().unwrap()])
-    );
+    assert_eq!(found.projects, BTreeSet::from(["vision".parse().unwrap()]));
     assert_eq!(found.people, BTreeSet::from(["cy".parse().unwrap()]));
     let over = Reservation {
         state: State::Confirmed,

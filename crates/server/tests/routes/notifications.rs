@@ -14,10 +14,7 @@ async fn what_happened_is_read_in_pages_and_marked() {
     let mut hand = ByHand::new(&lab.app);
     hand.notify().await.unwrap();
     let asked = ada
-        .post(
-            "/sites/torino/reservations",
-            lab.booking(&["laser"], 0..2),
-        )
+        .post("/sites/torino/reservations", lab.booking(&["laser"], 0..2))
         .await
         .is(201);
     let path = format!("/sites/torino/reservations/{}", asked.id());
@@ -26,12 +23,18 @@ async fn what_happened_is_read_in_pages_and_marked() {
     assert_eq!(told["unread"], 1);
     let one = &told.body["items"][0];
     assert_eq!(one["kind"], "reservation.created");
-    assert_eq!((&one["read"], &one["data"]["as"]), (&json!(false), &json!("approver")));
+    assert_eq!(
+        (&one["read"], &one["data"]["as"]),
+        (&json!(false), &json!("approver"))
+    );
     assert_eq!(one["site"]["name"], "torino");
     assert_eq!(one["reservation"]["id"], asked["id"]);
     assert_eq!(one["reservation"]["owner"]["login"], "ada");
     assert_eq!(one["reservation"]["resources"][0]["name"], "laser");
-    assert_eq!((&one["resource"], &one["by"]["login"]), (&json!(null), &json!("ada")));
+    assert_eq!(
+        (&one["resource"], &one["by"]["login"]),
+        (&json!(null), &json!("ada"))
+    );
     let text = one["text"].as_str().unwrap();
     assert!(text.starts_with("ada asks for your approval of"), "{text}");
 
