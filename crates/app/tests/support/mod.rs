@@ -6,6 +6,8 @@ pub mod policy;
 
 pub mod series;
 
+pub mod told;
+
 use std::sync::{Arc, Mutex};
 
 use berth_app::clock::Clock;
