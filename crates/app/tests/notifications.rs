@@ -300,8 +300,9 @@ async fn a_move_a_failure_and_a_no_show_are_told(lab: Lab) {
     assert_eq!(moves.state, State::Confirmed);
     let stands = lab
         .app
-        .get_resource(&lab.admin, &site(), &moves.items[0].resource.into());
-    let (_, stands, _) = stands.await.expect("it is there");
+        .get_resource(&lab.admin, &site(), &moves.items[0].resource.into())
+        .await;
+    let (_, stands, _) = stands.expect("it is there");
     let (first, other) = match stands.resource.name.as_str() {
         "vault-01" => ("vault-01", "vault-02"),
         _ => ("vault-02", "vault-01"),
@@ -392,12 +393,14 @@ async fn the_way_into_a_site_is_told_at_both_ends(lab: Lab) {
     // Where nobody administers the site, somebody hears of it all the same.
     let gone = lab
         .app
-        .set_member(&lab.root, &at, &person(&lab.admin), Role::Member);
-    gone.await.expect("root may");
+        .set_member(&lab.root, &at, &person(&lab.admin), Role::Member)
+        .await;
+    gone.expect("root may");
     let alone = lab
         .app
-        .remove_member(&lab.outsider, &at, &person(&lab.outsider), Mode::Apply);
-    alone.await.expect("one may leave");
+        .remove_member(&lab.outsider, &at, &person(&lab.outsider), Mode::Apply)
+        .await;
+    alone.expect("one may leave");
     ask().await;
     assert_eq!(heard(&lab, &lab.root).await, ["join.requested as admin"]);
 }

@@ -104,7 +104,7 @@ impl Known {
 
 async fn of_reservation(conn: &mut Conn, known: &Known, one: &NumberedEvent) -> Result<Vec<Told>> {
     let event = &one.event;
-    let id = event.subject.parse().ok();
+    let id: Option<ReservationId> = event.subject.parse().ok();
     let Some(about) = id.and_then(|id| known.reservations.get(&id)) else {
         return Ok(Vec::new());
     };
