@@ -198,7 +198,8 @@ impl SeenNotification {
         let may = |action| place.is_some_and(|place| place.can(caller, action));
         let is_open = match told.kind {
             EventKind::ResourceStatus => {
-                let id = told.subject.parse().ok().filter(|_| may(Action::SeeCatalogue));
+                let is_shown = may(Action::SeeCatalogue);
+                let id = told.subject.parse().ok().filter(|_| is_shown);
                 if let (Some(id), Some(place)) = (id, place) {
                     let found = inventory::by_id(conn, place.id(), id).await?;
                     self.resource = found.map(|found| found.id);
