@@ -55,39 +55,6 @@ pub(crate) fn occurrence_columns(
     )
 }
 
-pub async fn insert(conn: &mut Conn, new: &Reservation) -> Result<()> {
-    let (series, occurrence, differs) = occurrence_columns(new.occurrence);
-    query(
-        "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-             parameters, version, created_at, updated_at, due_at, terms, movable_until, series, occurrence, differs)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
-    )
-    .bind(new.id.0)
-    .bind(new.site.0)
-    .bind(new.owner.0)
-    .bind(new.project.map(|id| id.0))
-    .bind(new.title.as_str())
-    .bind(new.privacy.word())
-    .bind(new.state.word())
-    .bind(new.state_reason.as_ref().map(Text::as_str))
-    .bind(new.span.start())
-    .bind(new.span.end())
-    .bind(to_json(&new.items))
-    .bind(to_json(&new.parameters))
-    .bind(new.version)
-    .bind(new.created_at)
-    .bind(new.updated_at)
-    .bind(new.state.next_due(new.span, &new.terms))
-    .bind(to_json(&new.terms))
-    .bind(new.movable_until())
-    .bind(series)
-    .bind(occurrence)
-    .bind(differs)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
 /// Writes everything but the state, if nobody changed the reservation since `version`.
 pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<bool> {
     let (series, occurrence, differs) = occurrence_columns(new.occurrence);

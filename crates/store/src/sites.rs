@@ -94,6 +94,12 @@ pub async fn by_id_for(
         .transpose()
 }
 
+pub async fn all_ids(conn: &mut Conn) -> Result<Vec<SiteId>> {
+    query("SELECT id FROM site ORDER BY id")
+        .map(conn, |row| Ok(SiteId(row.get("id")?)))
+        .await
+}
+
 pub async fn by_id(conn: &mut Conn, id: SiteId) -> Result<Option<Site>> {
     let row = query("SELECT * FROM site WHERE id = $1")
         .bind(id.0)

@@ -52,7 +52,18 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
+    tasks.spawn(read_boards(app.clone(), stop.clone()));
     tasks
+}
+
+/// So that the first question at the desk is answered as quickly as the others.
+async fn read_boards(app: App, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        read = app.read_boards() => if let Err(error) = read {
+            tracing::warn!(%error, "a site could not be read ahead; it will be when somebody asks");
+        },
+    }
 }
 
 /// What this process calls itself when it takes a lease.

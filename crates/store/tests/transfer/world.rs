@@ -17,10 +17,12 @@ use berth_model::{
     Occurrence, PersonId, ProjectId, ReservationId, Resource, ResourceId, SecretId, Series,
     SeriesId, SiteId, Span, Standing, Status, Take, TypeId, WindowId, WorkloadId,
 };
+use berth_store::booking::Booking;
 use berth_store::closures::Source;
 use berth_store::{
-    Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, maintenance,
-    notifications, policies, projects, readers, reservations, secrets, sequencer, series,
+    Store, Tx, audit, booking, claims, closures, events, feeds, idempotency, inventory, leases,
+    maintenance, notifications, policies, projects, readers, reservations, secrets, sequencer,
+    series,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -239,19 +241,27 @@ impl World {
             created_at: hour(0),
             updated_at: hour(1),
         };
-        reservations::insert(tx, &reservation).await?;
-        for to in [State::PendingApproval, State::Confirmed] {
-            let entry = HistoryEntry {
-                reservation: id,
-                at: hour(1),
-                from: (to == State::Confirmed).then_some(State::PendingApproval),
-                to,
-                span: reservation.span,
-                by: Some(self.ada),
-                reason: None,
-            };
-            reservations::insert_history(tx, &entry).await?;
-        }
+        let history = HistoryEntry {
+            reservation: id,
+            at: hour(1),
+            from: None,
+            to: reservation.state,
+            span: reservation.span,
+            by: Some(self.ada),
+            reason: None,
+        };
+        let made = Booking {
+            reservation,
+            history: history.clone(),
+            entry: entry(self.torino, self.ada, 1_000),
+            event: event(self.torino, self.ada, 10_000),
+        };
+        booking::insert_all(tx, &[made]).await?;
+        let changed = HistoryEntry {
+            from: Some(history.to),
+            ..history
+        };
+        reservations::insert_history(tx, &changed).await?;
         let secret = secrets::SealedSecret {
             id: SecretId(fresh()),
             site: self.torino,
