@@ -22,6 +22,7 @@ pub mod maintenance;
 pub mod members;
 pub mod moment;
 pub mod names;
+pub mod notifications;
 pub mod page;
 pub mod parse;
 pub mod patch;

@@ -101,9 +101,13 @@ pub struct Decision {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = MaintenanceChoice)]
 pub enum Choice {
     /// The window goes around it.
     Keep,
+    /// A booking of any of a kind gets others. The owner of any other is offered some and decides; until then the
+    /// window goes around it. Refused where nothing as good is free.
+    Move,
     /// It is cancelled, and its owner is told.
     Cancel,
 }
@@ -111,7 +115,8 @@ pub enum Choice {
 /// What planning the window would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MaintenancePreview {
-    /// Whether every booking in the way is decided, so that the window can be planned.
+    /// Whether every booking in the way is decided, and those to be moved have somewhere to go, so that the window can
+    /// be planned.
     pub accepted: bool,
     /// What the window would occupy.
     pub parts: Vec<WindowPart>,
@@ -123,6 +128,15 @@ pub struct InTheWay {
     pub booking: CalendarEntry,
     /// Null while it is undecided.
     pub choice: Option<Choice>,
+    /// What it could have instead; null where nothing as good is free, and where it is kept or cancelled.
+    pub instead: Option<Elsewhere>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Elsewhere {
+    pub resources: Vec<ResourceRef>,
+    /// Only its owner may move it, and is asked to.
+    pub owner_decides: bool,
 }
 
 #[cfg(test)]

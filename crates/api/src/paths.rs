@@ -87,6 +87,9 @@ paths! {
     MY_FEED my_feed(feed) = "/me/feeds/{feed}";
     MY_RESERVATIONS my_reservations() = "/me/reservations";
     MY_APPROVALS my_approvals() = "/me/approvals";
+    MY_NOTIFICATIONS my_notifications() = "/me/notifications";
+    NOTIFICATIONS_READ notifications_read() = "/me/notifications/read";
+    NOTIFICATIONS_UNREAD notifications_unread() = "/me/notifications/unread";
 
     PEOPLE people() = "/people";
     PERSON person(person) = "/people/{person}";

@@ -36,6 +36,9 @@ pub struct Reservation {
     pub start: Timestamp,
     pub end: Timestamp,
     pub resources: Vec<ReservedResource>,
+    /// What it waits for, where it named that; `terms.wait` says all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<ResourceRef>,
     /// Answers to the booking forms, by the type's name. A secret shows as `********`.
     #[schema(value_type = schemas::Parameters)]
     pub parameters: reservation::Parameters,
@@ -66,7 +69,10 @@ impl Reservation {
             amount: item.take.amount(),
             claim: item.claim,
         });
+        let waits_for = reservation.terms.waits_for();
+        let waits_for = waits_for.map(|resource| names.resource(resource)).collect();
         Self {
+            waits_for,
             id: reservation.id,
             site: names.site(reservation.site),
             owner: names.person(reservation.owner),
@@ -112,7 +118,6 @@ pub struct NewReservation {
     pub hold: bool,
     /// Where there is no room: wait for it, instead of being refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub wait: Option<WaitFor>,
 }
 

@@ -2,9 +2,10 @@
 //!
 //! These are never values; they only say in the OpenAPI document what the model's parser enforces.
 
-use berth_model::declared::{MEMBERS_MAX, PROJECTS_MAX, RESOURCES_MAX, TYPES_MAX};
+use berth_model::declared::{MEMBERS_MAX, POLICIES_MAX, PROJECTS_MAX, RESOURCES_MAX, TYPES_MAX};
 use berth_model::inventory;
 use berth_model::parameter::VALUE_MAX_CHARS;
+use berth_model::policy::{Part, Policy};
 use berth_model::site::OutsiderView;
 use berth_model::{LoginName, Name, Text};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, KnownFormat, SchemaFormat};
@@ -194,6 +195,10 @@ impl PartialSchema for Document {
             ),
         ])
         .required("title");
+        let policy = object([("for", Part::schema()), ("asks", Policy::schema())]).required("asks");
+        let policies = ArrayBuilder::new()
+            .items(policy)
+            .max_items(Some(POLICIES_MAX));
         object([
             ("version", version.into()),
             ("site", optional(site.into())),
@@ -203,6 +208,7 @@ impl PartialSchema for Document {
                 optional(of_names(RESOURCES_MAX, refer::<DeclaredResource>()).into()),
             ),
             ("projects", optional(map(PROJECTS_MAX, project).into())),
+            ("policies", optional(policies.into())),
         ])
         .required("version")
         .examples([serde_json::json!({
@@ -219,6 +225,8 @@ impl ToSchema for Document {
         Parameter::schemas(schemas);
         inventory::Capacity::schemas(schemas);
         inventory::Facts::schemas(schemas);
+        Part::schemas(schemas);
+        Policy::schemas(schemas);
         schemas.push((Parameter::name().into_owned(), Parameter::schema()));
         let resource = DeclaredResource::name().into_owned();
         schemas.push((resource, DeclaredResource::schema()));

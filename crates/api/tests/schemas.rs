@@ -2,27 +2,40 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
+use std::collections::BTreeMap;
+
 use berth_api::{
-    audit, calendar, declared, events, health, maintenance, members, page, people, problem,
-    projects, reservations, resources, schemas, series, sessions, sites, tokens, types, usage,
+    audit, calendar, declared, desk, events, health, maintenance, members, notifications, page,
+    people, policies, problem, projects, reservations, resources, schemas, series, sessions, sites,
+    tokens, types, usage,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
 use utoipa::{IntoParams, ToSchema};
 
-/// One type with all that it refers to.
-fn add<T: ToSchema>(components: ComponentsBuilder) -> ComponentsBuilder {
-    let mut referred = Vec::new();
-    T::schemas(&mut referred);
-    components
-        .schema(T::name(), T::schema())
-        .schemas_from_iter(referred)
+/// One type with all that it refers to. Two types of one name would be one in the document, and the other lost.
+fn add<T: ToSchema>(
+    known: &mut BTreeMap<String, Value>,
+    components: ComponentsBuilder,
+) -> ComponentsBuilder {
+    let mut all = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut all);
+    for (name, schema) in &all {
+        let schema = serde_json::to_value(schema).unwrap();
+        let before = known.insert(name.clone(), schema.clone());
+        assert!(
+            before.is_none_or(|before| before == schema),
+            "two are called {name}"
+        );
+    }
+    components.schemas_from_iter(all)
 }
 
 macro_rules! document {
     ($($of:ty),* $(,)?) => {{
         let mut components = ComponentsBuilder::new();
-        $(components = add::<$of>(components);)*
+        let mut known = BTreeMap::new();
+        $(components = add::<$of>(&mut known, components);)*
         let document = OpenApiBuilder::new().components(Some(components.build())).build();
         serde_json::to_value(document).unwrap()
     }};
@@ -54,12 +67,16 @@ fn requests() -> Value {
         resources::StatusPatch,
         schemas::Document,
         maintenance::NewMaintenance,
+        policies::NewPolicy,
+        policies::PolicyTest,
         reservations::NewReservation,
         reservations::ReservationPatch,
         reservations::Extension,
         reservations::Rejection,
         series::NewSeries,
         series::SeriesPatch,
+        notifications::MarkRead,
+        notifications::MarkUnread,
     ]
 }
 
@@ -90,6 +107,9 @@ fn answers() -> Value {
         declared::ApplyOutcome,
         maintenance::MaintenanceWindow,
         maintenance::MaintenancePreview,
+        desk::When,
+        policies::PolicyList,
+        policies::PolicyFindings,
         reservations::Reservation,
         reservations::ReservationPreview,
         reservations::HistoryEntry,
@@ -102,6 +122,8 @@ fn answers() -> Value {
         audit::AuditVerification,
         events::Event,
         events::EventPage,
+        notifications::NotificationPage,
+        notifications::Unread,
         page::Page<reservations::Reservation>,
     ]
 }
@@ -134,6 +156,19 @@ fn every_reference_leads_somewhere() {
                 assert!(schemas.get(name).is_some(), "{at} refers to {to}");
             }
         });
+    }
+}
+
+#[test]
+fn a_name_means_the_same_in_what_is_sent_and_what_is_answered() {
+    let (sent, answered) = (requests(), answers());
+    let (sent, answered) = [sent, answered]
+        .map(|document| document["components"]["schemas"].clone())
+        .into();
+    for (name, schema) in sent.as_object().unwrap() {
+        if let Some(other) = answered.get(name) {
+            assert_eq!(schema, other, "two are called {name}");
+        }
     }
 }
 
@@ -180,6 +215,7 @@ fn query_parameters_refer_to_nothing_and_have_bounds() {
         series::ScopeQuery::into_params(|| None),
         usage::UsageQuery::into_params(|| None),
         usage::AllUsageQuery::into_params(|| None),
+        notifications::NotificationQuery::into_params(|| None),
         events::EventQuery::into_params(|| None),
         events::EventStreamQuery::into_params(|| None),
     ];

@@ -13,10 +13,11 @@ use berth_engine::rights::Action;
 use berth_model::declared::{
     Declared, DeclaredResource, Difference, Document, ProjectSection, SiteSection, TypeSection,
 };
+use berth_model::policy::Scope;
 use berth_model::reference::SiteReference;
 use berth_model::site::{Project, Site};
 use berth_model::{FieldErrors, Name, Resource, ResourceId, ResourceType, TypeId};
-use berth_store::{Conn, Refused, inventory, projects, sites};
+use berth_store::{Conn, Refused, inventory, policies, projects, sites};
 use sha2::{Digest, Sha256};
 
 use crate::App;
@@ -157,6 +158,7 @@ impl App {
             .await?;
         place.may(caller, Action::ManageSite, false, "site")?;
         place.may(caller, Action::ManageProjects, false, "site")?;
+        place.may(caller, Action::ManagePolicies, false, "site")?;
         Ok(place)
     }
 
@@ -205,6 +207,14 @@ impl App {
         let resources = inventory::of_site(conn, site.id).await?;
         let types = inventory::types(conn, site.id).await?;
         let projects = projects::with_members(conn, site.id).await?;
+        let policies = policies::holding_in(conn, site.id).await?;
+        let policies = policies
+            .into_iter()
+            .filter_map(|one| match one.scope {
+                Scope::Site(part) => Some((part, one.policy?)),
+                Scope::Ceilings | Scope::Defaults => None,
+            })
+            .collect();
         let type_names: HashMap<TypeId, &Name> =
             types.iter().map(|kind| (kind.id, &kind.name)).collect();
         let names: HashMap<ResourceId, &Name> = resources
@@ -241,6 +251,7 @@ impl App {
             types: Some(types.iter().map(declared_type).collect()),
             resources: Some(tree),
             projects: Some(projects.iter().map(declared_project).collect()),
+            policies: Some(policies),
         };
         Ok(Present {
             declared,

@@ -115,7 +115,9 @@ impl Directory {
         let owners: Vec<PersonId> = reservations.iter().map(|r| r.owner).collect();
         let projects: Vec<ProjectId> = reservations.iter().filter_map(|r| r.project).collect();
         let items = reservations.iter().flat_map(|r| &r.items);
-        let resources: Vec<ResourceId> = items.map(|item| item.resource).collect();
+        let waited_for = reservations.iter().flat_map(|r| r.terms.waits_for());
+        let resources = items.map(|item| item.resource);
+        let resources: Vec<ResourceId> = resources.chain(waited_for).collect();
         self.learn_people(conn, owners).await?;
         self.learn_projects(conn, projects).await?;
         self.learn_resources(conn, resources).await

@@ -98,7 +98,7 @@ pub enum Error {
     TooMuch(String),
     #[error("{0}")]
     Amount(String),
-    #[error("{} booking(s) are in the way and not decided", undecided.len())]
+    #[error("{} booking(s) are in the way and not decided, or have nowhere to go", undecided.len())]
     InTheWay {
         undecided: Vec<ReservationId>,
         conflicts: Vec<Conflict>,

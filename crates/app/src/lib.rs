@@ -25,6 +25,7 @@ mod health;
 pub mod inventory;
 mod logos;
 pub mod maintenance;
+pub mod notifications;
 mod once;
 mod people;
 mod place;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use berth_engine::arrange::Outage;
 use berth_engine::maintenance::{Choice, InTheWay, Undecided, lay};
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
@@ -17,6 +18,7 @@ use serde_json::json;
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
+use crate::desk::{Elsewhere, MADE_WAY, Way};
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::inventory::tree_of;
@@ -49,17 +51,29 @@ pub struct WindowView {
 /// What laying a window would come to.
 #[derive(Debug, Clone)]
 pub struct WindowPreview {
+    /// Whether every booking in the way is decided, and those to be moved have somewhere to go.
+    pub accepted: bool,
     pub parts: Vec<(ResourceId, Span)>,
-    /// The bookings in the way, each with what was decided of it.
-    pub in_the_way: Vec<(Conflict, Option<Choice>)>,
+    pub in_the_way: Vec<Met>,
     pub directory: Directory,
+}
+
+/// A booking in the way, and what was decided of it.
+#[derive(Debug, Clone)]
+pub struct Met {
+    pub conflict: Conflict,
+    pub choice: Option<Choice>,
+    /// Where it could go; looked for unless it is kept or cancelled.
+    pub instead: Option<Elsewhere>,
 }
 
 /// A window worked out, before anything is written.
 struct Draft {
     parts: Result<Vec<(ResourceId, Span)>, Vec<ReservationId>>,
     cancel: Vec<ReservationId>,
+    moved: Vec<ReservationId>,
     bookings: Vec<(ResourceId, Claim)>,
+    way: Way,
 }
 
 impl App {
@@ -80,24 +94,31 @@ impl App {
         let conflicts = self
             .explain(&mut reader, &place, caller, draft.bookings, &mut directory)
             .await?;
+        let accepted = draft.parts.is_ok();
         let parts = draft.parts.unwrap_or_default();
+        let instead = draft.way.instead.values().flat_map(|one| &one.resources);
+        let named = parts.iter().map(|(resource, _)| resource).chain(instead);
         directory
-            .learn_resources(&mut reader, parts.iter().map(|(resource, _)| *resource))
+            .learn_resources(&mut reader, named.copied())
             .await?;
         let in_the_way = conflicts.into_iter().map(|conflict| {
-            let choice = holder_reservation(&conflict.claim.claim)
-                .and_then(|id| new.decisions.get(&id))
-                .copied();
-            (conflict, choice)
+            let id = holder_reservation(&conflict.claim.claim);
+            Met {
+                conflict,
+                choice: id.and_then(|id| new.decisions.get(&id)).copied(),
+                instead: id.and_then(|id| draft.way.instead.get(&id)).cloned(),
+            }
         });
         Ok(WindowPreview {
+            accepted,
             parts,
             in_the_way: in_the_way.collect(),
             directory,
         })
     }
 
-    /// Lays the window: the bookings to cancel end, those to keep stay, and the window takes the rest. All or nothing.
+    /// Lays the window: the bookings to cancel end, those to move get others, those to keep stay, and the window takes
+    /// the rest. All or nothing.
     pub async fn plan_window(
         &self,
         caller: &Caller,
@@ -107,6 +128,15 @@ impl App {
         let now = self.now();
         let id = WindowId(fresh(now));
         let mut met = None;
+        if new.decisions.values().any(|choice| *choice == Choice::Move) {
+            // To read a board for the first time takes a while, for which nobody else should have to wait.
+            let mut reader = self.store.read().await?;
+            let place = self
+                .place(&mut reader, caller, site, Action::PlanMaintenance)
+                .await?;
+            drop(reader);
+            self.board(place.id()).await?;
+        }
         let made = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::PlanMaintenance).await?;
             if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
@@ -123,6 +153,11 @@ impl App {
                 }
             };
             self.cancel_for_window(&mut tx, caller, &place, &draft.cancel, &new.title).await?;
+            let by = By::from(caller);
+            let moved = self.relocate(&mut tx, &by, place.id(), &draft.way.moves, MADE_WAY).await;
+            // Somebody was quicker; it is worked out again.
+            moved.map_err(|error| if is_taken(&error) { Error::Store(berth_store::Error::Retry) } else { error })?;
+            self.ask_to_move(&mut tx, &by, &draft.way, id).await?;
             let window = Window {
                 id,
                 site: place.id(),
@@ -139,12 +174,12 @@ impl App {
             let held: Vec<Claim> = parts.map(|(resource, span)| claim(&window, resource, span, now)).collect();
             met = Some((place.clone(), held.clone()));
             if !held.is_empty() {
-                self.hold(&mut tx, &By::from(caller), &held, Softer::GiveWay).await?;
+                self.hold(&mut tx, &by, &held, Softer::GiveWay).await?;
             }
             maintenance::insert(&mut tx, &window).await?;
             let told = json!({ "window": id, "title": new.title, "start": new.span.start(), "end": new.span.end(), "parts": held.len() });
             let record = Change::new("maintenance.plan", Some(place.id()), id)
-                .after(json!({ "window": told, "cancelled": draft.cancel }))
+                .after(json!({ "window": told, "cancelled": draft.cancel, "moved": draft.moved }))
                 .tell_only(EventKind::MaintenancePlanned, Audience::Members, told);
             self.record(&mut tx, caller, record).await?;
             Ok(Made::now(self.window_view(&mut tx, &place, id).await?))
@@ -190,20 +225,36 @@ impl App {
             });
             entry.claims.push((claim.resource, claim.span));
         }
-        let in_the_way: Vec<InTheWay> = in_the_way.into_values().collect();
         let bookings = bookings.into_values().collect();
         // What has gone by cannot be maintained any more.
         let to_come = new.span.after(self.now()).unwrap_or(new.span);
+        let outage = Outage {
+            resources: &resources,
+            span: to_come,
+        };
+        let way = self
+            .find_ways(conn, place.id(), &outage, &in_the_way)
+            .await?;
+        for met in in_the_way.values_mut() {
+            if met.choice == Some(Choice::Move) {
+                met.choice = way.choice(met.reservation);
+            }
+        }
+        let in_the_way: Vec<InTheWay> = in_the_way.into_values().collect();
         Ok(match lay(&tree, to_come, &resources, &in_the_way) {
             Ok(layout) => Draft {
                 parts: Ok(layout.claims),
                 cancel: layout.cancel,
+                moved: layout.moved,
                 bookings,
+                way,
             },
             Err(Undecided(undecided)) => Draft {
                 parts: Err(undecided),
                 cancel: Vec::new(),
+                moved: Vec::new(),
                 bookings,
+                way,
             },
         })
     }

@@ -28,6 +28,8 @@ on_both!(
     what_stands_on_a_failed_resource_moves_or_its_owner_is_told,
     answers_keep_the_policies,
     a_failed_rack_takes_nothing_from_those_in_it,
+    maintenance_moves_whom_it_may_and_asks_the_others,
+    an_alternative_taken_by_two_at_once_is_had_by_one,
 );
 
 /// Adds so many resources of the type `kind` to the lab.
@@ -559,4 +561,134 @@ async fn a_failed_rack_takes_nothing_from_those_in_it(lab: Lab) {
     let stays = lab.read(booked.id).await;
     assert_eq!(resources(&stays), resources(&moved));
     assert_eq!(fates(&lab, &lab.ada).await, ["cannot_be_held"]);
+}
+
+async fn maintenance_moves_whom_it_may_and_asks_the_others(lab: Lab) {
+    use berth_app::maintenance::{NewWindow, WindowChoice};
+    stock(&lab, "node", 4).await;
+    let movable = take(&lab, &lab.ada, any(wish(&lab, "1 x node", 24, 26))).await;
+    let movable = movable.expect("one of four");
+    let mut pinned = any(wish(&lab, "1 x node", 24, 26));
+    pinned.pinned = true;
+    let pinned = take(&lab, &lab.bob, pinned).await.expect("one of four");
+    let on = |of: &Reservation| Reference::Id(*resources(of).first().expect("a resource"));
+    let mut window = NewWindow {
+        title: "new firmware".parse().expect("text"),
+        span: lab.span(23, 30),
+        resources: vec![on(&movable), on(&pinned)],
+        decisions: Default::default(),
+    };
+    let told = lab.app.preview_window(&lab.admin, &site(), &window).await;
+    let told = told.expect("told");
+    assert!(!told.accepted, "nothing is decided");
+    let could: Vec<bool> = told
+        .in_the_way
+        .iter()
+        .map(|met| met.instead.as_ref().expect("two are free").owner_decides)
+        .collect();
+    assert_eq!(could.iter().filter(|asks| **asks).count(), 1, "{could:?}");
+    let places: BTreeSet<ResourceId> = told
+        .in_the_way
+        .iter()
+        .flat_map(|met| met.instead.iter().flat_map(|to| to.resources.clone()))
+        .collect();
+    assert_eq!(places.len(), 2, "no place is shown to two");
+    assert!(places.is_disjoint(&resources(&movable)) && places.is_disjoint(&resources(&pinned)));
+
+    window.decisions = [movable.id, pinned.id]
+        .map(|id| (id, WindowChoice::Move))
+        .into();
+    let laid = lab.app.plan_window(&lab.admin, &site(), &window).await;
+    let laid = laid.expect("laid").value;
+    let moved = lab.read(movable.id).await;
+    assert!(resources(&moved).is_subset(&places));
+    assert_eq!((moved.span, moved.state), (movable.span, movable.state));
+    assert_eq!(resources(&lab.read(pinned.id).await), resources(&pinned));
+    lab.wait_until(1).await;
+    assert_eq!(fates(&lab, &lab.bob).await, ["asked_to_move"]);
+    let spans: Vec<_> = laid.parts.iter().map(|(_, span)| *span).collect();
+    let expected = [lab.span(23, 24), lab.span(23, 30), lab.span(26, 30)];
+    assert_eq!(
+        spans, expected,
+        "around what is pinned, over what has moved"
+    );
+
+    // With nowhere to go it is to be decided otherwise, and nothing has happened.
+    let full = take(&lab, &lab.bob, any(wish(&lab, "1 x node", 24, 26))).await;
+    full.expect("the last one");
+    let mut second = window.clone();
+    second.resources = vec![on(&moved)];
+    second.decisions = [(moved.id, WindowChoice::Move)].into();
+    let refused = lab.app.plan_window(&lab.admin, &site(), &second).await;
+    let Err(Error::InTheWay { undecided, .. }) = refused else {
+        panic!("there is no other place: {refused:?}");
+    };
+    assert_eq!(undecided, [moved.id]);
+    assert_eq!(resources(&lab.read(moved.id).await), resources(&moved));
+}
+
+async fn an_alternative_taken_by_two_at_once_is_had_by_one(lab: Lab) {
+    stock(&lab, "node", 2).await;
+    lab.book(&lab.admin, &["node-01"], 24, 26).await;
+    let asked = |hold| {
+        let mut asked = lab.wish(&["node-01"], 24, 26);
+        asked.hold = hold;
+        asked
+    };
+    let refused = async |who: &Caller, hold| {
+        let refused = lab.app.book(who, &site(), &asked(hold)).await;
+        let Err(Error::Conflict { alternatives, .. }) = refused else {
+            panic!("it is taken: {refused:?}");
+        };
+        alternatives
+    };
+    // Both are told the same, and both want it.
+    let (for_ada, for_bob) = (
+        refused(&lab.ada, false).await,
+        refused(&lab.bob, false).await,
+    );
+    assert_eq!(for_ada[0].parts, for_bob[0].parts);
+    let taking = [&lab.ada, &lab.bob].map(|who| {
+        let (app, who) = (lab.app.clone(), who.clone());
+        let mut new = asked(false);
+        let part = &for_ada[0].parts[0];
+        new.span = part.span;
+        for (item, resource) in new.items.iter_mut().zip(&part.resources) {
+            item.resource = Reference::Id(*resource);
+        }
+        tokio::spawn(async move { app.book(&who, &site(), &new).await })
+    });
+    let mut had = 0;
+    for one in taking {
+        match one.await.expect("nobody panics") {
+            Ok(_) => had += 1,
+            Err(Error::Conflict { alternatives, .. }) => {
+                assert!(
+                    !alternatives.is_empty(),
+                    "the second one is told what is left"
+                );
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(had, 1);
+
+    // What is held for each cannot be lost to the other, however close they come.
+    let (for_ada, for_bob) = tokio::join!(refused(&lab.ada, true), refused(&lab.bob, true));
+    let first = |of: &[berth_app::desk::Alternative]| {
+        let held = of.iter().flat_map(|one| one.holds.first());
+        *held.clone().next().expect("something was held")
+    };
+    let (ada, bob) = (first(&for_ada), first(&for_bob));
+    let at = site();
+    let (ada, bob) = tokio::join!(
+        lab.app.take_reservation(&lab.ada, &at, ada, None),
+        lab.app.take_reservation(&lab.bob, &at, bob, None),
+    );
+    let (ada, bob) = (ada.expect("hers"), bob.expect("his"));
+    assert_eq!(ada.reservation.state, State::Confirmed);
+    assert_eq!(bob.reservation.state, State::Confirmed);
+    let (ada, bob) = (&ada.reservation, &bob.reservation);
+    let apart = resources(ada).is_disjoint(&resources(bob)) || !ada.span.overlaps(bob.span);
+    assert!(apart, "{ada:?} {bob:?}");
 }

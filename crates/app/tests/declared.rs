@@ -16,6 +16,7 @@ on_both!(
     what_was_exported_changes_nothing_when_applied,
     a_file_makes_everything_at_once_and_only_once,
     what_a_file_takes_away_takes_its_policies_along,
+    policies_are_declared_with_what_they_are_about,
     a_tree_is_turned_round_with_its_bookings,
     what_is_booked_is_neither_removed_nor_moved_into_a_collision,
     nothing_happens_if_anything_is_refused,
@@ -160,7 +161,12 @@ async fn a_file_makes_everything_at_once_and_only_once(lab: Lab) {
 }
 
 async fn what_a_file_takes_away_takes_its_policies_along(lab: Lab) {
-    let (without, _) = exported(&lab).await;
+    let (mut without, _) = exported(&lab).await;
+    // A file that does not speak of policies leaves them alone, but for those of what it takes away.
+    without
+        .as_object_mut()
+        .expect("a document")
+        .remove("policies");
     let mut with = without.clone();
     with["types"]["spare"] = json!({"title": "Spare"});
     with["projects"]["vision"] = json!({"title": "Vision"});
@@ -186,6 +192,47 @@ async fn what_a_file_takes_away_takes_its_policies_along(lab: Lab) {
         .await
         .expect("the policies");
     assert_eq!(holding.len(), 1, "{holding:?}");
+}
+
+async fn policies_are_declared_with_what_they_are_about(lab: Lab) {
+    let (mut file, _) = exported(&lab).await;
+    file["types"]["spare"] = json!({"title": "Spare"});
+    file["policies"] = json!([
+        {"asks": {"horizon": "30d"}},
+        {"for": {"type": "spare", "role": "member"}, "asks": {"length_max": "2h"}},
+    ]);
+    apply(&lab, &file, Prune::No).await;
+    let (written, _) = exported(&lab).await;
+    assert_eq!(
+        written["policies"], file["policies"],
+        "it is written back unchanged"
+    );
+    let again = apply(&lab, &file, Prune::No).await;
+    assert!(again.is_empty(), "{again:?}");
+    file["policies"] = json!([{"asks": {"horizon": "14d"}}]);
+    file["types"]
+        .as_object_mut()
+        .expect("types")
+        .remove("spare");
+    let changed = apply(&lab, &file, Prune::Yes).await;
+    assert_eq!(
+        changed,
+        [
+            "Removed spare",
+            "Changed the site",
+            "Removed type spare and role member"
+        ]
+    );
+    let (left, _) = lab
+        .app
+        .list_policies(&lab.admin, &site())
+        .await
+        .expect("them");
+    assert_eq!(left.len(), 1);
+    // What no policy may say, no file may say.
+    file["policies"] = json!([{"for": {"type": "nothing"}, "asks": {}}]);
+    let refused = try_apply(&lab, &lab.admin, &file, Prune::No, Mode::Apply).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
 }
 
 /// `rack-a > gpu-01` becomes `gpu-01 > rack-a`, with what was below either going its own way. The bookings on them stand,

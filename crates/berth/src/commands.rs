@@ -21,6 +21,7 @@ pub mod login;
 pub mod logout;
 pub mod maintenance;
 pub mod member;
+pub mod notification;
 pub mod openapi;
 pub mod person;
 pub mod policy;

@@ -171,7 +171,7 @@ fn hint(problem: &Problem) -> &str {
             "Change that, and try again; `berth policy test` explains a booking rule by rule."
         }
         Ok(Code::MaintenanceInTheWay) => {
-            "Decide about each with --keep ID or --cancel ID, or about all with --keep-all or --cancel-all."
+            "Decide about each with --keep, --move or --cancel ID, or about all others with --keep-all, --move-all or --cancel-all; --dry-run shows where each could go."
         }
         Ok(Code::AuthSignInRequired | Code::AuthTokenInvalid | Code::AuthTokenExpired) => {
             "Sign in again with `berth login`."

@@ -11,9 +11,9 @@ use tokio::runtime::Builder;
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
-    event, feed, free, login, logout, maintenance, member, openapi, person, policy, profile,
-    project, reservation, resource, series, serve, site, token, topics, types, usage, version,
-    when, whoami,
+    event, feed, free, login, logout, maintenance, member, notification, openapi, person, policy,
+    profile, project, reservation, resource, series, serve, site, token, topics, types, usage,
+    version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -68,6 +68,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Reservation(command) => reservation::run(command, context).await,
         Client::Series(command) => series::run(command, context).await,
         Client::Approvals => approvals::run(context).await,
+        Client::Notification(command) => notification::run(command, context).await,
         Client::Site(command) => site::run(command, context).await,
         Client::Member(command) => member::run(command, context).await,
         Client::Project(command) => project::run(command, context).await,

@@ -50,7 +50,11 @@ pub fn wanted(reservation: &Reservation) -> String {
         None => resources(&reservation.resources),
         Some(wait) => match &wait.wish {
             Waited::Any { what, .. } => what.to_string(),
-            Waited::Named(_) => "what is taken".to_owned(),
+            Waited::Named(named) => {
+                let named = reservation.waits_for.iter().zip(named);
+                let names: Vec<String> = named.map(|(it, one)| taken(it, one.amount)).collect();
+                names.join(", ")
+            }
         },
     }
 }

@@ -1,8 +1,8 @@
 //! Lays a planned maintenance window around or over the bookings in its way.
 //!
 //! A window is a claim like any other, so it cannot stand where a booking stands. For every booking in the
-//! way an admin says what becomes of it: kept, and the window goes around it, or cancelled. Nothing is laid
-//! before all are decided, so that nobody loses a booking by oversight.
+//! way an admin says what becomes of it: kept, and the window goes around it, moved to others of its kind, or
+//! cancelled. Nothing is laid before all are decided, so that nobody loses a booking by oversight.
 
 use berth_model::{ReservationId, ResourceId, Span};
 
@@ -12,6 +12,8 @@ use crate::tree::Tree;
 pub enum Choice {
     /// The booking stays; the window leaves its resources and time to it.
     Keep,
+    /// The booking gets other resources for its time; whoever lays the window has found them.
+    Move,
     /// The booking ends before the window; its owner is told.
     Cancel,
 }
@@ -30,13 +32,14 @@ pub struct Layout {
     /// The window's own claims, all exclusive; those of one resource in order of time. They meet neither each
     /// other nor a kept booking. A resource that kept bookings fill has none.
     pub claims: Vec<(ResourceId, Span)>,
-    /// In the order in which the bookings were given.
+    /// These two in the order in which the bookings were given.
     pub cancel: Vec<ReservationId>,
+    pub moved: Vec<ReservationId>,
 }
 
 /// The bookings in the way about which nothing was said.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} booking(s) stand in the window's way; say for each whether to keep or to cancel it", .0.len())]
+#[error("{} booking(s) stand in the window's way; say for each whether to keep, to move or to cancel it", .0.len())]
 pub struct Undecided(pub Vec<ReservationId>);
 
 /// Lays a window of `span` on `resources`. Bookings that are not really in the way need no choice and are
@@ -79,6 +82,7 @@ pub fn lay(
     Ok(Layout {
         claims: around(tree, span, resources, &kept),
         cancel: those(Some(Choice::Cancel)),
+        moved: those(Some(Choice::Move)),
     })
 }
 
@@ -148,11 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn the_window_goes_around_what_is_kept_and_over_what_is_cancelled() {
+    fn the_window_goes_around_what_is_kept_and_over_the_rest() {
         let bookings = [
             booking(1, &[(3, span(2, 4)), (2, span(2, 4))], Some(Choice::Keep)),
             booking(2, &[(4, span(6, 8))], Some(Choice::Cancel)),
             booking(3, &[(5, span(0, 9))], Some(Choice::Cancel)),
+            booking(4, &[(3, span(8, 9))], Some(Choice::Move)),
         ];
         let layout = lay(&lab(), span(0, 10), &[resource(1), resource(4)], &bookings).unwrap();
         let expected = [(1, span(0, 2)), (1, span(4, 10)), (4, span(2, 4))];
@@ -165,6 +170,7 @@ mod tests {
             [reservation(2)],
             "what is not in the way stays"
         );
+        assert_eq!(layout.moved, [reservation(4)]);
     }
 
     #[test]
@@ -178,7 +184,7 @@ mod tests {
         fn a_booking()(
             id in 0u64..9,
             claims in prop::collection::vec((0u64..6, 0i64..20, 1i64..8), 1..3),
-            choice in prop::sample::select(vec![Choice::Keep, Choice::Cancel]),
+            choice in prop::sample::select(vec![Choice::Keep, Choice::Move, Choice::Cancel]),
         ) -> InTheWay {
             let held = |(on, start, length)| (on, span(start, start + length));
             let claims: Vec<(u64, Span)> = claims.into_iter().map(held).collect();

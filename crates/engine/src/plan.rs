@@ -10,11 +10,13 @@
 //! on the way are those that would meet at the end, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use berth_model::declared::{
     Act, Declared, DeclaredResource, Difference, LEVELS_MAX, Subject, differing,
 };
 use berth_model::declared::{FieldDifference, Fields};
+use berth_model::policy::Part;
 use berth_model::{FieldErrors, Name};
 
 /// Whether what the file does not name is taken away.
@@ -41,6 +43,9 @@ pub enum Step {
     AddProject(Name),
     ChangeProject(Name),
     RemoveProject(Name),
+    /// Added or changed: a policy is set as a whole.
+    SetPolicy(Part),
+    RemovePolicy(Part),
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,6 +69,11 @@ pub fn plan(now: &Declared, wanted: &Declared, prune: Prune) -> Result<Plan, Fie
             plan.steps.push(Step::ChangeSite);
         }
     }
+    let policies = compare(now.policies.as_ref(), wanted.policies.as_ref(), prune);
+    // What is about a type or a project goes before it does, and comes after it.
+    let gone = policies.removed.iter();
+    plan.steps
+        .extend(gone.map(|(part, _)| Step::RemovePolicy(part.clone())));
     let types = compare(now.types.as_ref(), wanted.types.as_ref(), prune);
     plan.tell_all(Subject::Type, &types);
     plan.steps.extend(
@@ -111,6 +121,10 @@ pub fn plan(now: &Declared, wanted: &Declared, prune: Prune) -> Result<Plan, Fie
             .iter()
             .map(|(name, _)| Step::ChangeProject(name.clone())),
     );
+    plan.tell_all(Subject::Policy, &policies);
+    let set = policies.added.iter().chain(&policies.changed);
+    plan.steps
+        .extend(set.map(|(part, _)| Step::SetPolicy(part.clone())));
     Ok(plan)
 }
 
@@ -129,7 +143,7 @@ impl Plan {
         });
     }
 
-    fn tell_all(&mut self, subject: Subject, found: &Comparison) {
+    fn tell_all<K: Display>(&mut self, subject: Subject, found: &Comparison<K>) {
         for (act, things) in [
             (Act::Added, &found.added),
             (Act::Changed, &found.changed),
@@ -202,27 +216,32 @@ impl Plan {
     }
 }
 
-type Found = Vec<(Name, Vec<FieldDifference>)>;
+type Found<K> = Vec<(K, Vec<FieldDifference>)>;
 
-#[derive(Debug, Default)]
-struct Comparison {
-    added: Found,
-    changed: Found,
-    removed: Found,
-    extra: Found,
+#[derive(Debug)]
+struct Comparison<K> {
+    added: Found<K>,
+    changed: Found<K>,
+    removed: Found<K>,
+    extra: Found<K>,
 }
 
 /// Two sets of things by name. An undeclared set differs in nothing.
-fn compare<T: Fields>(
-    before: Option<&BTreeMap<Name, T>>,
-    after: Option<&BTreeMap<Name, T>>,
+fn compare<K: Ord + Clone, T: Fields>(
+    before: Option<&BTreeMap<K, T>>,
+    after: Option<&BTreeMap<K, T>>,
     prune: Prune,
-) -> Comparison {
-    let mut found = Comparison::default();
+) -> Comparison<K> {
+    let mut found = Comparison {
+        added: Vec::new(),
+        changed: Vec::new(),
+        removed: Vec::new(),
+        extra: Vec::new(),
+    };
     let Some(after) = after else {
         return found;
     };
-    let was = |name: &Name| before.and_then(|before| before.get(name));
+    let was = |name: &K| before.and_then(|before| before.get(name));
     for (name, thing) in after {
         let fields = differing(was(name), Some(thing));
         if was(name).is_none() {

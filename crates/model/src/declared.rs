@@ -1,4 +1,4 @@
-//! A site as one file declares it: what it is called, its types, its tree, its projects.
+//! A site as one file declares it: what it is called, its types, its tree, its projects, its policies.
 //!
 //! A [`Document`] is how people write it, nested as the tree is. A [`Declared`] is the same with every resource by
 //! name and its parent beside it, which is how two of them are compared. A section that a file does not have is not
@@ -18,6 +18,7 @@ use crate::inventory::{Capacity, Colour, Facts};
 use crate::name::{LoginName, Name, Text};
 use crate::parameter::Form;
 use crate::person::TimeZone;
+use crate::policy::{Part, Policy};
 use crate::site::OutsiderView;
 
 pub use difference::{Act, Difference, FieldDifference, Fields, Subject, differing};
@@ -28,6 +29,7 @@ pub const RESOURCES_MAX: usize = 50_000;
 pub const TYPES_MAX: usize = 1_000;
 pub const PROJECTS_MAX: usize = 10_000;
 pub const MEMBERS_MAX: usize = 10_000;
+pub const POLICIES_MAX: usize = 1_000;
 /// The most levels a tree has, on either database: what both can number, with room for wide levels.
 pub const LEVELS_MAX: usize = 20;
 
@@ -44,6 +46,8 @@ pub struct Document {
     pub resources: Option<BTreeMap<Name, ResourceSection>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projects: Option<BTreeMap<Name, ProjectSection>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<Vec<PolicySection>>,
 }
 
 /// Which edition of the format this is. There is one; a later one will be told from it by this number.
@@ -124,6 +128,19 @@ pub struct ProjectSection {
     pub members: BTreeSet<LoginName>,
 }
 
+/// What bookings of a part of the site must keep; of all of it, where nothing is named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicySection {
+    #[serde(default, rename = "for", skip_serializing_if = "is_whole_site")]
+    pub part: Part,
+    pub asks: Policy,
+}
+
+fn is_whole_site(part: &Part) -> bool {
+    *part == Part::default()
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -143,6 +160,7 @@ pub struct Declared {
     pub types: Option<BTreeMap<Name, TypeSection>>,
     pub resources: Option<BTreeMap<Name, DeclaredResource>>,
     pub projects: Option<BTreeMap<Name, ProjectSection>>,
+    pub policies: Option<BTreeMap<Part, Policy>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -168,6 +186,16 @@ impl Document {
             laying.lay("resources", None, roots, 1);
             laying.flat
         });
+        let policies = self.policies.map(|sections| {
+            let mut flat = BTreeMap::new();
+            for (i, section) in sections.into_iter().enumerate() {
+                if flat.insert(section.part, section.asks).is_some() {
+                    let said = "the same part of the site has two policies; make them one";
+                    errors.push(format!("policies[{i}].for"), said);
+                }
+            }
+            flat
+        });
         let count = |things: Option<usize>| things.unwrap_or_default();
         for (field, is, max) in [
             (
@@ -184,6 +212,11 @@ impl Document {
                 "projects",
                 count(self.projects.as_ref().map(BTreeMap::len)),
                 PROJECTS_MAX,
+            ),
+            (
+                "policies",
+                count(policies.as_ref().map(BTreeMap::len)),
+                POLICIES_MAX,
             ),
         ] {
             if is > max {
@@ -207,6 +240,7 @@ impl Document {
             types: self.types,
             resources,
             projects: self.projects,
+            policies,
         }))
     }
 }
@@ -286,6 +320,10 @@ impl Declared {
             types: self.types,
             resources,
             projects: self.projects,
+            policies: self.policies.map(|flat| {
+                let section = |(part, asks)| PolicySection { part, asks };
+                flat.into_iter().map(section).collect()
+            }),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod field;
 pub mod id;
 pub mod inventory;
 pub mod name;
+pub mod notification;
 pub mod parameter;
 pub mod person;
 pub mod policy;

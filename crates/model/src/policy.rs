@@ -14,8 +14,11 @@ use crate::name::{LoginName, Name, Text};
 use crate::site::Role;
 use crate::span::Span;
 
+mod bounds;
 mod length;
 mod opening;
+
+use bounds::at_most;
 
 pub use length::{Length, LengthError, Step};
 pub use opening::{Hours, HoursError, OpeningHours};
@@ -76,9 +79,14 @@ pub struct Policy {
 #[serde(deny_unknown_fields, default)]
 pub struct Who {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 2)]
     pub roles: Option<BTreeSet<Role>>,
     /// The booking is made for one of these projects.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "at_most::<1000, _, _>"
+    )]
+    #[schema(max_items = 1000)]
     pub projects: Option<BTreeSet<Name>>,
 }
 
@@ -150,10 +158,16 @@ pub struct ApprovalRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer_than: Option<Length>,
     /// Any one of them decides.
-    #[serde(default = "site_admins")]
+    #[serde(default = "site_admins", deserialize_with = "at_most::<100, _, _>")]
+    #[schema(max_items = 100)]
     pub approvers: BTreeSet<Approver>,
     /// May decide in the approvers' stead.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeSet::is_empty",
+        deserialize_with = "at_most::<100, _, _>"
+    )]
+    #[schema(max_items = 100)]
     pub deputies: BTreeSet<Approver>,
     /// Without one, the question stands until the booking would start, and is then answered with no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,9 +190,7 @@ impl fmt::Display for ApprovalRule {
 }
 
 /// People who can be asked for approval.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
     SiteAdmins,
@@ -186,6 +198,32 @@ pub enum Approver {
     Project(Name),
     Person(LoginName),
 }
+
+/// By hand, since what is derived would let the objects have any other field.
+impl utoipa::PartialSchema for Approver {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Type};
+        let named = |field: &str, name| {
+            ObjectBuilder::new()
+                .schema_type(Type::Object)
+                .property(field, name)
+                .required(field)
+                .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        };
+        let word = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(["site_admins"]));
+        OneOfBuilder::new()
+            .description(Some(
+                "People who can be asked for approval: the site's admins, the members of a project, or a person.",
+            ))
+            .item(word)
+            .item(named("project", Name::schema()))
+            .item(named("person", LoginName::schema()))
+            .into()
+    }
+}
+impl utoipa::ToSchema for Approver {}
 
 impl fmt::Display for Approver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -274,27 +312,32 @@ impl Part {
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = match self {
-            Scope::Ceilings => return f.write_str("global ceilings"),
-            Scope::Defaults => return f.write_str("global defaults"),
-            Scope::Site(part) => part,
-        };
-        let role = part.role.map(|role| match role {
+        match self {
+            Scope::Ceilings => f.write_str("global ceilings"),
+            Scope::Defaults => f.write_str("global defaults"),
+            Scope::Site(part) => write!(f, "policy of {part}"),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = self.role.map(|role| match role {
             Role::Member => "role member",
             Role::SiteAdmin => "role site_admin",
         });
         let named = [
-            part.resource_type
+            self.resource_type
                 .as_ref()
                 .map(|name| format!("type {name}")),
             role.map(str::to_owned),
-            part.project.as_ref().map(|name| format!("project {name}")),
+            self.project.as_ref().map(|name| format!("project {name}")),
         ];
         let named: Vec<String> = named.into_iter().flatten().collect();
         if named.is_empty() {
-            f.write_str("policy of the site")
+            f.write_str("the site")
         } else {
-            write!(f, "policy of {}", named.join(" and "))
+            f.write_str(&named.join(" and "))
         }
     }
 }
@@ -306,6 +349,7 @@ macro_rules! rules {
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
         )]
         #[serde(rename_all = "snake_case")]
+        #[schema(as = PolicyRule)]
         pub enum Rule { $($rule,)* }
 
         impl Rule {
@@ -421,6 +465,8 @@ mod tests {
             json!({"notice": 120}),
             json!({"who_may_book": {"role": "member"}}),
             json!({"approval": {"time_out": {"after": "1h"}}}),
+            json!({"opening_hours": {"mon": vec!["08:00-18:00"; 25]}}),
+            json!({"approval": {"deputies": (0..101).map(|i| json!({"person": format!("p{i}")})).collect::<Vec<_>>()}}),
         ] {
             assert!(
                 serde_json::from_value::<Policy>(bad.clone()).is_err(),

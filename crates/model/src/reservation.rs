@@ -163,6 +163,15 @@ impl AskedApproval {
 }
 
 impl Terms {
+    /// The resources that it waits for, where it named them.
+    pub fn waits_for(&self) -> impl Iterator<Item = ResourceId> {
+        let named = self.wait.iter().flat_map(|wait| match &wait.wish {
+            Waited::Named(named) => named.as_slice(),
+            Waited::Any { .. } => &[],
+        });
+        named.map(|one| one.resource)
+    }
+
     /// The last moment at which a waiting one could still start.
     fn waits_until(&self, span: Span) -> Timestamp {
         self.wait.as_ref().map_or(span.start(), |wait| wait.until)

@@ -63,6 +63,10 @@ const TAGS: &[(&str, &str)] = &[
         "usage",
         "How much of what there was to have was had, by whom and when, and what was refused.",
     ),
+    (
+        "notifications",
+        "What one is told of what happened, and what of it one has read.",
+    ),
     ("events", "Facts that happened, in pages or live."),
     ("health", "How the server is, for whoever looks after it."),
     (

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_model::closure::ClosureKind;
-use berth_model::person::Person;
+use berth_model::person::{Person, PersonState};
 use berth_model::reference::SiteReference;
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
 use berth_model::{JoinRequestId, LoginName, Name, PersonId, SiteId};
@@ -96,6 +96,12 @@ pub async fn by_id_for(
     .await?;
     row.map(|row| Ok((site(&row)?, row.optional_word("role")?)))
         .transpose()
+}
+
+pub async fn all_ids(conn: &mut Conn) -> Result<Vec<SiteId>> {
+    query("SELECT id FROM site ORDER BY id")
+        .map(conn, |row| Ok(SiteId(row.get("id")?)))
+        .await
 }
 
 pub async fn by_id(conn: &mut Conn, id: SiteId) -> Result<Option<Site>> {
@@ -269,6 +275,33 @@ pub async fn members_among(
     .map(conn, |row| row.parsed("login"))
     .await?;
     Ok(found.into_iter().collect())
+}
+
+/// The admins of a site who can act.
+pub async fn admins(conn: &mut Conn, site: SiteId) -> Result<Vec<PersonId>> {
+    query(
+        "SELECT m.person FROM membership m JOIN person p ON p.id = m.person
+         WHERE m.site = $1 AND m.role = $2 AND p.state = $3 ORDER BY p.login",
+    )
+    .bind(site.0)
+    .bind(Role::SiteAdmin.word())
+    .bind(PersonState::Active.word())
+    .map(conn, |row| Ok(PersonId(row.get("person")?)))
+    .await
+}
+
+/// Those with these logins whose word can count in the site: its members, and whoever administers all sites.
+pub async fn called(conn: &mut Conn, site: SiteId, logins: Vec<String>) -> Result<Vec<PersonId>> {
+    either(
+        "SELECT p.id FROM json_each($2) v CROSS JOIN person p ON p.login = v.value
+         LEFT JOIN membership m ON m.site = $1 AND m.person = p.id WHERE m.role IS NOT NULL OR p.global_admin",
+        "SELECT p.id FROM unnest($2::text[]) v (login) JOIN person p ON p.login = v.login
+         LEFT JOIN membership m ON m.site = $1 AND m.person = p.id WHERE m.role IS NOT NULL OR p.global_admin",
+    )
+    .bind(site.0)
+    .bind(logins)
+    .map(conn, |row| Ok(PersonId(row.get("id")?)))
+    .await
 }
 
 pub async fn set_member(conn: &mut Conn, membership: &Membership) -> Result<()> {

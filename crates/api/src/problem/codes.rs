@@ -178,7 +178,7 @@ codes! {
 
     MaintenanceInTheWay "maintenance.in_the_way" 409
         "Bookings stand in the way of the maintenance window"
-        "Decide for each booking in `conflicts`: keep it, or cancel it.";
+        "Decide for each booking in `conflicts`: keep it, move it, or cancel it.";
     MaintenanceIllegalState "maintenance.illegal_state" 409
         "The maintenance window is over or cancelled"
         "Plan a new one.";

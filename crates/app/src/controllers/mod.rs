@@ -7,6 +7,7 @@
 mod by_hand;
 mod closures;
 mod lease;
+mod notifier;
 mod refusals;
 mod reservations;
 mod sequencer;
@@ -64,6 +65,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(waitlist::run(app.clone(), keeper("waitlist"), stop.clone()));
+    tasks.spawn(notifier::run(app.clone(), keeper("notifier"), stop.clone()));
     tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
     tasks.spawn(closures::run(
         app.clone(),
@@ -73,7 +75,18 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
     ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
     tasks.spawn(refusals::run(app.clone(), stop.clone()));
+    tasks.spawn(read_boards(app.clone(), stop.clone()));
     tasks
+}
+
+/// So that the first question at the desk is answered as quickly as the others.
+async fn read_boards(app: App, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        read = app.read_boards() => if let Err(error) = read {
+            tracing::warn!(%error, "a site could not be read ahead; it will be when somebody asks");
+        },
+    }
 }
 
 /// What this process calls itself when it takes a lease.

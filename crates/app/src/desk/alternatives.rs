@@ -41,7 +41,7 @@ pub enum AlternativeKind {
     Split,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     pub site: SiteId,
     pub span: Span,
@@ -64,6 +64,8 @@ const LOOK: SignedDuration = SignedDuration::from_hours(14 * 24);
 const PART_MIN: SignedDuration = SignedDuration::from_mins(30);
 const STEP: SignedDuration = SignedDuration::from_mins(15);
 const OFFERS_MAX: usize = 6;
+/// How often they are looked for again when others were quicker to have them.
+const ATTEMPTS: usize = 3;
 /// How far away others count: the rack next door, and another site.
 const NEXT_DOOR: SignedDuration = SignedDuration::from_mins(5);
 const OTHER_SITE: SignedDuration = SignedDuration::from_hours(4);
@@ -87,21 +89,22 @@ impl App {
         else {
             return refusal;
         };
-        let found = self
-            .named_alternatives(caller, place, new.span, claims)
-            .await;
-        let mut found = match found {
-            Ok((found, known)) => {
-                directory.join(known);
-                found
+        let mut found = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let search = self.named_alternatives(caller, place, new.span, claims);
+            match search.await {
+                Ok((offered, known)) => {
+                    directory.join(known);
+                    found = offered;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no alternatives could be looked for");
+                    break;
+                }
             }
-            Err(error) => {
-                tracing::warn!(%error, "no alternatives could be looked for");
-                Vec::new()
+            if !new.hold || self.hold_alternatives(caller, place, new, &mut found).await {
+                break;
             }
-        };
-        if new.hold {
-            self.hold_alternatives(caller, place, new, &mut found).await;
         }
         Error::Conflict {
             conflicts,
@@ -159,19 +162,21 @@ impl App {
     /// The refusal of a wish for any of a kind: nothing in particular is in the way, and perhaps there is something
     /// else.
     pub(super) async fn no_room(&self, caller: &Caller, place: &Place, new: &NewAny) -> Error {
-        match self.any_alternatives(caller, place, new).await {
-            Ok((mut found, directory)) => {
-                let details = new.details(new.wish.window);
-                if new.hold {
-                    self.hold_alternatives(caller, place, &details, &mut found)
-                        .await;
-                }
-                Error::NoRoom {
-                    wanted: new.wish.what.clone(),
-                    alternatives: found,
-                    directory: Box::new(directory),
-                }
+        let details = new.details(new.wish.window);
+        let mut offered = Ok(Default::default());
+        for _ in 0..ATTEMPTS {
+            offered = self.any_alternatives(caller, place, new).await;
+            let Ok((found, _)) = &mut offered else { break };
+            if !new.hold || self.hold_alternatives(caller, place, &details, found).await {
+                break;
             }
+        }
+        match offered {
+            Ok((alternatives, directory)) => Error::NoRoom {
+                wanted: new.wish.what.clone(),
+                alternatives,
+                directory: Box::new(directory),
+            },
             Err(error) => error,
         }
     }
@@ -312,20 +317,21 @@ impl App {
         Ok((told, directory))
     }
 
-    /// Keeps the nearest alternatives free for the caller, as many as they may hold.
+    /// Keeps the nearest alternatives free for the caller, as many as they may hold. Not so where others were quicker to
+    /// have all of them: it is then worth to look again.
     async fn hold_alternatives(
         &self,
         caller: &Caller,
         place: &Place,
         new: &NewReservation,
         found: &mut [Alternative],
-    ) {
+    ) -> bool {
         // These are bookings of their own: the request's key is the refused one's.
         let caller = &Caller {
             once: None,
             ..caller.clone()
         };
-        let mut held = 0;
+        let (mut held, mut overtaken) = (0, false);
         for alternative in found {
             if held + alternative.parts.len() > HOLDS_MAX as usize {
                 continue;
@@ -336,18 +342,22 @@ impl App {
                     .await
                 {
                     Ok(id) => alternative.holds.push(id),
-                    Err(_) => break,
+                    Err(error) => {
+                        overtaken |= matches!(error, Error::Conflict { .. });
+                        break;
+                    }
                 }
             }
             if alternative.holds.len() < alternative.parts.len() {
-                let site = Reference::Id(place.id());
-                for id in alternative.holds.drain(..) {
+                for (part, id) in alternative.parts.iter().zip(alternative.holds.drain(..)) {
+                    let site = Reference::Id(part.site);
                     // One that cannot be let go runs out by itself.
                     let _ = self.cancel_reservation(caller, &site, id, None, None).await;
                 }
             }
             held += alternative.holds.len();
         }
+        held > 0 || !overtaken
     }
 
     async fn hold_part(

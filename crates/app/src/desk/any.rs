@@ -5,7 +5,7 @@ use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{Privacy, Reservation};
 use berth_model::{Count, Reference, ResourceId, Selection, Span, Text};
-use berth_store::reservations;
+use berth_store::{projects, reservations};
 use jiff::Timestamp;
 
 use super::aside;
@@ -148,8 +148,12 @@ impl App {
         };
         let project = match &new.project {
             Some(Reference::Name(name)) => Some(name.clone()),
-            // By its id it is looked up when the booking is made, and judged then.
-            Some(Reference::Id(_)) | None => None,
+            Some(Reference::Id(id)) => {
+                let mut reader = self.store.read().await?;
+                let found = projects::named(&mut reader, vec![*id]).await?;
+                found.into_iter().next().map(|project| project.name)
+            }
+            None => None,
         };
         Ok(For { owner, project })
     }

@@ -14,7 +14,7 @@ use berth_model::{
     ClaimId, Name, ReservationId, Resource, ResourceId, ResourceType, Selection, SiteId, Status,
     TypeId, WindowId,
 };
-use berth_store::{Conn, claims, events, inventory};
+use berth_store::{Conn, claims, events, inventory, sites};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use uuid::Uuid;
 
@@ -68,6 +68,17 @@ impl App {
         *board = Some(fresh);
         OwnedRwLockReadGuard::try_map(board.downgrade(), Option::as_ref)
             .map_err(|_| Error::Internal("a board is gone that was just read".into()))
+    }
+
+    /// Reads every site's board before anybody asks for it: of a large site that takes seconds.
+    pub(crate) async fn read_boards(&self) -> Result<()> {
+        let mut reader = self.store.read().await?;
+        let sites = sites::all_ids(&mut reader).await?;
+        drop(reader);
+        for site in sites {
+            self.board(site).await?;
+        }
+        Ok(())
     }
 }
 
@@ -132,6 +143,9 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::SeriesCancelled
         | Kind::ReservationHandedOver
         | Kind::ReservationTroubled
+        | Kind::ReservationReminder
+        | Kind::NotificationCreated
+        | Kind::NotificationRead
         | Kind::ReservationWaiting
         | Kind::ReservationCheckedIn => Touches::Nothing,
     }

@@ -8,6 +8,7 @@ mod moves;
 mod outage;
 mod permitted;
 mod waitlist;
+mod way;
 mod when;
 
 use crate::error::{Error, Result};
@@ -25,4 +26,6 @@ pub(crate) use moves::{MADE_ROOM, Relocation};
 pub(crate) use outage::Told;
 pub(crate) use permitted::{MOMENT, Permitted};
 pub use waitlist::WaitFor;
+pub use way::Elsewhere;
+pub(crate) use way::{MADE_WAY, Way};
 pub use when::{Answer, Choice, Variant, Wish};

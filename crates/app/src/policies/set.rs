@@ -3,7 +3,7 @@
 use berth_engine::policy::{Breach, Looser, Policies, Refused};
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
-use berth_model::policy::{Policy, Scope};
+use berth_model::policy::{Part, Policy, Scope};
 use berth_model::reservation::Reservation;
 use berth_model::site::Site;
 use berth_model::{FieldErrors, Name, ReservationId, Text};
@@ -170,6 +170,33 @@ impl App {
             overruled,
             directory,
         })
+    }
+
+    /// Sets a policy of a site, or takes it away, as part of something larger.
+    pub(crate) async fn declare_policy(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        site: &Site,
+        part: Part,
+        policy: Option<Policy>,
+    ) -> Result<()> {
+        let scope = Scope::Site(part);
+        if let Some(policy) = &policy {
+            self.check_names(conn, Some(site), &scope, policy).await?;
+        }
+        let new = Version {
+            site: Some(site.id),
+            scope,
+            version: 0,
+            policy,
+            set_by: Some(caller.id()),
+            set_at: self.now(),
+            reason: None,
+        };
+        self.write_policy(conn, caller, Some(site), new, None)
+            .await?;
+        Ok(())
     }
 
     /// Writes the next version, unless the newest says the same already.

@@ -421,13 +421,14 @@ impl App {
 
     /// The reservation with its first line of history and the record of its making, ready to be written.
     pub(super) fn booking(&self, caller: &Caller, reservation: Reservation) -> Result<Booking> {
+        let kind = match reservation.state {
+            // It is told of as made when it becomes a booking.
+            State::Waiting => EventKind::ReservationWaiting,
+            _ => EventKind::ReservationCreated,
+        };
         let change = Change::new("reservation.create", Some(reservation.site), reservation.id)
             .after(&reservation)
-            .tell_only(
-                EventKind::ReservationCreated,
-                Audience::Members,
-                told(&reservation),
-            );
+            .tell_only(kind, Audience::Members, told(&reservation));
         let (entry, event) = self.written(caller, change);
         let event = event.ok_or_else(|| Error::Internal("a booking tells of itself".into()))?;
         let history = HistoryEntry {

@@ -310,6 +310,7 @@ fn line(difference: &Difference) -> String {
         Subject::Type => "type",
         Subject::Resource => "resource",
         Subject::Project => "project",
+        Subject::Policy => "policy of",
     };
     let head = format!("{sign} {subject} {}", printable(&difference.name));
     let fields = &difference.fields;

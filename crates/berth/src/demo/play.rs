@@ -6,14 +6,16 @@
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Context;
+use berth_app::desk::{NewAny, Variant, WaitFor};
 use berth_app::maintenance::{NewWindow, WindowChoice};
-use berth_app::reservations::{Item, NewReservation, ReservationChange};
+use berth_app::policies::PolicyAt;
+use berth_app::reservations::{Item, NewReservation, NewSeries, OnConflict, ReservationChange};
 use berth_app::settlement::Mode;
 use berth_app::{App, Caller, Error, PersonChange};
 use berth_model::reference::{PersonReference, ResourceReference};
 use berth_model::reservation::Privacy;
 use berth_model::site::Role;
-use berth_model::{Amount, Holder, Reference, ReservationId, Span, WindowId};
+use berth_model::{Amount, Holder, Reference, ReservationId, Selection, Span, WindowId};
 use berth_store::people;
 use jiff::SignedDuration;
 
@@ -90,6 +92,17 @@ impl Player {
     async fn act(&mut self, caller: &Caller, act: Act) -> Result<(), Failure> {
         match act {
             Act::Book(key, wish) => self.book(caller, key, &wish).await?,
+            Act::Repeat(key, wish, weeks) => self.repeat(caller, key, &wish, weeks).await?,
+            Act::BookAny(key, wish, what) => self.book_any(caller, key, &wish, what).await?,
+            Act::Wait(key, wish) => self.wait(caller, key, &wish).await?,
+            Act::SetPolicy { site, part, asks } => {
+                let part = serde_json::from_value(part).context("a part")?;
+                let policy = serde_json::from_value(asks).context("a policy")?;
+                let at = PolicyAt::Site(reference(site)?, part);
+                self.app
+                    .set_policy(caller, &at, Some(&policy), None, None, Mode::Apply)
+                    .await?;
+            }
             Act::Lengthen(key, by) => {
                 self.change(caller, key, |span| (None, Some(span.end() + by)))
                     .await?
@@ -175,9 +188,7 @@ impl Player {
         for choice in &wish.choices {
             match self.app.book(caller, &site, &booking(wish, choice)?).await {
                 Ok(made) => {
-                    self.tally.booked += 1;
-                    let id = made.value.reservation.id;
-                    self.bookings.insert(key, (wish.site, id));
+                    self.note(key, wish, made.value.reservation.id);
                     return Ok(());
                 }
                 Err(Error::Conflict { .. } | Error::NotActive { .. }) => self.tally.refused += 1,
@@ -185,6 +196,75 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// The same every week; its first instance stands for it.
+    async fn repeat(
+        &mut self,
+        caller: &Caller,
+        key: Key,
+        wish: &Wish,
+        weeks: u16,
+    ) -> Result<(), Failure> {
+        let new = NewSeries {
+            first: booking(wish, first_choice(wish)?)?,
+            rule: format!("FREQ=WEEKLY;COUNT={weeks}")
+                .parse()
+                .context("a rule")?,
+            except: Default::default(),
+            on_conflict: OnConflict::Skip,
+        };
+        let site = reference(wish.site)?;
+        let made = self.app.book_series(caller, &site, &new).await?.value;
+        self.tally.booked += made.instances.len();
+        if let Some(first) = made.instances.first() {
+            self.bookings.insert(key, (wish.site, first.id));
+        }
+        Ok(())
+    }
+
+    async fn book_any(
+        &mut self,
+        caller: &Caller,
+        key: Key,
+        wish: &Wish,
+        what: &str,
+    ) -> Result<(), Failure> {
+        let what: Selection = what.parse().context("a selection")?;
+        let variant = Variant {
+            count: what.count,
+            length: wish.span.duration(),
+        };
+        let definite = booking(wish, &[])?;
+        let new = NewAny {
+            wish: berth_app::desk::Wish::new(what, vec![variant], wish.span)
+                .map_err(Error::from)?,
+            pinned: false,
+            title: definite.title,
+            project: definite.project,
+            privacy: definite.privacy,
+            parameters: definite.parameters,
+            owner: None,
+            hold: false,
+            wait: None,
+        };
+        let site = reference(wish.site)?;
+        let made = self.app.book_any(caller, &site, &new).await?;
+        self.note(key, wish, made.value.reservation.id);
+        Ok(())
+    }
+
+    async fn wait(&mut self, caller: &Caller, key: Key, wish: &Wish) -> Result<(), Failure> {
+        let mut new = booking(wish, first_choice(wish)?)?;
+        new.wait = Some(WaitFor::Booking);
+        let made = self.app.book(caller, &reference(wish.site)?, &new).await?;
+        self.note(key, wish, made.value.reservation.id);
+        Ok(())
+    }
+
+    fn note(&mut self, key: Key, wish: &Wish, id: ReservationId) {
+        self.tally.booked += 1;
+        self.bookings.insert(key, (wish.site, id));
     }
 
     async fn reschedule(
@@ -253,7 +333,7 @@ impl Player {
         let mut in_the_way: Vec<(Option<Key>, ReservationId)> = preview
             .in_the_way
             .iter()
-            .filter_map(|(conflict, _)| match conflict.claim.claim.holder {
+            .filter_map(|met| match met.conflict.claim.claim.holder {
                 Holder::Reservation(id) => Some((self.key_of(id), id)),
                 Holder::Maintenance(_) | Holder::Workload(_) => None,
             })
@@ -333,6 +413,11 @@ pub async fn join_project(
     Ok(())
 }
 
+fn first_choice(wish: &Wish) -> anyhow::Result<&[Want]> {
+    let first = wish.choices.first().context("a wish for nothing")?;
+    Ok(first)
+}
+
 fn booking(wish: &Wish, choice: &[Want]) -> anyhow::Result<NewReservation> {
     let item = |want: &Want| {
         Ok(Item {
@@ -370,6 +455,7 @@ fn is_foreseen(error: &Error) -> bool {
             | Error::NotActive { .. }
             | Error::State(_)
             | Error::InThePast(_)
+            | Error::Policy(_)
             // Lengthening what an admin approved needs an admin.
             | Error::NotAllowed { .. }
     )

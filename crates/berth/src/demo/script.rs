@@ -28,6 +28,12 @@ pub struct Key(pub usize);
 #[derive(Debug)]
 pub enum Act {
     Book(Key, Wish),
+    /// The first choice, every week so often; weeks in which it is taken are left out.
+    Repeat(Key, Wish, u16),
+    /// Any of a kind, by how much and what.
+    BookAny(Key, Wish, &'static str),
+    /// The first choice, and if that is taken, it waits for it.
+    Wait(Key, Wish),
     /// Longer at the end, or shorter if negative.
     Lengthen(Key, SignedDuration),
     /// The same length, later.
@@ -35,6 +41,12 @@ pub enum Act {
     Cancel(Key, &'static str),
     Approve(Key),
     Reject(Key, &'static str),
+    SetPolicy {
+        site: &'static str,
+        /// The part of the site's bookings that it is about.
+        part: Value,
+        asks: Value,
+    },
     SetStatus(Thing, Status, Option<&'static str>),
     PlanMaintenance(Key, Maintenance),
     CallOffMaintenance(Key, &'static str),
@@ -137,6 +149,12 @@ impl Script {
         let key = self.key();
         self.scene(at, who, Act::Book(key, wish));
         key
+    }
+
+    /// A booking made in another way than outright.
+    pub fn asks(&mut self, at: Timestamp, who: &'static str, act: impl FnOnce(Key) -> Act) {
+        let key = self.key();
+        self.scene(at, who, act(key));
     }
 
     pub fn plan(&mut self, at: Timestamp, who: &'static str, window: Maintenance) -> Key {

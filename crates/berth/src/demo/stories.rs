@@ -80,14 +80,14 @@ impl Teller<'_> {
     /// Booked for the whole term on one of the first days, by an admin, who needs nobody's leave.
     fn teaches(&mut self, course: Course) {
         let first = 3 - DAYS_BEFORE;
-        for week in 0..14 {
-            let day = self.almanac.next_weekday(first + 7 * week, course.weekday);
-            let start = self.almanac.at(day, course.hour, 0);
-            let lesson = wish(course.site, course.title, start, course.hours)
-                .of([vec![all_of(course.room)]])
-                .answering(course.answers.clone());
-            self.books(self.on(first - 1, 9), course.who, lesson);
-        }
+        let day = self.almanac.next_weekday(first, course.weekday);
+        let start = self.almanac.at(day, course.hour, 0);
+        let lesson = wish(course.site, course.title, start, course.hours)
+            .of([vec![all_of(course.room)]])
+            .answering(course.answers);
+        let at = self.on(first - 1, 9);
+        self.script
+            .asks(at, course.who, |key| Act::Repeat(key, lesson, WEEKS));
     }
 
     fn status(&mut self, day: i64, who: &'static str, thing: Thing, to: (Status, &'static str)) {
@@ -106,6 +106,9 @@ impl Teller<'_> {
         );
     }
 }
+
+/// A term has so many.
+const WEEKS: u16 = 14;
 
 /// A lesson every week.
 struct Course {

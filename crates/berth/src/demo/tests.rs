@@ -157,10 +157,18 @@ async fn the_world_is_whole_and_keeps_every_promise() {
             let moments: Vec<Timestamp> = history.iter().map(|entry| entry.at).collect();
             assert!(moments.is_sorted(), "{moments:?}");
         }
-        // A hold lasts two minutes, and nobody here is that undecided; nor does anybody wait.
-        let lived = State::ALL.iter();
-        let lived = lived.filter(|state| !matches!(state, State::Held | State::Waiting));
-        assert_eq!(states, lived.copied().collect(), "{}", site.name);
+        // A hold lasts two minutes, and nobody here is that undecided.
+        let mut lived: BTreeSet<State> = State::ALL.iter().copied().collect();
+        lived.remove(&State::Held);
+        if site.name.as_str() == "torino" {
+            let any = |found: &Reservation| found.terms.any.is_some() && found.items.len() == 3;
+            assert!(all.iter().any(any), "somebody took any three of a kind");
+        } else {
+            lived.remove(&State::Waiting);
+        }
+        assert_eq!(states, lived, "{}", site.name);
+        let lessons = all.iter().filter(|found| found.occurrence.is_some());
+        assert!(lessons.count() > 10, "{} has a course", site.name);
         let starts = all
             .iter()
             .map(|found| found.span.start().duration_since(now).as_hours() / 24);
@@ -236,9 +244,12 @@ async fn told(app: &App) -> Vec<String> {
             ..Default::default()
         };
         for found in reservations::list(&mut reader, &filter).await.unwrap() {
+            // Of any of a kind, which ones is as good as a throw of dice.
+            let is_definite = found.terms.any.is_none();
             let items: Vec<_> = found
                 .items
                 .iter()
+                .filter(|_| is_definite)
                 .map(|item| (&names[&item.resource], item.take))
                 .collect();
             let Reservation {

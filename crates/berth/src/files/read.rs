@@ -179,8 +179,8 @@ mod tests {
             "site.yaml:1:1: version: this Berth reads files that say `version: 1`",
         );
         refused(
-            "version: 1\npolicies: {}\n",
-            "site.yaml:2:1: unknown field `policies`",
+            "version: 1\nmembers: {}\n",
+            "site.yaml:2:1: unknown field `members`",
         );
         refused(
             "version: 1\nresources:\n  GPU: {type: gpu}\n",

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use berth_model::attribute::AttributeValue;
-use berth_model::declared::{Document, ProjectSection, ResourceSection, SiteSection, TypeSection};
+use berth_model::declared::{
+    Document, PolicySection, ProjectSection, ResourceSection, SiteSection, TypeSection,
+};
 use berth_model::inventory::{Capacity, Facts};
 use berth_model::{Name, Text};
 
@@ -27,6 +29,9 @@ pub fn document(document: &Document) -> String {
     }
     if let Some(projects) = &document.projects {
         out.section(0, "projects", projects, write_project);
+    }
+    if let Some(policies) = &document.policies {
+        write_policies(&mut out, policies);
     }
     out.text
 }
@@ -178,6 +183,27 @@ fn write_project(out: &mut Out, level: usize, project: &ProjectSection) {
         out.line(level, "members:");
         for login in &project.members {
             out.line(level + 1, &format!("- {}", scalar(login.as_str())));
+        }
+    }
+}
+
+fn write_policies(out: &mut Out, policies: &[PolicySection]) {
+    if policies.is_empty() {
+        return out.line(0, "policies: []");
+    }
+    out.line(0, "policies:");
+    for policy in policies {
+        let part = inline(&serde_json::json!(policy.part));
+        out.line(1, &format!("- for: {part}"));
+        let asks = serde_json::json!(policy.asks);
+        let rules = asks.as_object().cloned().unwrap_or_default();
+        if rules.is_empty() {
+            out.field(2, "asks", "{}");
+            continue;
+        }
+        out.line(2, "asks:");
+        for (rule, value) in &rules {
+            out.field(3, rule, &inline(value));
         }
     }
 }

@@ -132,7 +132,7 @@ async fn what_is_wrong_in_a_file_is_shown_with_its_line() {
         "     4 |     typ: rack",
     );
     refused("version: 1\nresources: [\n", 2, "site.yaml:");
-    refused("version: 1\npolicies: {}\n", 2, "unknown field `policies`");
+    refused("version: 1\nmembers: {}\n", 2, "unknown field `members`");
     // Only the server knows which types there are.
     refused(
         "version: 1\nresources:\n  rack-a:\n    type: rack\n    children:\n      new: {type: lorry}\n",

@@ -166,6 +166,8 @@ pub const WALK: &[Line] = &[
     line("policy remove --type node --dry-run"),
     line("policy remove --type node --reason |enough for all|"),
     line("approvals"),
+    line("notification list --unread --all"),
+    line("notification read --all"),
     line("project remove-member vision cy"),
     line("project remove vision"),
     line("token create ci --scope read --scope book"),

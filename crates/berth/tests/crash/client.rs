@@ -25,15 +25,17 @@ use super::known::{Content, Known};
 use super::ledger::{Account, Ledger, Told};
 use super::power::Progress;
 use super::requests;
-use super::wish::{Chance, Wish};
+use super::wish::{Chance, How, Wish};
 use super::world::World;
 
 /// Refusals that are part of the game; any other is a fault of the server or of this proof.
-const FAIR: [Code; 12] = [
+const FAIR: [Code; 14] = [
     Code::ReservationConflict,
     Code::ReservationStatus,
     Code::ReservationInThePast,
     Code::ReservationIllegalState,
+    Code::ReservationTooManyHolds,
+    Code::ReservationHoldOver,
     Code::SeriesOver,
     Code::RequestInvalid,
     Code::RequestVersionMismatch,
@@ -61,7 +63,7 @@ pub struct Asker {
 
 /// What a look found of a booking whose change may have been lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+pub enum Found {
     /// As it was, apart from what time did.
     AsBefore,
     /// The so-manieth of what it may have become.
@@ -76,7 +78,7 @@ impl Asker {
                 .chance
                 .wish(&self.world, self.is_admin, &self.own, now)?;
             match wish {
-                Wish::Book(wanted) => self.book(wanted).await?,
+                Wish::Book(wanted, how) => self.book(wanted, how).await?,
                 Wish::BookSeries(first, days) => self.book_series(first, days).await?,
                 Wish::Change(which, wanted) => self.change(which, wanted).await?,
                 Wish::ExtendBy(which, longer) => self.extend_by(which, longer).await?,
@@ -89,36 +91,54 @@ impl Asker {
                     Some(series) if self.chance.coin() => self.cancel_series(*series).await?,
                     _ => self.cancel(which).await?,
                 },
+                Wish::Take(which) => self.take(which).await?,
                 Wish::Look(which) => {
                     self.look(which, &[]).await?;
                     self.ledger.accept("look");
                 }
                 Wish::Move { what, under } => self.move_subtree(what, under).await?,
                 Wish::Flip { what, to } => self.flip(what, to).await?,
+                Wish::Decide => self.decide().await?,
             }
-            self.own.retain(|known| known.state.can_change().is_ok());
+            self.own.retain(|known| is_open(known.state));
             self.progress.done();
         }
         Ok(self.ledger)
     }
 
-    async fn book(&mut self, wanted: Content) -> Result<()> {
+    async fn book(&mut self, wanted: Content, how: How) -> Result<()> {
         // A client's titles are all different.
         let key = format!("{}-{}", self.name, wanted.title.as_str().replace(' ', "-"));
         let header: IdempotencyKey = key.parse()?;
-        let new = requests::booking(&wanted)?;
+        let new = requests::booking(&wanted, how)?;
         let site = self.world.site.clone();
         let answer = self
             .ask(async |client| client.book(&site, &new, Some(&header)).await)
             .await?;
         let created = match answer.said {
             Ok(created) => created,
-            Err(problem) => return self.refused("book", &problem, answer.lost),
+            Err(problem) => {
+                self.refused(verb(how), &problem, answer.lost)?;
+                return self.take_alternative(&problem).await;
+            }
         };
         let known = Known::told(&created.object)?;
+        let state = match how {
+            How::Waiting(_) if created.replayed => self.born_as(known.id).await?,
+            _ => known.state,
+        };
+        let waits_for = (state == State::Waiting).then(|| wanted.items.clone());
         let born = Known {
             version: 1,
-            content: wanted,
+            state,
+            content: Content {
+                // What waits has nothing yet.
+                items: match &waits_for {
+                    Some(_) => BTreeMap::new(),
+                    None => wanted.items,
+                },
+                ..wanted
+            },
             ..known.clone()
         };
         if created.replayed {
@@ -137,10 +157,11 @@ impl Asker {
             told: vec![told],
             unsure: 0,
             last: known.clone(),
+            waits_for,
         };
         let before = self.ledger.bookings.insert(known.id, account);
         ensure!(before.is_none(), "{} was made twice", known.id);
-        self.ledger.accept("book");
+        self.ledger.accept(verb(how));
         self.own.push(known);
         Ok(())
     }
@@ -274,10 +295,17 @@ impl Asker {
             problem.is(Code::ReservationIllegalState),
             "a repeated cancellation was refused: {problem}"
         );
+        let had = self.own[which].state;
         let found = self.read(self.own[which].id).await?;
         let account = self.account(which)?;
         account.last = found.clone();
         match found.state {
+            // What is not a booking yet may have run out by itself.
+            State::Cancelled if matches!(had, State::Waiting | State::Held) => {
+                account.unsure += 1;
+                self.ledger.counts.cannot_tell += 1;
+            }
+            State::Rejected => self.ledger.counts.had_not_happened += 1,
             State::Cancelled => {
                 account.told.push(Told::found(&found.content));
                 self.ledger.counts.had_happened += 1;
@@ -343,7 +371,7 @@ impl Asker {
     }
 
     /// Writes down what an answer says about a booking of ours.
-    fn acknowledged(&mut self, which: usize, answer: &Reservation) -> Result<()> {
+    pub fn acknowledged(&mut self, which: usize, answer: &Reservation) -> Result<()> {
         let known = Known::told(answer)?;
         let had = &self.own[which];
         ensure!(
@@ -358,7 +386,7 @@ impl Asker {
     }
 
     /// Reads a booking again. It is as it was, apart from what time did, or it is one of those it may have become.
-    async fn look(&mut self, which: usize, may_be: &[&Content]) -> Result<Found> {
+    pub async fn look(&mut self, which: usize, may_be: &[&Content]) -> Result<Found> {
         let had = self.own[which].clone();
         let found = self.read(had.id).await?;
         let as_before = had.can_become(&found);
@@ -415,6 +443,19 @@ impl Asker {
         self.ledger.refuse(verb, &problem.code);
         Ok(())
     }
+}
+
+fn verb(how: How) -> &'static str {
+    match how {
+        How::Outright => "book",
+        How::Held => "hold",
+        How::Waiting(_) => "wait",
+    }
+}
+
+/// Whether anything can still be done with a booking in this state.
+fn is_open(state: State) -> bool {
+    state.can_change().is_ok() || matches!(state, State::Waiting | State::Held)
 }
 
 /// Whether a refusal says that the booking is no longer as it was known.

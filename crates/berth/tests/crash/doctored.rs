@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::proof::by_definition;
 use crate::proof::ledger::Ledger;
-use crate::proof::stored::{Booking, Step, Stored};
+use crate::proof::stored::{Booking, Event, Step, Stored};
 use crate::proof::sweep::{Sin, faults};
 use crate::truth::{at, book, booking, claim_id, resource, series, share, span, truth};
 
@@ -254,6 +254,48 @@ fn a_move_that_was_acknowledged_and_not_made_is_found() {
     assert_eq!(found, [Sin::Lost]);
     let found = sins(|stored, _| stored.moves.push((resource(3), Some(resource(1)))));
     assert_eq!(found, [Sin::Lost, Sin::Unasked]);
+}
+
+#[test]
+fn a_decision_that_was_acknowledged_and_not_made_is_found() {
+    let decision = (booking(2), State::Rejected);
+    let found = sins(|_, ledger| ledger.decisions.acknowledged.push(decision));
+    assert_eq!(found, [Sin::Lost]);
+    let found = sins(|stored, _| stored.decisions.push(decision));
+    assert_eq!(found, [Sin::Unasked]);
+}
+
+#[test]
+fn what_waited_and_got_something_else_is_found() {
+    let found = sins(|stored, ledger| {
+        let one = stored.bookings.get_mut(&booking(2)).expect("it is there");
+        one.history[0].1 = State::Waiting;
+        one.trail[0].after.state = State::Waiting;
+        let mut given = one.trail[0].clone();
+        given.action = "reservation.give".to_owned();
+        given.by_a_person = false;
+        given.before = Some(given.after.clone());
+        given.after.state = State::Confirmed;
+        given.after.version = 2;
+        one.history.push((
+            Some(State::Waiting),
+            State::Confirmed,
+            given.after.content.span,
+        ));
+        one.now = given.after.clone();
+        one.trail.push(given);
+        stored.events.push(Event {
+            number: Some(stored.events.len() as u64 + 1),
+            kind: "reservation.changed".to_owned(),
+            subject: booking(2).to_string(),
+        });
+        stored.events_head += 1;
+        let account = ledger.bookings.get_mut(&booking(2)).expect("it is known");
+        account.told[0].state = None;
+        account.last = one.now.clone();
+        account.waits_for = Some([(resource(3), share(1))].into());
+    });
+    assert_eq!(found, [Sin::Lost]);
 }
 
 #[test]

@@ -23,8 +23,16 @@ pub struct Known {
     pub content: Content,
 }
 
-/// The arrows that nobody but time draws.
-const OF_TIME: [&str; 5] = ["start", "ready", "end", "finish", "lapse"];
+/// Whether an arrow is drawn by time, or by an admin, and not by the booking's owner.
+fn is_not_the_owners(from: State, verb: &str) -> bool {
+    match from {
+        // What it waits for comes by itself.
+        State::Waiting => verb != "cancel",
+        State::Held => verb == "expire",
+        State::PendingApproval => ["approve", "reject", "lapse"].contains(&verb),
+        _ => ["start", "ready", "end", "finish", "lapse"].contains(&verb),
+    }
+}
 
 impl Known {
     /// What an answer says.
@@ -54,7 +62,7 @@ impl Known {
         })
     }
 
-    /// Whether the passing of time alone can have made `later` of this.
+    /// Whether `later` can have come of this without its owner.
     pub fn can_become(&self, later: &Known) -> bool {
         let Some(steps) = later.version.checked_sub(self.version) else {
             return false;
@@ -65,10 +73,10 @@ impl Known {
             || (later.state.is_final() && steps > 0 && has.span.end() < had.span.end());
         self.id == later.id
             && had.title == has.title
-            && had.items == has.items
+            && (had.items == has.items || self.state == State::Waiting)
             && had.span.start() == has.span.start()
             && keeps_its_end
-            && after_steps_of_time(self.state, steps).contains(&later.state)
+            && after_steps_of_others(self.state, steps).contains(&later.state)
     }
 }
 
@@ -91,13 +99,13 @@ impl From<&reservation::Reservation> for Known {
     }
 }
 
-/// The states that this many of time's own steps lead to.
-fn after_steps_of_time(from: State, steps: u64) -> Vec<State> {
+/// The states that this many steps lead to that are not the owner's.
+fn after_steps_of_others(from: State, steps: u64) -> Vec<State> {
     let mut reached = vec![from];
     for _ in 0..steps {
         let onward = State::ARROWS
             .iter()
-            .filter(|(state, verb, _)| reached.contains(state) && OF_TIME.contains(verb));
+            .filter(|(state, verb, _)| reached.contains(state) && is_not_the_owners(*state, verb));
         reached = onward.map(|(_, _, to)| *to).collect();
         if reached.is_empty() {
             break;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use berth_model::reservation::State;
-use berth_model::{ReservationId, ResourceId, SeriesId, Status};
+use berth_model::{ReservationId, ResourceId, SeriesId, Status, Take};
 
 use super::known::{Content, Known};
 
@@ -13,12 +13,14 @@ use super::known::{Content, Known};
 pub struct Ledger {
     pub bookings: BTreeMap<ReservationId, Account>,
     pub series: BTreeMap<SeriesId, SeriesAccount>,
-    pub moves: Sayings<Option<ResourceId>>,
-    pub statuses: Sayings<Status>,
+    pub moves: Sayings<(ResourceId, Option<ResourceId>)>,
+    pub statuses: Sayings<(ResourceId, Status)>,
+    /// What admins made of bookings that waited for them.
+    pub decisions: Sayings<(ReservationId, State)>,
     pub counts: Counts,
 }
 
-/// What is known of one booking. Only the client that made it ever changes it.
+/// What is known of one booking. Only the client that made it changes it; an admin may decide about it.
 #[derive(Debug, Clone)]
 pub struct Account {
     /// The idempotency key it was made with; an instance of a series has none of its own.
@@ -29,6 +31,8 @@ pub struct Account {
     pub unsure: u64,
     /// The newest that was seen of it.
     pub last: Known,
+    /// Where it was made waiting: what it is to get.
+    pub waits_for: Option<BTreeMap<ResourceId, Take>>,
 }
 
 /// What is known of a series.
@@ -67,10 +71,10 @@ impl Told {
     }
 }
 
-/// Changes to resources, which anybody may make at any time.
+/// Changes to what is not the client's own, which others may make at any time too.
 #[derive(Debug, Clone)]
 pub struct Sayings<T> {
-    pub acknowledged: Vec<(ResourceId, T)>,
+    pub acknowledged: Vec<T>,
     /// How many answers were lost; each may have taken effect as well.
     pub unsure: u64,
 }
@@ -126,6 +130,7 @@ impl Ledger {
         self.series.extend(other.series);
         self.moves.absorb(other.moves);
         self.statuses.absorb(other.statuses);
+        self.decisions.absorb(other.decisions);
         let counts = &mut self.counts;
         for (verb, verdicts) in other.counts.verbs {
             let mine = counts.verbs.entry(verb).or_default();

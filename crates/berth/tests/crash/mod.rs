@@ -19,6 +19,7 @@
 pub mod ask;
 pub mod by_definition;
 pub mod client;
+pub mod desk;
 pub mod ground;
 pub mod known;
 pub mod ledger;

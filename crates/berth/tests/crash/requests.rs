@@ -8,10 +8,10 @@ use berth_model::Take;
 use berth_model::reservation::Privacy;
 
 use super::known::Content;
-use super::wish::Days;
+use super::wish::{Days, How};
 
 /// What to say for a booking like this.
-pub fn booking(wanted: &Content) -> Result<NewReservation> {
+pub fn booking(wanted: &Content, how: How) -> Result<NewReservation> {
     Ok(NewReservation {
         title: wanted.title.clone(),
         start: wanted.span.start().try_into()?,
@@ -21,14 +21,17 @@ pub fn booking(wanted: &Content) -> Result<NewReservation> {
         privacy: Privacy::Site,
         parameters: Default::default(),
         on_behalf_of: None,
-        hold: false,
-        wait: None,
+        hold: how == How::Held,
+        wait: match how {
+            How::Waiting(until_room) => Some(until_room),
+            How::Outright | How::Held => None,
+        },
     })
 }
 
 /// What to say for the same on several days.
 pub fn series(first: &Content, days: Days) -> Result<NewSeries> {
-    let one = booking(first)?;
+    let one = booking(first, How::Outright)?;
     Ok(NewSeries {
         title: one.title,
         start: one.start,

@@ -68,6 +68,7 @@ impl Asker {
                 told: vec![Told::answered(&born)],
                 unsure: 0,
                 last: born.clone(),
+                waits_for: None,
             };
             let before = self.ledger.bookings.insert(born.id, account);
             ensure!(before.is_none(), "{} was made twice", born.id);

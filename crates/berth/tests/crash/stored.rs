@@ -28,6 +28,8 @@ pub struct Stored {
     pub keys: Vec<(String, String)>,
     pub moves: Vec<(ResourceId, Option<ResourceId>)>,
     pub statuses: Vec<(ResourceId, Status)>,
+    /// What people made of bookings that waited for approval.
+    pub decisions: Vec<(ReservationId, State)>,
     /// The lines of the resources' own status history.
     pub status_changes: u64,
 }
@@ -58,6 +60,14 @@ pub struct Step {
     pub by_a_person: bool,
     pub before: Option<Known>,
     pub after: Known,
+}
+
+impl Step {
+    /// Whether somebody decided here about what was asked.
+    pub fn is_decision(&self) -> bool {
+        let decides = ["reservation.approve", "reservation.reject"];
+        self.by_a_person && decides.contains(&self.action.as_str())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -239,7 +249,11 @@ impl Stored {
                     before: before.as_ref().map(Known::from),
                     after: Known::from(&reservation(after)?),
                 };
-                let booking = self.bookings.get_mut(&row.subject.parse()?);
+                let id = row.subject.parse()?;
+                if step.is_decision() {
+                    self.decisions.push((id, step.after.state));
+                }
+                let booking = self.bookings.get_mut(&id);
                 booking
                     .with_context(|| format!("the audit log tells of {}", row.subject))?
                     .trail

@@ -74,6 +74,14 @@ pub fn faults(stored: &Stored, ledger: &Ledger) -> Vec<Fault> {
         .map(|s| format!("{s:?}"))
         .collect();
     faults.sayings("set to", &statuses, &told, ledger.statuses.unsure);
+    let decisions: Vec<_> = stored.decisions.iter().map(|d| format!("{d:?}")).collect();
+    let told: Vec<_> = ledger
+        .decisions
+        .acknowledged
+        .iter()
+        .map(|d| format!("{d:?}"))
+        .collect();
+    faults.sayings("decided", &decisions, &told, ledger.decisions.unsure);
     faults.places(stored);
     faults.0
 }
@@ -145,8 +153,10 @@ impl Faults {
         for (id, booking) in &stored.bookings {
             let now = &booking.now;
             let distinct = now.content.items.len() == booking.items.len();
-            let some = distinct && !booking.items.is_empty();
-            self.unless(some, Sin::HalfMade, || {
+            // What only ever waited has nothing; everything else has something.
+            let never_held = booking.history.iter().all(|(_, to, _)| !to.holds());
+            let right = distinct && booking.items.is_empty() == never_held;
+            self.unless(right, Sin::HalfMade, || {
                 format!("{id} names {:?}", booking.items)
             });
             for item in &booking.items {
@@ -190,7 +200,11 @@ impl Faults {
         }
         let mut before: Option<State> = None;
         for (from, to, _) in lines {
-            let born = from.is_none() && matches!(to, State::Confirmed | State::PendingApproval);
+            let begins = matches!(
+                to,
+                State::Waiting | State::Held | State::Confirmed | State::PendingApproval
+            );
+            let born = from.is_none() && begins;
             let legal = match from {
                 None => born,
                 Some(from) => {
@@ -257,8 +271,9 @@ impl Faults {
             format!("events end at {last}, the head is {head}")
         });
         let mut told: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        // That a resource failed under a booking is told of it, and changes nothing about it.
-        let changing = |event: &&Event| event.kind != "reservation.troubled";
+        // That a resource failed under a booking, or that its time is near, is told of it and changes nothing about it.
+        let telling = ["reservation.troubled", "reservation.reminder"];
+        let changing = |event: &&Event| !telling.contains(&event.kind.as_str());
         for event in stored.events.iter().filter(changing) {
             let (created, all) = told.entry(event.subject.as_str()).or_default();
             *created += u64::from(event.kind == "reservation.created");
@@ -269,7 +284,13 @@ impl Faults {
                 .get(id.to_string().as_str())
                 .copied()
                 .unwrap_or_default();
-            let right = created == 1 && all == booking.now.version;
+            // What waited is told of as made when it becomes a booking, if it does.
+            let waited = booking
+                .history
+                .first()
+                .is_some_and(|(_, to, _)| *to == State::Waiting);
+            let made = if waited { created <= 1 } else { created == 1 };
+            let right = made && all == booking.now.version;
             self.unless(right, Sin::Gap, || {
                 let version = booking.now.version;
                 format!("{id} at version {version} has {all} events, {created} of its making")
@@ -286,7 +307,8 @@ impl Faults {
             }
         }
         for (id, booking) in &stored.bookings {
-            self.unless(ledger.bookings.contains_key(id), Sin::Unasked, || {
+            let known = ledger.bookings.contains_key(id) || was_only_held(booking);
+            self.unless(known, Sin::Unasked, || {
                 format!("nobody was told of {id}: {booking:?}")
             });
         }
@@ -303,7 +325,21 @@ impl Faults {
                 format!("{id} was acknowledged as {told:?}")
             });
         }
-        let made = booking.trail.iter().filter(|step| step.by_a_person).count() as u64;
+        if let Some(items) = &account.waits_for {
+            let gets = |step: &Step| {
+                step.before
+                    .as_ref()
+                    .is_some_and(|it| it.state == State::Waiting)
+            };
+            for step in booking.trail.iter().filter(|step| gets(step)) {
+                let right = !step.after.state.holds() || step.after.content.items == *items;
+                self.unless(right, Sin::Lost, || {
+                    format!("{id} waited for {items:?} and got {:?}", step.after)
+                });
+            }
+        }
+        let own = |step: &&Step| step.by_a_person && !step.is_decision();
+        let made = booking.trail.iter().filter(own).count() as u64;
         let told = account.told.len() as u64;
         self.unless(made >= told, Sin::Lost, || {
             format!("{id} was changed {made} times, and {told} were acknowledged")
@@ -429,7 +465,16 @@ fn tells(step: &Step, told: &Told) -> bool {
         && told.state.is_none_or(|state| state == step.after.state)
 }
 
-/// Time touches nothing before its time.
+/// A hold of which nobody was told, because the answer was lost or another one of the alternative's parts could not be
+/// held, runs out and was never a booking.
+fn was_only_held(booking: &Booking) -> bool {
+    let mut states = booking.history.iter().map(|(_, to, _)| *to);
+    states.next() == Some(State::Held) && states.all(|state| state == State::Cancelled)
+}
+
+/// Time touches no booking before its time; what is none yet may become one, or run out.
 fn is_too_early(step: &Step) -> bool {
-    !step.by_a_person && step.at < step.after.content.span.start()
+    let was = step.before.as_ref().map(|before| before.state);
+    let open = matches!(was, Some(State::Waiting | State::Held));
+    !step.by_a_person && !open && step.at < step.after.content.span.start()
 }

@@ -161,6 +161,7 @@ pub fn book(
             told: vec![Told::answered(&born)],
             unsure: 0,
             last: born,
+            waits_for: None,
         },
     );
 }

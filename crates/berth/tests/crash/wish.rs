@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use berth_api::desk::WaitFor;
 use berth_api::series::OnConflict;
+use berth_model::reservation::State;
 use berth_model::{Amount, ResourceId, Span, Status, Take};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
@@ -23,7 +25,7 @@ const OWN_MAX: usize = 12;
 /// One thing to ask for. Bookings are named by their place among the client's own.
 #[derive(Debug, Clone)]
 pub enum Wish {
-    Book(Content),
+    Book(Content, How),
     /// The same on several days, beginning with this one.
     BookSeries(Content, Days),
     /// Another time, other resources, or both: what the booking is to become.
@@ -31,6 +33,7 @@ pub enum Wish {
     ExtendBy(usize, SignedDuration),
     ExtendUntil(usize, Timestamp),
     Cancel(usize),
+    Take(usize),
     Look(usize),
     Move {
         what: ResourceId,
@@ -40,6 +43,18 @@ pub enum Wish {
         what: ResourceId,
         to: Status,
     },
+    /// About something that waits for an admin.
+    Decide,
+}
+
+/// How a booking is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Outright,
+    /// Kept free for a moment, with alternatives where it is taken.
+    Held,
+    /// Later, if not now.
+    Waiting(WaitFor),
 }
 
 /// On how many days, and what becomes of them where some are taken.
@@ -86,10 +101,13 @@ impl Chance {
             return Ok(if is_far && self.random.random_ratio(1, 8) {
                 Wish::BookSeries(wanted, self.days())
             } else {
-                Wish::Book(wanted)
+                Wish::Book(wanted, self.how())
             });
         }
         let which = self.random.random_range(0..own.len());
+        if let Some(wish) = self.unsettled(which, own[which].state) {
+            return Ok(wish);
+        }
         let had = &own[which].content;
         Ok(match roll {
             0..45 => Wish::Cancel(which),
@@ -98,11 +116,36 @@ impl Chance {
             65..70 => Wish::ExtendUntil(which, had.span.end() + self.minutes(1..120)),
             70..78 => Wish::Change(which, self.shorter(had)?),
             78..90 => Wish::Cancel(which),
-            90..94 => Wish::Look(which),
+            90..92 => Wish::Look(which),
+            92..94 if is_admin => Wish::Decide,
             94..97 if is_admin => self.subtree_move(world)?,
             97.. if is_admin => self.flip(world)?,
             _ => Wish::Look(which),
         })
+    }
+
+    /// What can be done with what is not a booking yet.
+    fn unsettled(&mut self, which: usize, state: State) -> Option<Wish> {
+        let roll = self.random.random_range(0..10);
+        Some(match (state, roll) {
+            (State::Held, 0..6) => Wish::Take(which),
+            (State::Held | State::Waiting, 0..9) => Wish::Look(which),
+            (State::Held | State::Waiting, _) => Wish::Cancel(which),
+            _ => return None,
+        })
+    }
+
+    fn how(&mut self) -> How {
+        match self.random.random_range(0..24) {
+            0..2 => How::Held,
+            2..4 => How::Waiting(WaitFor::Booking),
+            4 => How::Waiting(WaitFor::Offer),
+            _ => How::Outright,
+        }
+    }
+
+    pub fn one_of<T: Clone>(&mut self, all: &[T]) -> Option<T> {
+        all.choose(&mut self.random).cloned()
     }
 
     /// Two to four days, so that most of them are in the part of the future that everybody wants.

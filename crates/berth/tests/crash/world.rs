@@ -179,7 +179,7 @@ impl Builder<'_> {
                 title: kind.name().parse()?,
                 colour: "#1f77b4".parse()?,
                 form: Form::default(),
-                // Who wants a whole rack asks; nobody here answers, so such bookings wait and then lapse.
+                // Who wants a whole rack asks. An admin may answer in time; else it lapses.
                 needs_approval: kind == Kind::Rack,
             };
             self.app.create_type(self.caller, self.site, new).await?;

@@ -86,6 +86,12 @@ pub fn rows() -> Vec<Row> {
             .body(|_| json!({"current": "not this", "new": "another quiet harbour"})),
         row("list_my_reservations", SIGNED_IN),
         row("list_my_approvals", SIGNED_IN),
+        row("list_my_notifications", SIGNED_IN),
+        row("list_my_notifications", SEE_NAME)
+            .about("of the site")
+            .query("?site={site}&unread=true"),
+        row("mark_notifications_read", SIGNED_IN_DO).body(|_| json!({"up_to": 0})),
+        row("mark_notifications_unread", SIGNED_IN_DO).body(|_| json!({"numbers": [1]})),
         row("list_my_tokens", SIGNED_IN),
         row("create_token", SIGNED_IN_DO).gives(201).body(|fresh| {
             json!({"label": "t", "scopes": ["read"], "expires_at": fresh.tomorrow()})

@@ -48,6 +48,7 @@ fn site(resources: &[(&str, Option<&str>)]) -> Declared {
         types: Some([(name("t0"), kind("T"))].into()),
         resources: Some(resources.iter().map(place).collect()),
         projects: Some(BTreeMap::new()),
+        policies: Some(BTreeMap::new()),
     }
 }
 
@@ -183,6 +184,8 @@ fn carried_out(now: &Declared, wanted: &Declared, plan: &Plan) -> Declared {
     let types = site.types.get_or_insert_default();
     let tree = site.resources.get_or_insert_default();
     let projects = site.projects.get_or_insert_default();
+    let policies = site.policies.get_or_insert_default();
+    let wanted_policies = wanted.policies.clone().unwrap_or_default();
     let wanted_types = wanted.types.clone().unwrap_or_default();
     let wanted_projects = wanted.projects.clone().unwrap_or_default();
     for step in &plan.steps {
@@ -224,6 +227,10 @@ fn carried_out(now: &Declared, wanted: &Declared, plan: &Plan) -> Declared {
                 projects.insert(it.clone(), wanted_projects[it].clone());
             }
             Step::RemoveProject(it) => assert!(projects.remove(it).is_some()),
+            Step::SetPolicy(part) => {
+                policies.insert(part.clone(), wanted_policies[part].clone());
+            }
+            Step::RemovePolicy(part) => assert!(policies.remove(part).is_some()),
         }
         for (it, resource) in &*tree {
             assert!(

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{DeclaredResource, ProjectSection, SiteSection, TypeSection, written};
 use crate::inventory::Facts;
+use crate::policy::Policy;
 
 /// One thing that is not as declared, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Difference {
     pub act: Act,
     pub subject: Subject,
-    /// The name of the site, type, resource or project.
+    /// The name of the site, type, resource or project, or what the policy is about.
     pub name: String,
     /// What of it differs, by field.
     pub fields: Vec<FieldDifference>,
@@ -61,6 +62,7 @@ pub enum Subject {
     Type,
     Resource,
     Project,
+    Policy,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -168,6 +170,18 @@ impl Fields for DeclaredResource {
             fields.insert(format!("attributes.{name}"), written(value));
         }
         fields
+    }
+}
+
+/// Rule by rule, as a file writes them.
+impl Fields for Policy {
+    fn fields(&self) -> BTreeMap<String, String> {
+        let written = serde_json::to_value(self).unwrap_or_default();
+        let rules = written.as_object().cloned().unwrap_or_default();
+        rules
+            .into_iter()
+            .map(|(rule, value)| (rule, word(value)))
+            .collect()
     }
 }
 

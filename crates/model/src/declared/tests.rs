@@ -73,8 +73,8 @@ fn another_edition_and_unknown_sections_are_refused() {
         (json!({"version": 2}), "says 2"),
         (json!({}), "missing field `version`"),
         (
-            json!({"version": 1, "policies": {}}),
-            "unknown field `policies`",
+            json!({"version": 1, "members": {}}),
+            "unknown field `members`",
         ),
         (
             json!({"version": 1, "resources": {"a": {"type": "t", "status": "ACTIVE"}}}),

@@ -9,6 +9,8 @@ use jiff::SignedDuration;
 
 /// A hundred years: beyond any limit that means something, small enough that no sum overflows.
 const MAX_MIN: u32 = 52_596_000;
+/// Longer than anything that says so many minutes.
+const TEXT_MAX: usize = 64;
 const UNITS: [(&str, u32); 5] = [("w", 10_080), ("d", 1_440), ("h", 60), ("min", 1), ("m", 1)];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +77,7 @@ impl FromStr for Length {
         let wrong = || LengthError::Shape(text.chars().take(64).collect());
         let mut rest = text.trim();
         let mut minutes: u32 = 0;
-        if rest.is_empty() {
+        if rest.is_empty() || text.len() > TEXT_MAX {
             return Err(wrong());
         }
         while !rest.is_empty() {
@@ -183,6 +185,8 @@ macro_rules! as_text_in_the_schema {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
+                    .max_length(Some(TEXT_MAX))
+                    .pattern(Some("^ *([0-9]+ *(w|d|h|min|m) *)+$"))
                     .description(Some("A length of time in whole minutes, hours, days or weeks."))
                     .examples(["90m", "12h", "14d"])
                     .into()

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use jiff::civil::Weekday;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::at_most;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a part of a day: write it like `08:00-18:00`, the end after the start; a night is `22:00-24:00` and `00:00-06:00` on the day after"
@@ -89,6 +91,7 @@ impl utoipa::PartialSchema for Hours {
         utoipa::openapi::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
             .description(Some("A part of a day on the site's clock."))
+            .pattern(Some("^[0-2][0-9]:[0-5][0-9]-[0-2][0-9]:[0-5][0-9]$"))
             .examples(["08:00-18:00"])
             .into()
     }
@@ -104,19 +107,47 @@ pub struct OpeningHours([Vec<Hours>; 7]);
 #[serde(deny_unknown_fields, default)]
 #[schema(as = OpeningHours)]
 struct Week {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<24, _, _>"
+    )]
+    #[schema(max_items = 24)]
     mon: Vec<Hours>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<24, _, _>"
+    )]
+    #[schema(max_items = 24)]
     tue: Vec<Hours>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<24, _, _>"
+    )]
+    #[schema(max_items = 24)]
     wed: Vec<Hours>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<24, _, _>"
+    )]
+    #[schema(max_items = 24)]
     thu: Vec<Hours>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<24, _, _>"
+    )]
+    #[schema(max_items = 24)]
     fri: Vec<Hours>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<24, _, _>"
+    )]
+    #[schema(max_items = 24)]
     sat: Vec<Hours>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<24, _, _>"
+    )]
+    #[schema(max_items = 24)]
     sun: Vec<Hours>,
 }
 

@@ -45,7 +45,7 @@ impl From<Error> for Failure {
                 undecided,
             } => Problem::new(Code::MaintenanceInTheWay)
                 .detail(format!(
-                    "{} booking(s) stand in the way and are not decided.",
+                    "{} booking(s) stand in the way and are not decided, or are to be moved and have nowhere to go.",
                     undecided.len()
                 ))
                 .conflicts(conflicts(&found, &directory))

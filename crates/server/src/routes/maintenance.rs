@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use berth_api::maintenance::{
-    Choice, Decision, InTheWay, MaintenancePreview, MaintenanceQuery, MaintenanceWindow,
+    Choice, Decision, Elsewhere, InTheWay, MaintenancePreview, MaintenanceQuery, MaintenanceWindow,
     NewMaintenance, WindowPart, WindowState,
 };
 use berth_api::members::Reason;
@@ -71,8 +71,9 @@ async fn list_maintenance(
 
 /// Plan a maintenance window.
 ///
-/// Every booking in its way must be decided: kept, and the window goes around it, or cancelled, and its owner is
-/// told. While one is undecided the problem lists them all, and so does a dry run.
+/// Every booking in its way must be decided: kept, and the window goes around it; moved to others of its kind; or
+/// cancelled, and its owner is told. While one is undecided the problem lists them all, and a dry run says where each
+/// could go.
 #[utoipa::path(
     post, path = paths::MAINTENANCE, tag = "maintenance", params(SiteAt, DryRunQuery, IdempotencyKeyHeader),
     request_body = NewMaintenance,
@@ -157,6 +158,7 @@ fn decisions(given: &[Decision]) -> Result<BTreeMap<ReservationId, WindowChoice>
     for (i, decision) in given.iter().enumerate() {
         let choice = match decision.choice {
             Choice::Keep => WindowChoice::Keep,
+            Choice::Move => WindowChoice::Move,
             Choice::Cancel => WindowChoice::Cancel,
         };
         if decided.insert(decision.reservation, choice).is_some() {
@@ -208,21 +210,24 @@ fn parts(parts: &[(ResourceId, Span)], names: &Names) -> Vec<WindowPart> {
 
 fn tried(preview: WindowPreview) -> MaintenancePreview {
     let names = names(&preview.directory);
-    let in_the_way = preview
-        .in_the_way
-        .iter()
-        .map(|(conflict, choice)| InTheWay {
-            booking: entry(&conflict.claim, &names),
-            choice: choice.map(|choice| match choice {
-                WindowChoice::Keep => Choice::Keep,
-                WindowChoice::Cancel => Choice::Cancel,
-            }),
-        });
+    let in_the_way = preview.in_the_way.iter().map(|met| InTheWay {
+        booking: entry(&met.conflict.claim, &names),
+        choice: met.choice.map(|choice| match choice {
+            WindowChoice::Keep => Choice::Keep,
+            WindowChoice::Move => Choice::Move,
+            WindowChoice::Cancel => Choice::Cancel,
+        }),
+        instead: met.instead.as_ref().map(|instead| Elsewhere {
+            resources: instead
+                .resources
+                .iter()
+                .map(|id| names.resource(*id))
+                .collect(),
+            owner_decides: instead.owner_decides,
+        }),
+    });
     MaintenancePreview {
-        accepted: preview
-            .in_the_way
-            .iter()
-            .all(|(_, choice)| choice.is_some()),
+        accepted: preview.accepted,
         parts: parts(&preview.parts, &names),
         in_the_way: in_the_way.collect(),
     }

@@ -15,6 +15,7 @@ mod joins;
 mod logos;
 mod maintenance;
 mod members;
+mod notifications;
 mod paging;
 mod people;
 mod policies;
@@ -56,6 +57,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(series::router())
         .merge(usage::router())
         .merge(health::router())
+        .merge(notifications::router())
         .merge(audit::router())
 }
 

@@ -15,6 +15,7 @@ mod feeds;
 mod inventory;
 mod leaving;
 mod maintenance;
+mod notifications;
 mod outsiders;
 mod people;
 mod records;

@@ -9,6 +9,7 @@ use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::feed::{Feed, Shows};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
+use berth_model::notification::Notification;
 use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
@@ -17,11 +18,13 @@ use berth_model::{
     Occurrence, PersonId, ProjectId, ReservationId, Resource, ResourceId, SecretId, Series,
     SeriesId, SiteId, Span, Standing, Status, Take, TypeId, WindowId, WorkloadId,
 };
+use berth_store::booking::Booking;
 use berth_store::closures::Source;
 use berth_store::usage::Refusals;
 use berth_store::{
-    Store, Tx, audit, claims, closures, events, feeds, idempotency, inventory, leases, logos,
-    maintenance, policies, projects, reservations, secrets, sequencer, series, sites, usage,
+    Store, Tx, audit, booking, claims, closures, events, feeds, idempotency, inventory, leases,
+    logos, maintenance, notifications, policies, projects, readers, reservations, secrets,
+    sequencer, series, sites, usage,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -240,19 +243,27 @@ impl World {
             created_at: hour(0),
             updated_at: hour(1),
         };
-        reservations::insert(tx, &reservation).await?;
-        for to in [State::PendingApproval, State::Confirmed] {
-            let entry = HistoryEntry {
-                reservation: id,
-                at: hour(1),
-                from: (to == State::Confirmed).then_some(State::PendingApproval),
-                to,
-                span: reservation.span,
-                by: Some(self.ada),
-                reason: None,
-            };
-            reservations::insert_history(tx, &entry).await?;
-        }
+        let history = HistoryEntry {
+            reservation: id,
+            at: hour(1),
+            from: None,
+            to: reservation.state,
+            span: reservation.span,
+            by: Some(self.ada),
+            reason: None,
+        };
+        let made = Booking {
+            reservation,
+            history: history.clone(),
+            entry: entry(self.torino, self.ada, 1_000),
+            event: event(self.torino, self.ada, 10_000),
+        };
+        booking::insert_all(tx, &[made]).await?;
+        let changed = HistoryEntry {
+            from: Some(history.to),
+            ..history
+        };
+        reservations::insert_history(tx, &changed).await?;
         let secret = secrets::SealedSecret {
             id: SecretId(fresh()),
             site: self.torino,
@@ -350,11 +361,32 @@ impl World {
             let name: Name = name.parse()?;
             leases::acquire(tx, &name, "host-1", 30).await?;
         }
+        self.insert_notifications(tx).await?;
         self.insert_calendars(tx).await
     }
 }
 
 impl World {
+    async fn insert_notifications(&self, tx: &mut Tx) -> Result<()> {
+        for number in [3, 700] {
+            let told = event(self.torino, self.ada, number);
+            let told = Notification {
+                person: self.ada,
+                number: number as u64,
+                kind: told.kind,
+                site: told.site.filter(|_| number > 3),
+                subject: told.subject,
+                at: told.at,
+                data: told.data,
+                read_at: (number == 3).then(|| hour(1)),
+            };
+            notifications::insert(tx, &told).await?;
+        }
+        readers::begin(tx, "notifications", 700).await?;
+        readers::begin(tx, "reminders", 1_800_000_000_000_000).await?;
+        Ok(())
+    }
+
     async fn insert_calendars(&self, tx: &mut Tx) -> Result<()> {
         for (n, shows) in [Shows::Mine, Shows::Site(self.torino)]
             .into_iter()

@@ -1,6 +1,8 @@
 //! Planning a window: first see what is in its way, then decide about each booking.
 
-use berth_api::maintenance::{Choice, Decision, InTheWay, MaintenancePreview, NewMaintenance};
+use berth_api::maintenance::{
+    Choice, Decision, Elsewhere, InTheWay, MaintenancePreview, NewMaintenance,
+};
 use berth_api::reference::ResourceReference;
 use berth_model::{ReservationId, Text};
 use clap::Args;
@@ -29,12 +31,18 @@ pub struct Plan {
     /// Go around this booking; repeat it for several
     #[arg(long, value_name = "RESERVATION")]
     keep: Vec<Handle<ReservationId>>,
+    /// Give this booking others of its kind, or offer them to its owner; repeat it for several
+    #[arg(long = "move", value_name = "RESERVATION")]
+    shift: Vec<Handle<ReservationId>>,
     /// Cancel this booking, with notice to its owner; repeat it for several
     #[arg(long, value_name = "RESERVATION")]
     cancel: Vec<Handle<ReservationId>>,
     /// Go around every other booking
-    #[arg(long, conflicts_with = "cancel_all")]
+    #[arg(long, conflicts_with_all = ["move_all", "cancel_all"])]
     keep_all: bool,
+    /// Move every other booking
+    #[arg(long, conflicts_with = "cancel_all")]
+    move_all: bool,
     /// Cancel every other booking, with notice to its owner
     #[arg(long)]
     cancel_all: bool,
@@ -92,7 +100,18 @@ pub async fn run(plan: Plan, context: &Context) -> anyhow::Result<()> {
 
 impl Plan {
     fn decides(&self) -> bool {
-        self.keep_all || self.cancel_all || !self.keep.is_empty() || !self.cancel.is_empty()
+        let one_by_one = [&self.keep, &self.shift, &self.cancel];
+        self.rest().is_some() || one_by_one.into_iter().any(|said| !said.is_empty())
+    }
+
+    /// What becomes of all that nothing else was said about.
+    fn rest(&self) -> Option<Choice> {
+        match (self.keep_all, self.move_all, self.cancel_all) {
+            (true, _, _) => Some(Choice::Keep),
+            (_, true, _) => Some(Choice::Move),
+            (_, _, true) => Some(Choice::Cancel),
+            _ => None,
+        }
     }
 
     /// What to do with each booking in the way, as far as it was said.
@@ -104,7 +123,11 @@ impl Plan {
         open.sort_unstable();
         open.dedup();
         let mut decisions = Vec::new();
-        let said = [(&self.keep, Choice::Keep), (&self.cancel, Choice::Cancel)];
+        let said = [
+            (&self.keep, Choice::Keep),
+            (&self.shift, Choice::Move),
+            (&self.cancel, Choice::Cancel),
+        ];
         for (handles, choice) in said {
             for handle in handles {
                 let reservation = handle.pick_one(open.clone(), |id| *id, "booking in the way")?;
@@ -115,12 +138,7 @@ impl Plan {
                 });
             }
         }
-        let rest = match (self.keep_all, self.cancel_all) {
-            (true, _) => Some(Choice::Keep),
-            (_, true) => Some(Choice::Cancel),
-            _ => None,
-        };
-        let rest = rest.into_iter().flat_map(|choice| {
+        let rest = self.rest().into_iter().flat_map(|choice| {
             open.iter().map(move |reservation| Decision {
                 reservation: *reservation,
                 choice,
@@ -137,7 +155,7 @@ fn preview_text(preview: &MaintenancePreview, times: &Times, screen: Screen) -> 
         Column::left("RESOURCE"),
         Column::left("WHEN"),
         Column::left("BY").shrinks(1),
-        Column::left("BECOMES"),
+        Column::left("BECOMES").shrinks(2),
     ];
     let mut table = Table::new(columns, "Nothing is in the way.");
     for one in &preview.in_the_way {
@@ -147,19 +165,14 @@ fn preview_text(preview: &MaintenancePreview, times: &Times, screen: Screen) -> 
             show::taken(&booking.resource, booking.amount),
             times.span(booking.start, booking.end),
             show::holder(booking),
-            match one.choice {
-                Some(Choice::Keep) => "kept",
-                Some(Choice::Cancel) => "cancelled",
-                None => "not decided",
-            }
-            .to_owned(),
+            becomes(one),
         ]);
     }
     let mut text = times.render(&table, screen);
     let verdict = if preview.accepted {
         "The window can be planned; it would occupy:\n"
     } else {
-        "The window cannot be planned until all of these are decided, with --keep or --cancel. It would occupy:\n"
+        "The window cannot be planned until all of these are decided, with --keep, --move or --cancel. It would occupy:\n"
     };
     text += verdict;
     for part in &preview.parts {
@@ -172,6 +185,31 @@ fn preview_text(preview: &MaintenancePreview, times: &Times, screen: Screen) -> 
     text
 }
 
+fn becomes(one: &InTheWay) -> String {
+    let names = |instead: &Elsewhere| {
+        let names: Vec<&str> = instead
+            .resources
+            .iter()
+            .map(|it| it.name.as_str())
+            .collect();
+        names.join(", ")
+    };
+    match (one.choice, &one.instead) {
+        (Some(Choice::Keep), _) => "kept".to_owned(),
+        (Some(Choice::Cancel), _) => "cancelled".to_owned(),
+        (Some(Choice::Move), Some(to)) if to.owner_decides => {
+            format!("kept; its owner is offered {}", names(to))
+        }
+        (Some(Choice::Move), Some(to)) => format!("moved to {}", names(to)),
+        (Some(Choice::Move), None) => "nowhere to go".to_owned(),
+        (None, Some(to)) if to.owner_decides => {
+            format!("not decided; its owner could move to {}", names(to))
+        }
+        (None, Some(to)) => format!("not decided; could move to {}", names(to)),
+        (None, None) => "not decided".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +219,7 @@ mod tests {
     use serde_json::json;
 
     fn in_the_way(last: char) -> InTheWay {
-        serde_json::from_value(json!({"choice": null, "booking": {
+        serde_json::from_value(json!({"choice": null, "instead": null, "booking": {
             "claim": "clm_01kc3v9xwbe8rv5w2n9q3m7t4h", "amount": null, "kind": "reservation", "mine": false,
             "resource": {"id": "res_01kc3v9xwbe8rv5w2n9q3m7t4h", "name": "gpu-01", "type": "gpu"},
             "start": "2026-11-20T09:00:00Z", "end": "2026-11-20T10:00:00Z",
@@ -231,6 +269,10 @@ mod tests {
         assert_eq!(
             choices(&["--keep", "3m7t4b", "--cancel-all"]),
             ["3m7t4b Keep", "3m7t4a Cancel", "3m7t4c Cancel"]
+        );
+        assert_eq!(
+            choices(&["--move", "3m7t4c", "--keep-all"]),
+            ["3m7t4c Move", "3m7t4a Keep", "3m7t4b Keep"]
         );
         assert!(typed(&["--cancel", "3m7t4x"]).decisions(all()).is_err());
         assert!(!typed(&[]).decides());

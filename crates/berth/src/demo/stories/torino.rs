@@ -97,6 +97,42 @@ pub fn tell(teller: &mut Teller<'_>) {
         let tour = tour.answering(json!({ "room": { "attendees": 12 } }));
         teller.books(teller.on(-4, 11), "priya", tour);
     }
+    // One more would like the lab then, should the practical be called off; and one takes any three GPUs there are.
+    let tuesday = teller.almanac.next_weekday(14, Weekday::Tuesday);
+    let hope = wish(site, "Robot demo", teller.almanac.at(tuesday, 14, 0), 2)
+        .of([vec![all_of("lab")]])
+        .answering(json!({ "room": { "attendees": 8 } }));
+    let at = teller.ago(5);
+    teller.script.asks(at, "lukas", |key| Act::Wait(key, hope));
+    let sweep = wish(
+        site,
+        "Hyper-parameter sweep",
+        teller.almanac.at(3, 10, 0),
+        8,
+    );
+    let at = teller.ago(1);
+    teller
+        .script
+        .asks(at, "mehmet", |key| Act::BookAny(key, sweep, "3 x gpu"));
+
+    // What the site asks of bookings since yesterday.
+    for (part, asks) in [
+        (
+            json!({}),
+            json!({ "horizon": "120d", "closed_on_holidays": true }),
+        ),
+        (
+            json!({ "type": "gpu", "role": "member" }),
+            json!({ "length_max": "7d", "active_bookings": 20,
+                "approval": { "longer_than": "5d", "time_out": { "after": "48h", "outcome": "reject" } } }),
+        ),
+    ] {
+        teller.does(
+            teller.on(-1, 9),
+            "marco",
+            Act::SetPolicy { site, part, asks },
+        );
+    }
     let dropped = wish(site, "Detector, longer schedule", teller.on(2, 8), 20).of(gpus(1..=8));
     let dropped = teller.books(teller.on(-7, 9), "priya", dropped);
     teller.does(
