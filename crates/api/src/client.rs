@@ -18,6 +18,7 @@ mod series;
 mod sites;
 mod sse;
 mod timeline;
+mod usage;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -26,19 +26,16 @@ pub struct Wish {
     pub with: List<Where, 0, 20>,
     /// How much of each, where they are divisible; the whole of each, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub amount: Option<Amount>,
     /// How many for how long; any one of these will do, the most welcome first.
     #[schema(value_type = Vec<Variant>, min_items = 1, max_items = 5)]
     pub variants: List<Variant, 1, 5>,
     /// It starts no earlier; now, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub earliest: Option<Moment>,
     /// It ends no later; eight weeks after `earliest`, if left out. As long after `earliest` as the only variant
     /// lasts, it is a fixed time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub before: Option<Moment>,
 }
 
@@ -109,7 +106,6 @@ pub struct NewAnyReservation {
     pub hold: bool,
     /// Where there is no room: wait for it, instead of being refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub wait: Option<WaitFor>,
 }
 

@@ -89,6 +89,9 @@ paths! {
     MY_FEED my_feed(feed) = "/me/feeds/{feed}";
     MY_RESERVATIONS my_reservations() = "/me/reservations";
     MY_APPROVALS my_approvals() = "/me/approvals";
+    MY_NOTIFICATIONS my_notifications() = "/me/notifications";
+    NOTIFICATIONS_READ notifications_read() = "/me/notifications/read";
+    NOTIFICATIONS_UNREAD notifications_unread() = "/me/notifications/unread";
 
     PEOPLE people() = "/people";
     PERSON person(person) = "/people/{person}";
@@ -98,6 +101,7 @@ paths! {
 
     SITES sites() = "/sites";
     SITE site(site) = "/sites/{site}";
+    LOGO logo(site) = "/sites/{site}/logo";
     APPLY apply(site) = "/sites/{site}/apply";
     EXPORT export(site) = "/sites/{site}/export";
     JOIN_REQUESTS join_requests(site) = "/sites/{site}/join-requests";
@@ -163,6 +167,11 @@ paths! {
     ALL_SERIES all_series(site) = "/sites/{site}/series";
     SERIES series(site, series) = "/sites/{site}/series/{series}";
     SERIES_CANCEL series_cancel(site, series) = "/sites/{site}/series/{series}/cancel";
+
+    USAGE usage(site) = "/sites/{site}/usage";
+    ALL_USAGE all_usage() = "/usage";
+
+    HEALTH_REPORT health_report() = "/health/report";
 
     SITE_AUDIT site_audit(site) = "/sites/{site}/audit";
     AUDIT audit() = "/audit";

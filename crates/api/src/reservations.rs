@@ -118,7 +118,6 @@ pub struct NewReservation {
     pub hold: bool,
     /// Where there is no room: wait for it, instead of being refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub wait: Option<WaitFor>,
 }
 

@@ -169,6 +169,7 @@ impl PartialSchema for Document {
             ("title", refer::<Text>()),
             ("time_zone", TimeZone::schema()),
             ("outsiders_see", OutsiderView::schema()),
+            ("accent", optional(Colour::schema())),
         ])
         .required("title")
         .required("time_zone")

@@ -1,5 +1,6 @@
 //! Sites, as far as the one who asks may see them.
 
+use berth_model::branding::Accent;
 use berth_model::person::TimeZone;
 use berth_model::site::{self, OutsiderView};
 use berth_model::{Name, SiteId, Text};
@@ -18,6 +19,11 @@ pub struct Site {
     #[schema(value_type = schemas::TimeZone)]
     pub time_zone: TimeZone,
     pub outsiders_see: OutsiderView,
+    /// Its own colour, which is seen on light and on dark pages; null where it has none.
+    #[schema(value_type = Option<schemas::Colour>)]
+    pub accent: Option<Accent>,
+    /// What its logo is known by, another one for every image; null where it has none.
+    pub logo: Option<String>,
     /// What the one who asks is to this site.
     pub standing: SiteStanding,
     /// How much of it the one who asks can see.
@@ -59,6 +65,8 @@ impl Site {
             title: site.title,
             time_zone: site.time_zone,
             outsiders_see: site.outsiders_see,
+            accent: site.accent,
+            logo: site.logo,
             standing,
             you_see: Sight::of(standing, site.outsiders_see),
             version: site.version,
@@ -129,6 +137,14 @@ pub struct SitePatch {
     )]
     #[schema(nullable = false)]
     pub outsiders_see: Option<OutsiderView>,
+    /// Null takes it away. It must have a contrast of at least 3 to 1 on white and on near-black.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schema(value_type = Option<schemas::Colour>)]
+    pub accent: Option<Option<Accent>>,
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use berth_api::{
-    audit, calendar, declared, desk, events, maintenance, members, page, people, policies, problem,
-    projects, reservations, resources, schemas, series, sessions, sites, tokens, types,
+    audit, calendar, declared, desk, events, health, maintenance, members, notifications, page,
+    people, policies, problem, projects, reservations, resources, schemas, series, sessions, sites,
+    tokens, types, usage,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
@@ -74,6 +75,8 @@ fn requests() -> Value {
         reservations::Rejection,
         series::NewSeries,
         series::SeriesPatch,
+        notifications::MarkRead,
+        notifications::MarkUnread,
     ]
 }
 
@@ -112,10 +115,15 @@ fn answers() -> Value {
         reservations::HistoryEntry,
         series::Series,
         series::SeriesPreview,
+        health::HealthReport,
+        usage::Usage,
+        usage::AllUsage,
         audit::AuditEntry,
         audit::AuditVerification,
         events::Event,
         events::EventPage,
+        notifications::NotificationPage,
+        notifications::Unread,
         page::Page<reservations::Reservation>,
     ]
 }
@@ -205,6 +213,9 @@ fn query_parameters_refer_to_nothing_and_have_bounds() {
         reservations::MyReservationQuery::into_params(|| None),
         series::SeriesQuery::into_params(|| None),
         series::ScopeQuery::into_params(|| None),
+        usage::UsageQuery::into_params(|| None),
+        usage::AllUsageQuery::into_params(|| None),
+        notifications::NotificationQuery::into_params(|| None),
         events::EventQuery::into_params(|| None),
         events::EventStreamQuery::into_params(|| None),
     ];

@@ -9,7 +9,9 @@ use tokio::sync::{Notify, Semaphore};
 use crate::clock::Clock;
 use crate::desk::Boards;
 use crate::events::Tail;
+use crate::health::Rounds;
 use crate::policies::KeptPolicies;
+use crate::refusals::Tally;
 use crate::vault::Vault;
 
 /// How sign-in behaves; everything else about a server is not the application's business.
@@ -58,6 +60,9 @@ pub struct Parts {
     pub tail: Tail,
     pub(crate) boards: Boards,
     pub(crate) policies: KeptPolicies,
+    pub(crate) refusals: Tally,
+    pub(crate) rounds: Rounds,
+    pub(crate) started_at: Timestamp,
     /// Hashing a password takes a core and 19 MiB for a moment; guessing must not take them all.
     pub(crate) hashing: Semaphore,
 }
@@ -67,6 +72,7 @@ const HASHING_MAX: usize = 2;
 
 impl App {
     pub fn new(store: Store, clock: Arc<dyn Clock>, vault: Vault, settings: Settings) -> Self {
+        let started_at = berth_model::span::micros(clock.now());
         Self(Arc::new(Parts {
             store,
             settings,
@@ -78,6 +84,9 @@ impl App {
             tail: Tail::default(),
             boards: Boards::default(),
             policies: KeptPolicies::default(),
+            refusals: Tally::default(),
+            rounds: Rounds::default(),
+            started_at,
             hashing: Semaphore::new(HASHING_MAX),
         }))
     }

@@ -246,6 +246,7 @@ impl App {
                 title: site.title.clone(),
                 time_zone: site.time_zone.clone(),
                 outsiders_see: site.outsiders_see,
+                accent: site.accent.clone(),
             }),
             types: Some(types.iter().map(declared_type).collect()),
             resources: Some(tree),

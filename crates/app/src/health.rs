@@ -1,9 +1,15 @@
 //! How the installation is, for whoever watches it.
 
-use berth_store::{Engine, sequencer};
-use jiff::SignedDuration;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use berth_engine::rights::Action;
+use berth_store::{Engine, closures, events, leases, reservations, sequencer};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::App;
+use crate::caller::Caller;
+use crate::controllers::{CONTROLLERS, Controller};
 use crate::error::Result;
 
 #[derive(Debug, Clone, Copy)]
@@ -12,14 +18,58 @@ pub struct Health {
     pub sequencer_lag: SignedDuration,
 }
 
+/// Everything there is to tell about a server and its database.
+#[derive(Debug, Clone)]
+pub struct HealthReport {
+    pub version: &'static str,
+    pub now: Timestamp,
+    pub started_at: Timestamp,
+    pub engine: &'static str,
+    pub engine_version: String,
+    pub size_bytes: u64,
+    /// The last step that the schema took, and those that this version would still take.
+    pub schema_step: i64,
+    pub schema_pending: Vec<String>,
+    pub sequencer_lag: SignedDuration,
+    pub event_head: u64,
+    pub controllers: Vec<ControllerHealth>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ControllerHealth {
+    pub name: &'static str,
+    /// How long it pauses at most between two rounds.
+    pub pause: SignedDuration,
+    pub lease: Option<leases::Held>,
+    /// When this server last took part, with the lease in its hands.
+    pub last_round: Option<Timestamp>,
+    /// For how long something has been due that it did not do yet.
+    pub lag: SignedDuration,
+}
+
+/// When each controller of this server last had its turn.
+#[derive(Debug, Default)]
+pub(crate) struct Rounds(Mutex<HashMap<&'static str, Timestamp>>);
+
+impl Rounds {
+    pub fn note(&self, name: &'static str, at: Timestamp) {
+        let mut rounds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rounds.insert(name, at);
+    }
+
+    fn last(&self, name: &str) -> Option<Timestamp> {
+        let rounds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rounds.get(name).copied()
+    }
+}
+
 impl App {
     /// Asks the database something that only an up-to-date one can answer.
     pub async fn health(&self) -> Result<Health> {
         let mut reader = self.store.read().await?;
         let waiting = sequencer::waiting_since(&mut reader).await?;
-        let lag = waiting.map(|since| self.now().duration_since(since));
         Ok(Health {
-            sequencer_lag: lag.unwrap_or_default().max(SignedDuration::ZERO),
+            sequencer_lag: self.since(waiting),
         })
     }
 
@@ -29,5 +79,53 @@ impl App {
             Engine::Sqlite => "sqlite",
             Engine::Postgres => "postgres",
         }
+    }
+
+    /// How the server, its controllers and its database are.
+    pub async fn health_report(&self, caller: &Caller) -> Result<HealthReport> {
+        caller.may(Action::SeeHealth, false, "server")?;
+        let gap = self.store.schema_gap().await?;
+        let mut reader = self.store.read().await?;
+        let (engine_version, size_bytes) = berth_store::health::database(&mut reader).await?;
+        let schema_step = berth_store::health::schema_step(&mut reader).await?;
+        let held = leases::all(&mut reader).await?;
+        let waiting = sequencer::waiting_since(&mut reader).await?;
+        let due = reservations::next_due(&mut reader).await?;
+        let calendar = closures::next_due(&mut reader).await?;
+        let event_head = events::last_number(&mut reader).await?;
+        let lag = |name: &str| {
+            self.since(match name {
+                "sequencer" => waiting,
+                "reservations" => due,
+                "closures" => calendar,
+                _ => None,
+            })
+        };
+        let controller = |of: &Controller| ControllerHealth {
+            name: of.name,
+            pause: SignedDuration::try_from(of.pause).unwrap_or(SignedDuration::MAX),
+            lease: held.iter().find(|held| held.name == of.name).cloned(),
+            last_round: self.rounds.last(of.name),
+            lag: lag(of.name),
+        };
+        Ok(HealthReport {
+            version: env!("CARGO_PKG_VERSION"),
+            now: self.now(),
+            started_at: self.started_at,
+            engine: self.store_name(),
+            engine_version,
+            size_bytes,
+            schema_step,
+            schema_pending: gap.pending,
+            sequencer_lag: self.since(waiting),
+            event_head,
+            controllers: CONTROLLERS.iter().map(controller).collect(),
+        })
+    }
+
+    /// For how long something has waited; not at all, if it is still to come.
+    fn since(&self, at: Option<Timestamp>) -> SignedDuration {
+        let waited = at.map(|at| self.now().duration_since(at));
+        waited.unwrap_or_default().max(SignedDuration::ZERO)
     }
 }

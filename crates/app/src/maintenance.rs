@@ -157,7 +157,7 @@ impl App {
             let moved = self.relocate(&mut tx, &by, place.id(), &draft.way.moves, MADE_WAY).await;
             // Somebody was quicker; it is worked out again.
             moved.map_err(|error| if is_taken(&error) { Error::Store(berth_store::Error::Retry) } else { error })?;
-            self.ask_owners(&mut tx, &by, &place, &draft.way, id).await?;
+            self.ask_to_move(&mut tx, &by, &draft.way, id).await?;
             let window = Window {
                 id,
                 site: place.id(),
@@ -257,24 +257,6 @@ impl App {
                 way,
             },
         })
-    }
-
-    async fn ask_owners(
-        &self,
-        conn: &mut Conn,
-        by: &By,
-        place: &Place,
-        way: &Way,
-        window: WindowId,
-    ) -> Result<()> {
-        let asked = way.instead.iter().filter(|(_, one)| one.owner_decides);
-        for (id, instead) in asked {
-            if let Some(booking) = reservations::get(conn, place.id(), *id).await? {
-                self.ask_to_move(conn, by, &booking, window, &instead.resources)
-                    .await?;
-            }
-        }
-        Ok(())
     }
 
     async fn cancel_for_window(

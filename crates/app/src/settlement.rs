@@ -7,7 +7,7 @@ use berth_model::reference::{PersonReference, SiteReference};
 use berth_model::reservation::{Reservation, State};
 use berth_model::site::Site;
 use berth_model::{SiteId, Text};
-use berth_store::{Conn, feeds, people, reservations, sessions, sites};
+use berth_store::{Conn, feeds, notifications, people, reservations, sessions, sites};
 use serde_json::json;
 
 use crate::App;
@@ -94,6 +94,7 @@ impl App {
                 sessions::end_all(&mut tx, person.id).await?;
                 sessions::revoke_all_tokens(&mut tx, person.id, now).await?;
                 feeds::remove_all(&mut tx, person.id).await?;
+                notifications::remove_all(&mut tx, person.id).await?;
                 people::forget_password(&mut tx, person.id).await?;
             }
             let settled = self.settle(&mut tx, caller, &person, None, mode).await?;

@@ -1,6 +1,7 @@
 //! Sites as tenants, and the ways in and out of them.
 
 use berth_engine::rights::{Action, may_grant};
+use berth_model::branding::Accent;
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, TimeZone};
 use berth_model::reference::{PersonReference, SiteReference};
@@ -33,6 +34,8 @@ pub struct SiteChange {
     pub title: Option<Text>,
     pub time_zone: Option<TimeZone>,
     pub outsiders_see: Option<OutsiderView>,
+    /// None of its own, where that is what is given.
+    pub accent: Option<Option<Accent>>,
 }
 
 impl App {
@@ -45,6 +48,8 @@ impl App {
             title: new.title,
             time_zone: new.time_zone,
             outsiders_see: new.outsiders_see,
+            accent: None,
+            logo: None,
             version: 1,
             policy_version: 1,
             created_at: now,
@@ -104,6 +109,7 @@ impl App {
                 title: change.title.clone().unwrap_or(before.title.clone()),
                 time_zone: change.time_zone.clone().unwrap_or(before.time_zone.clone()),
                 outsiders_see: change.outsiders_see.unwrap_or(before.outsiders_see),
+                accent: change.accent.clone().unwrap_or(before.accent.clone()),
                 version: before.version + 1,
                 ..before.clone()
             };

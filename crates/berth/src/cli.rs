@@ -10,8 +10,8 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
-    feed, free, login, maintenance, member, person, policy, profile, project, reservation,
-    resource, series, serve, site, token, topics, types, when,
+    feed, free, login, maintenance, member, notification, person, policy, profile, project,
+    reservation, resource, series, serve, site, token, topics, types, usage, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -98,6 +98,9 @@ pub enum Client {
     Series(series::Series),
     /// List what waits for your approval
     Approvals,
+    /// What you were told: changes of your bookings and of what they stand on, requests, reminders
+    #[command(subcommand)]
+    Notification(notification::Notification),
     /// Sites: list, show, make, join
     #[command(subcommand)]
     Site(site::Site),
@@ -137,6 +140,8 @@ pub enum Client {
     /// Feeds for calendar programs
     #[command(subcommand)]
     Feed(feed::Feed),
+    /// How much of the site was used, by whom and when
+    Usage(usage::Usage),
     /// The audit log: who changed what
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -203,6 +208,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "reservation",
             "series",
             "approvals",
+            "notification",
         ],
     ),
     (
@@ -221,7 +227,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "export",
         ],
     ),
-    ("The record", &["audit", "event"]),
+    ("The record", &["usage", "audit", "event"]),
     ("All sites", &["person"]),
     (
         "The server",

@@ -15,7 +15,7 @@ pub enum Format {
     Table,
     /// The API's JSON for programs.
     Json,
-    /// A table for spreadsheets; `berth resource export` alone writes one.
+    /// A table for spreadsheets; only `berth resource export` and `berth usage` write one.
     Csv,
 }
 

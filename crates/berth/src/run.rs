@@ -11,9 +11,9 @@ use tokio::runtime::Builder;
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
-    event, feed, free, login, logout, maintenance, member, openapi, person, policy, profile,
-    project, reservation, resource, series, serve, site, token, topics, types, version, when,
-    whoami,
+    event, feed, free, login, logout, maintenance, member, notification, openapi, person, policy,
+    profile, project, reservation, resource, series, serve, site, token, topics, types, usage,
+    version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -25,10 +25,12 @@ use crate::times::Times;
 pub fn run(cli: Cli) -> Exit {
     let writes_csv = matches!(
         cli.command,
-        Command::Client(Client::Resource(resource::Resource::Export))
+        Command::Client(Client::Resource(resource::Resource::Export) | Client::Usage(_))
     );
     if cli.options.output == Format::Csv && !writes_csv {
-        return plainly(Err(usage("only `berth resource export` writes CSV")));
+        return plainly(Err(usage(
+            "only `berth resource export` and `berth usage` write CSV",
+        )));
     }
     match cli.command {
         Command::Client(command) => as_client(command, &cli.options),
@@ -66,6 +68,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Reservation(command) => reservation::run(command, context).await,
         Client::Series(command) => series::run(command, context).await,
         Client::Approvals => approvals::run(context).await,
+        Client::Notification(command) => notification::run(command, context).await,
         Client::Site(command) => site::run(command, context).await,
         Client::Member(command) => member::run(command, context).await,
         Client::Project(command) => project::run(command, context).await,
@@ -80,6 +83,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Token(command) => token::run(command, context).await,
         Client::Feed(command) => feed::run(command, context).await,
         Client::Closure(command) => closure::run(command, context).await,
+        Client::Usage(command) => usage::run(command, context).await,
         Client::Audit(command) => audit::run(command, context).await,
         Client::Event(command) => event::run(command, context).await,
     }

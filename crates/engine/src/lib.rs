@@ -6,7 +6,8 @@
 //! what stands in their way ([`room`]); what the policies make of a booking ([`policy`]).
 //! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
 //! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
-//! site what a file declares.
+//! site what a file declares, [`notify`] says who is told of what happened, and [`usage`] how much of what there was to
+//! have was had.
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
 //!
@@ -19,6 +20,7 @@ pub mod busy;
 pub mod container;
 pub mod free;
 pub mod maintenance;
+pub mod notify;
 pub mod placement;
 pub mod plan;
 pub mod policy;
@@ -31,6 +33,7 @@ pub mod status;
 pub mod sweep;
 pub mod timeline;
 pub mod tree;
+pub mod usage;
 pub mod when;
 pub mod yielding;
 

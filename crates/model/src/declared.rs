@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::attribute::{self, AttributeValue, Attributes};
+use crate::branding::Accent;
 use crate::field::FieldErrors;
 use crate::inventory::{Capacity, Colour, Facts};
 use crate::name::{LoginName, Name, Text};
@@ -84,6 +85,9 @@ pub struct SiteSection {
     pub title: Text,
     pub time_zone: TimeZone,
     pub outsiders_see: OutsiderView,
+    /// Its own colour; none if the file says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accent: Option<Accent>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -122,8 +122,11 @@ kinds! {
     ReservationStarted "reservation.started",
     ReservationEnded "reservation.ended",
     ReservationFailed "reservation.failed",
+    ReservationReminder "reservation.reminder",
     SeriesCreated "series.created",
     SeriesChanged "series.changed",
     SeriesCancelled "series.cancelled",
     ClaimYielded "claim.yielded",
+    NotificationCreated "notification.created",
+    NotificationRead "notification.read",
 }

@@ -51,6 +51,17 @@ impl std::str::FromStr for Colour {
     }
 }
 
+impl Colour {
+    /// Red, green and blue.
+    pub fn rgb(&self) -> [u8; 3] {
+        let channel = |at: usize| {
+            let digits = self.0.get(at..at + 2);
+            digits.and_then(|digits| u8::from_str_radix(digits, 16).ok())
+        };
+        [1, 3, 5].map(|at| channel(at).unwrap_or_default())
+    }
+}
+
 impl TryFrom<String> for Colour {
     type Error = ColourError;
     fn try_from(text: String) -> Result<Self, ColourError> {

@@ -7,6 +7,7 @@
 
 pub mod attribute;
 pub mod audit;
+pub mod branding;
 pub mod claim;
 pub mod closure;
 pub mod declared;
@@ -16,6 +17,7 @@ pub mod field;
 pub mod id;
 pub mod inventory;
 pub mod name;
+pub mod notification;
 pub mod parameter;
 pub mod person;
 pub mod policy;

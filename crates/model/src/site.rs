@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::branding::Accent;
 use crate::id::{JoinRequestId, PersonId, ProjectId, SiteId};
 use crate::name::{Name, Text};
 use crate::person::TimeZone;
@@ -14,6 +15,12 @@ pub struct Site {
     pub title: Text,
     pub time_zone: TimeZone,
     pub outsiders_see: OutsiderView,
+    /// Its own colour; Berth's where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accent: Option<Accent>,
+    /// The digest of its logo, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logo: Option<String>,
     pub version: u64,
     /// Counts the changes of the policies that can concern it, so that whoever keeps them knows when they are stale.
     #[serde(skip)]

@@ -71,7 +71,7 @@ fn tag(text: &str) -> String {
     format!("W/\"{half}\"")
 }
 
-fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+pub(crate) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let strong = tag.trim_start_matches("W/");
     headers
         .get_all(IF_NONE_MATCH)

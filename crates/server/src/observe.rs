@@ -139,10 +139,9 @@ fn add_headers(server: &Server, seen: &Seen, response: &mut Response) {
     if let Ok(id) = HeaderValue::from_str(&seen.id) {
         headers.insert(REQUEST_ID, id);
     }
-    // The browser app says its own.
-    headers
-        .entry(CONTENT_SECURITY_POLICY)
-        .or_insert_with(|| server.documents.content_security_policy.clone());
+    // The browser app and a site's logo say their own.
+    let policy = headers.entry(CONTENT_SECURITY_POLICY);
+    policy.or_insert_with(|| server.documents.content_security_policy.clone());
     for (name, value) in [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),

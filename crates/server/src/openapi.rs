@@ -59,7 +59,16 @@ const TAGS: &[(&str, &str)] = &[
         "maintenance",
         "Planned windows, negotiated with the bookings in their way.",
     ),
+    (
+        "usage",
+        "How much of what there was to have was had, by whom and when, and what was refused.",
+    ),
+    (
+        "notifications",
+        "What one is told of what happened, and what of it one has read.",
+    ),
     ("events", "Facts that happened, in pages or live."),
+    ("health", "How the server is, for whoever looks after it."),
     (
         "audit",
         "Who changed what, when, from where and why; chained by hash.",

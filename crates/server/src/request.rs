@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use crate::failure::{Failure, Result};
 use crate::server::Server;
 
-pub use body::{Body, Creating, Large};
+pub use body::{Body, Content, Creating, Large};
 pub(crate) use identity::identify;
 pub use identity::{Identity, Session, Signed, cookie_name};
 

@@ -246,3 +246,11 @@ pub async fn closed_between(
     })
     .await
 }
+
+/// When the next calendar is to be looked at again.
+pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
+    let row = query("SELECT min(due_at) AS at FROM closure")
+        .one(conn)
+        .await?;
+    row.optional_moment("at")
+}

@@ -510,7 +510,6 @@ pub async fn of_site(conn: &mut Conn, site: SiteId) -> Result<Vec<Resource>> {
         .await
 }
 
-/// Names of resources by id, removed ones too: the past still has a name.
 /// The sites that have a resource of this status: of one, or of all.
 pub async fn sites_with(
     conn: &mut Conn,
@@ -527,6 +526,7 @@ pub async fn sites_with(
     .await
 }
 
+/// Names of resources by id, removed ones too: the past still has a name.
 pub async fn named(conn: &mut Conn, ids: Vec<ResourceId>) -> Result<Vec<Resource>> {
     if ids.is_empty() {
         return Ok(Vec::new());

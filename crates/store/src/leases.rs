@@ -4,6 +4,7 @@
 //! a controller's transaction checks its fence first, so one that was paused past its lease changes nothing.
 
 use berth_model::Name;
+use jiff::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::sql::{Conn, either, query};
@@ -76,4 +77,28 @@ pub async fn give_back(conn: &mut Conn, lease: &Lease) -> Result<()> {
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// A lease as it was last taken. One that has run out is nobody's until it is taken again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub name: String,
+    pub holder: String,
+    pub fence: u64,
+    /// By the database's clock; none once it was given back.
+    pub until: Option<Timestamp>,
+}
+
+/// Every lease that was ever taken, by name.
+pub async fn all(conn: &mut Conn) -> Result<Vec<Held>> {
+    query("SELECT name, holder, fence, nullif(until, 0) AS until FROM lease ORDER BY name")
+        .map(conn, |row| {
+            Ok(Held {
+                name: row.get("name")?,
+                holder: row.get("holder")?,
+                fence: row.count("fence")?,
+                until: row.optional_moment("until")?,
+            })
+        })
+        .await
 }

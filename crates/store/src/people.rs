@@ -100,6 +100,14 @@ pub async fn other_global_admins(conn: &mut Conn, id: PersonId) -> Result<u64> {
         .count("n")
 }
 
+/// Those who administer all sites and can act.
+pub async fn global_admins(conn: &mut Conn) -> Result<Vec<PersonId>> {
+    query("SELECT id FROM person WHERE global_admin AND state = $1 ORDER BY login")
+        .bind(PersonState::Active.word())
+        .map(conn, |row| Ok(PersonId(row.get("id")?)))
+        .await
+}
+
 pub async fn set_password(conn: &mut Conn, id: PersonId, hash: &str, now: Timestamp) -> Result<()> {
     query(
         "INSERT INTO credential (person, password_hash, changed_at) VALUES ($1, $2, $3)

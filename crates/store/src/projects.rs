@@ -147,6 +147,20 @@ pub async fn with_members(
     Ok(found)
 }
 
+/// Everybody who is in one of the projects of these names.
+pub async fn in_any(conn: &mut Conn, site: SiteId, names: Vec<String>) -> Result<Vec<PersonId>> {
+    either(
+        "SELECT DISTINCT m.person FROM project p JOIN project_member m ON m.project = p.id
+         WHERE p.site = $1 AND p.name IN (SELECT value FROM json_each($2)) AND p.removed_at IS NULL",
+        "SELECT DISTINCT m.person FROM project p JOIN project_member m ON m.project = p.id
+         WHERE p.site = $1 AND p.name = ANY($2) AND p.removed_at IS NULL",
+    )
+    .bind(site.0)
+    .bind(names)
+    .map(conn, |row| Ok(PersonId(row.get("person")?)))
+    .await
+}
+
 /// Since when a person is in a project, if they are.
 pub async fn member_since(
     conn: &mut Conn,

@@ -135,22 +135,54 @@ pub async fn insert_history(conn: &mut Conn, entry: &HistoryEntry) -> Result<()>
     Ok(())
 }
 
+fn history_entry(row: &Row) -> Result<HistoryEntry> {
+    Ok(HistoryEntry {
+        reservation: ReservationId(row.get("reservation")?),
+        at: row.moment("at")?,
+        from: row.optional_word("from_state")?,
+        to: row.word("to_state")?,
+        span: Span::new(row.moment("starts")?, row.moment("ends")?)
+            .map_err(|error| Error::Corrupt(error.to_string()))?,
+        by: row.get::<Option<Uuid>>("changed_by")?.map(PersonId),
+        reason: row.optional_parsed("reason")?,
+    })
+}
+
+/// How a reservation came to be what it is. Each version has one entry, in order: the first is that of version 1.
 pub async fn history(conn: &mut Conn, id: ReservationId) -> Result<Vec<HistoryEntry>> {
     query("SELECT * FROM reservation_history WHERE reservation = $1 ORDER BY ord")
         .bind(id.0)
-        .map(conn, |row| {
-            Ok(HistoryEntry {
-                reservation: ReservationId(row.get("reservation")?),
-                at: row.moment("at")?,
-                from: row.optional_word("from_state")?,
-                to: row.word("to_state")?,
-                span: Span::new(row.moment("starts")?, row.moment("ends")?)
-                    .map_err(|error| Error::Corrupt(error.to_string()))?,
-                by: row.get::<Option<Uuid>>("changed_by")?.map(PersonId),
-                reason: row.optional_parsed("reason")?,
-            })
-        })
+        .map(conn, history_entry)
         .await
+}
+
+/// The same for several, each one's entries in order.
+pub async fn histories(conn: &mut Conn, ids: &[ReservationId]) -> Result<Vec<HistoryEntry>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    either(
+        "SELECT * FROM reservation_history WHERE reservation IN (SELECT unhex(value) FROM json_each($1))
+         ORDER BY reservation, ord",
+        "SELECT * FROM reservation_history WHERE reservation = ANY($1) ORDER BY reservation, ord",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, history_entry)
+    .await
+}
+
+/// Reservations by id, of whatever sites; those that there are.
+pub async fn of_ids(conn: &mut Conn, ids: &[ReservationId]) -> Result<Vec<Reservation>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    either(
+        "SELECT * FROM reservation WHERE id IN (SELECT unhex(value) FROM json_each($1)) ORDER BY starts, id",
+        "SELECT * FROM reservation WHERE id = ANY($1) ORDER BY starts, id",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, reservation)
+    .await
 }
 
 pub async fn get(conn: &mut Conn, site: SiteId, id: ReservationId) -> Result<Option<Reservation>> {
@@ -309,6 +341,32 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Rese
     query("SELECT * FROM reservation WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2")
         .bind(now)
         .bind(limit)
+        .map(conn, reservation)
+        .await
+}
+
+/// What is confirmed and starts after one moment and not after another. Found by when it falls due, which is its start.
+pub async fn starting(
+    conn: &mut Conn,
+    after: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<Reservation>> {
+    query("SELECT * FROM reservation WHERE due_at > $1 AND due_at <= $2 AND state = 'confirmed' ORDER BY due_at, id")
+        .bind(after)
+        .bind(until)
+        .map(conn, reservation)
+        .await
+}
+
+/// What runs and ends after one moment and not after another.
+pub async fn ending(
+    conn: &mut Conn,
+    after: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<Reservation>> {
+    query("SELECT * FROM reservation WHERE ends > $1 AND ends <= $2 AND state = 'active' ORDER BY ends, id")
+        .bind(after)
+        .bind(until)
         .map(conn, reservation)
         .await
 }

@@ -117,7 +117,8 @@ pub async fn has_work(conn: &mut Conn) -> Result<bool> {
     .get("work")
 }
 
-/// Since when the oldest row has waited for its number. Every event is written beside an audit entry, so those tell.
+/// Since when the oldest row has waited for its number. Events are written beside an audit entry, so those tell; the few
+/// that are not, because nothing changed (a reminder), are numbered in the same steps.
 pub async fn waiting_since(conn: &mut Conn) -> Result<Option<Timestamp>> {
     query("SELECT at FROM audit_entry WHERE number IS NULL ORDER BY ord LIMIT 1")
         .optional(conn)

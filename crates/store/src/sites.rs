@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_model::closure::ClosureKind;
-use berth_model::person::Person;
+use berth_model::person::{Person, PersonState};
 use berth_model::reference::SiteReference;
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
 use berth_model::{JoinRequestId, LoginName, Name, PersonId, SiteId};
@@ -21,6 +21,8 @@ fn site(row: &Row) -> Result<Site> {
         title: row.parsed("title")?,
         time_zone: row.parsed("time_zone")?,
         outsiders_see: row.word("outsiders_see")?,
+        accent: row.optional_parsed("accent")?,
+        logo: row.get("logo")?,
         version: row.count("version")?,
         policy_version: row.count("policy_version")?,
         created_at: row.moment("created_at")?,
@@ -29,8 +31,8 @@ fn site(row: &Row) -> Result<Site> {
 
 pub async fn insert(conn: &mut Conn, site: &Site) -> Result<()> {
     query(
-        "INSERT INTO site (id, name, title, time_zone, outsiders_see, version, policy_version, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "INSERT INTO site (id, name, title, time_zone, outsiders_see, version, policy_version, created_at, accent)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(site.id.0)
     .bind(site.name.as_str())
@@ -40,6 +42,7 @@ pub async fn insert(conn: &mut Conn, site: &Site) -> Result<()> {
     .bind(site.version)
     .bind(site.policy_version)
     .bind(site.created_at)
+    .bind(site.accent.as_ref().map(ToString::to_string))
     .execute(conn)
     .await?;
     Ok(())
@@ -47,13 +50,14 @@ pub async fn insert(conn: &mut Conn, site: &Site) -> Result<()> {
 
 pub async fn update(conn: &mut Conn, site: &Site, version: u64) -> Result<bool> {
     let changed = query(
-        "UPDATE site SET name = $1, title = $2, time_zone = $3, outsiders_see = $4, version = version + 1
-         WHERE id = $5 AND version = $6",
+        "UPDATE site SET name = $1, title = $2, time_zone = $3, outsiders_see = $4, accent = $5, version = version + 1
+         WHERE id = $6 AND version = $7",
     )
     .bind(site.name.as_str())
     .bind(site.title.as_str())
     .bind(site.time_zone.as_str())
     .bind(site.outsiders_see.word())
+    .bind(site.accent.as_ref().map(ToString::to_string))
     .bind(site.id.0)
     .bind(version)
     .execute(conn)
@@ -103,6 +107,14 @@ pub async fn all_ids(conn: &mut Conn) -> Result<Vec<SiteId>> {
 pub async fn by_id(conn: &mut Conn, id: SiteId) -> Result<Option<Site>> {
     let row = query("SELECT * FROM site WHERE id = $1")
         .bind(id.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(site).transpose()
+}
+
+pub async fn by_name(conn: &mut Conn, name: &Name) -> Result<Option<Site>> {
+    let row = query("SELECT * FROM site WHERE name = $1")
+        .bind(name.as_str())
         .optional(conn)
         .await?;
     row.as_ref().map(site).transpose()
@@ -263,6 +275,33 @@ pub async fn members_among(
     .map(conn, |row| row.parsed("login"))
     .await?;
     Ok(found.into_iter().collect())
+}
+
+/// The admins of a site who can act.
+pub async fn admins(conn: &mut Conn, site: SiteId) -> Result<Vec<PersonId>> {
+    query(
+        "SELECT m.person FROM membership m JOIN person p ON p.id = m.person
+         WHERE m.site = $1 AND m.role = $2 AND p.state = $3 ORDER BY p.login",
+    )
+    .bind(site.0)
+    .bind(Role::SiteAdmin.word())
+    .bind(PersonState::Active.word())
+    .map(conn, |row| Ok(PersonId(row.get("person")?)))
+    .await
+}
+
+/// Those with these logins whose word can count in the site: its members, and whoever administers all sites.
+pub async fn called(conn: &mut Conn, site: SiteId, logins: Vec<String>) -> Result<Vec<PersonId>> {
+    either(
+        "SELECT p.id FROM json_each($2) v CROSS JOIN person p ON p.login = v.value
+         LEFT JOIN membership m ON m.site = $1 AND m.person = p.id WHERE m.role IS NOT NULL OR p.global_admin",
+        "SELECT p.id FROM unnest($2::text[]) v (login) JOIN person p ON p.login = v.login
+         LEFT JOIN membership m ON m.site = $1 AND m.person = p.id WHERE m.role IS NOT NULL OR p.global_admin",
+    )
+    .bind(site.0)
+    .bind(logins)
+    .map(conn, |row| Ok(PersonId(row.get("id")?)))
+    .await
 }
 
 pub async fn set_member(conn: &mut Conn, membership: &Membership) -> Result<()> {

@@ -5,6 +5,7 @@
 //! two differ (locks, lists, the claim rule's own columns) does [`either`] give both texts. Statements are `'static`:
 //! no value can ever become part of one. A test prepares every statement of this crate on both databases.
 
+use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -202,6 +203,29 @@ impl Query {
         self.optional(conn)
             .await?
             .ok_or_else(|| Error::Corrupt("a row that must exist is missing".into()))
+    }
+
+    /// Reads rows as they come, for answers that are too long to hold in memory.
+    pub async fn each(
+        self,
+        conn: &mut Conn,
+        mut read: impl FnMut(&Row) -> Result<()> + Send,
+    ) -> Result<()> {
+        match conn.raw() {
+            Raw::Sqlite(conn) => {
+                let mut rows = self.sqlite().fetch(conn);
+                while let Some(row) = rows.try_next().await? {
+                    read(&Row::Sqlite(row))?;
+                }
+            }
+            Raw::Postgres(conn) => {
+                let mut rows = self.postgres().fetch(conn);
+                while let Some(row) = rows.try_next().await? {
+                    read(&Row::Postgres(row))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// All rows, each read by `read`.

@@ -1,5 +1,6 @@
 //! The words that stand in text columns for our enums: each list is complete by construction, and read back strictly.
 
+use berth_model::branding::LogoKind;
 use berth_model::closure::ClosureKind;
 use berth_model::person::PersonState;
 use berth_model::reservation::{Privacy, State};
@@ -32,6 +33,7 @@ words! {
     JoinState { Waiting = "waiting", Accepted = "accepted", Declined = "declined" }
     Status { Active = "active", Maintenance = "maintenance", Unavailable = "unavailable" }
     Standing { Holding = "holding", Past = "past", Void = "void" }
+    LogoKind { Png = "png", WebP = "webp", Svg = "svg" }
     ClosureKind { Holidays = "holidays", Blackouts = "blackouts" }
     Privacy { Site = "site", Private = "private" }
 }

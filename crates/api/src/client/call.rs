@@ -91,6 +91,14 @@ impl Call<'_> {
         })
     }
 
+    /// A body of another kind than JSON, which tells by itself what it is.
+    pub(super) fn content(self, content: Vec<u8>) -> Self {
+        self.change(|request| {
+            let kind = "application/octet-stream";
+            Ok(request.header(CONTENT_TYPE, kind).body(content))
+        })
+    }
+
     pub(super) fn if_match(self, version: IfMatch) -> Self {
         self.change(|request| Ok(request.header(IF_MATCH, version.to_string())))
     }

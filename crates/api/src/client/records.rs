@@ -1,4 +1,4 @@
-//! What happened: audit, events, and whether the server is well.
+//! What happened: audit, events, notifications, and whether the server is well.
 
 use reqwest::Method;
 
@@ -6,6 +6,8 @@ use super::{Client, Error, EventStream, sse};
 use crate::audit::{AuditEntry, AuditVerification};
 use crate::events::{EventPage, EventQuery, EventStreamQuery, Position};
 use crate::headers;
+use crate::health::HealthReport;
+use crate::notifications::{MarkRead, MarkUnread, NotificationPage, NotificationQuery, Unread};
 use crate::page::{Page, PageQuery};
 use crate::paths;
 use crate::reference::SiteReference;
@@ -46,6 +48,29 @@ impl Client {
         let call = self.call(Method::GET, paths::EVENT_STREAM);
         let call = call.header(headers::LAST_EVENT_ID, last_seen.get());
         sse::open(call, self.base_url().to_owned()).await
+    }
+
+    /// How the server, its controllers and its database are.
+    pub async fn health_report(&self) -> Result<HealthReport, Error> {
+        self.call(Method::GET, paths::HEALTH_REPORT).json().await
+    }
+
+    pub async fn notifications(
+        &self,
+        query: &NotificationQuery,
+    ) -> Result<NotificationPage, Error> {
+        let call = self.call(Method::GET, paths::MY_NOTIFICATIONS);
+        call.query(query).json().await
+    }
+
+    pub async fn mark_notifications_read(&self, which: &MarkRead) -> Result<Unread, Error> {
+        let call = self.call(Method::POST, paths::NOTIFICATIONS_READ);
+        call.body(which).json().await
+    }
+
+    pub async fn mark_notifications_unread(&self, which: &MarkUnread) -> Result<Unread, Error> {
+        let call = self.call(Method::POST, paths::NOTIFICATIONS_UNREAD);
+        call.body(which).json().await
     }
 
     /// Whether the server runs.

@@ -45,6 +45,17 @@ impl Client {
         call.if_match(version).body(patch).json().await
     }
 
+    /// Sets the site's logo, a PNG, WebP or SVG image.
+    pub async fn set_logo(&self, site: &SiteReference, content: Vec<u8>) -> Result<Site, Error> {
+        let call = self.call(Method::PUT, &paths::logo(site));
+        call.content(content).json().await
+    }
+
+    pub async fn remove_logo(&self, site: &SiteReference) -> Result<(), Error> {
+        let path = paths::logo(site);
+        self.call(Method::DELETE, &path).done().await
+    }
+
     pub async fn join_requests(
         &self,
         site: &SiteReference,

@@ -9,7 +9,7 @@ use berth_store::{maintenance, reservations};
 use jiff::Timestamp;
 
 use super::lease::Keeper;
-use super::{sequencer, server_name};
+use super::{notifier, sequencer, server_name};
 use crate::App;
 use crate::desk::Told;
 use crate::error::{Error, Result};
@@ -21,6 +21,7 @@ pub struct ByHand {
     waitlist: Keeper,
     told: Told,
     sequencer: Keeper,
+    notifier: Keeper,
 }
 
 impl ByHand {
@@ -32,6 +33,7 @@ impl ByHand {
             waitlist: Keeper::new(app, "waitlist", &server),
             told: Told::new(),
             sequencer: Keeper::new(app, "sequencer", &server),
+            notifier: Keeper::new(app, "notifier", &server),
         }
     }
 
@@ -57,11 +59,35 @@ impl ByHand {
         sequencer::number_all(&self.app, &lease).await
     }
 
+    /// Tells everyone whom it concerns what happened so far, and reminds them of what is near. The first time, it only
+    /// marks where to begin.
+    pub async fn notify(&mut self) -> Result<()> {
+        let told = self.tell().await;
+        if told.is_err() {
+            self.notifier.doubt();
+        }
+        told
+    }
+
+    async fn tell(&mut self) -> Result<()> {
+        self.number().await?;
+        let lease = self.notifier.ours().await?.ok_or_else(held_elsewhere)?;
+        while notifier::round(&self.app, &lease).await? {}
+        // Reminders are told once they have their numbers, and so is that somebody was told.
+        self.number().await?;
+        while notifier::round(&self.app, &lease).await? {}
+        self.number().await
+    }
+
     /// Lets a server take over at once.
     pub async fn give_back(mut self) {
+        if let Err(error) = self.app.write_refusals().await {
+            tracing::debug!(%error, "counts of refused bookings could not be written");
+        }
         self.reservations.give_back().await;
         self.waitlist.give_back().await;
         self.sequencer.give_back().await;
+        self.notifier.give_back().await;
     }
 }
 

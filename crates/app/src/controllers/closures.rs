@@ -11,7 +11,7 @@ use crate::closures::{Fetch, look};
 use crate::error::Result;
 
 /// How often to look whether one is due.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// Each brings its whole text along.
 const BATCH: u64 = 4;
 

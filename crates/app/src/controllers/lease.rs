@@ -35,6 +35,7 @@ impl Keeper {
         if let Some((lease, renewed)) = &self.held
             && renewed.elapsed() < RENEW_EVERY
         {
+            self.app.rounds.note(self.name, self.app.now());
             return Ok(Some(lease.clone()));
         }
         let name: Name = self
@@ -52,6 +53,9 @@ impl Keeper {
                 "this server now runs the controller `{}`",
                 self.name
             );
+        }
+        if lease.is_some() {
+            self.app.rounds.note(self.name, self.app.now());
         }
         self.held = lease.clone().map(|lease| (lease, Instant::now()));
         Ok(lease)

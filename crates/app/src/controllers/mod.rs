@@ -7,12 +7,15 @@
 mod by_hand;
 mod closures;
 mod lease;
+mod notifier;
+mod refusals;
 mod reservations;
 mod sequencer;
 mod sweeper;
 mod waitlist;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_store::Engine;
 use jiff::Timestamp;
@@ -25,6 +28,26 @@ use crate::closures::Fetch;
 use lease::Keeper;
 
 pub use by_hand::ByHand;
+
+/// A controller, and how long it rests at most between two rounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Controller {
+    pub name: &'static str,
+    pub pause: Duration,
+}
+
+/// Those that are leased, for whoever looks after them.
+pub(crate) const CONTROLLERS: &[Controller] = &[
+    controller("sequencer", sequencer::LOOK_EVERY),
+    controller("reservations", reservations::LOOK_EVERY.unsigned_abs()),
+    controller("waitlist", waitlist::LOOK_EVERY),
+    controller("sweeper", sweeper::SWEEP_EVERY),
+    controller("closures", closures::LOOK_EVERY),
+];
+
+const fn controller(name: &'static str, pause: Duration) -> Controller {
+    Controller { name, pause }
+}
 
 /// Starts all controllers of one server; they run until `stop` and give their leases back.
 pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> JoinSet<()> {
@@ -42,6 +65,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(waitlist::run(app.clone(), keeper("waitlist"), stop.clone()));
+    tasks.spawn(notifier::run(app.clone(), keeper("notifier"), stop.clone()));
     tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
     tasks.spawn(closures::run(
         app.clone(),
@@ -50,6 +74,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
+    tasks.spawn(refusals::run(app.clone(), stop.clone()));
     tasks.spawn(read_boards(app.clone(), stop.clone()));
     tasks
 }

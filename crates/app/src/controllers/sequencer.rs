@@ -11,7 +11,7 @@ use crate::App;
 use crate::error::{Error, Result};
 
 /// How often to look for rows that another server wrote; our own ring the bell.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {

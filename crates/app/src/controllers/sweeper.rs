@@ -1,8 +1,8 @@
-//! Removes what has run out: sessions, one-time links, old failures, old idempotency keys, old events.
+//! Removes what has run out: sessions, one-time links, old failures, old idempotency keys, old events, old notifications.
 
 use std::time::Duration;
 
-use berth_store::{events, leases, sessions};
+use berth_store::{events, leases, notifications, sessions};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
@@ -10,8 +10,10 @@ use super::lease::Keeper;
 use crate::App;
 use crate::error::Result;
 
-const SWEEP_EVERY: Duration = Duration::from_secs(600);
+pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(600);
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
+/// How long people can read back what they were told.
+const NOTIFICATIONS_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
@@ -36,6 +38,7 @@ async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
     leases::check(&mut tx, &lease).await?;
     sessions::sweep(&mut tx, now, now - app.settings.session_idle, now - KEPT).await?;
     events::forget_before(&mut tx, now - app.settings.event_retention).await?;
+    notifications::forget_before(&mut tx, now - NOTIFICATIONS_KEPT).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::desk::Told;
 use crate::error::Result;
 
 /// Whatever happens to the events, nobody waits longer than this for room that is there.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// Many let go at once when a day ends; they are served together.
 const GATHER: Duration = Duration::from_millis(200);
 

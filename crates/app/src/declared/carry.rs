@@ -2,8 +2,9 @@
 //! same functions, so that it leaves the same audit entry and event.
 
 use berth_engine::plan::Step;
-use berth_model::declared::{DeclaredResource, ProjectSection, SiteSection, TypeSection};
+use berth_model::declared::{DeclaredResource, ProjectSection, TypeSection};
 use berth_model::inventory::Status;
+use berth_model::policy::{Part, Policy};
 use berth_model::site::{Project, Site};
 use berth_model::{LoginName, Name, ProjectId, Resource, ResourceId, ResourceType, TypeId};
 use berth_store::{Conn, Refused, inventory, people, sites};
@@ -45,9 +46,12 @@ impl Compared {
         self.present.resources.get(name).ok_or_else(|| lost(name))
     }
 
-    fn type_id(&self, name: &Name) -> Result<TypeId> {
-        let kind = self.present.types.get(name);
-        kind.map(|kind| kind.id).ok_or_else(|| lost(name))
+    fn kind(&self, name: &Name) -> Result<&ResourceType> {
+        self.present.types.get(name).ok_or_else(|| lost(name))
+    }
+
+    fn project(&self, name: &Name) -> Result<&Project> {
+        self.present.projects.get(name).ok_or_else(|| lost(name))
     }
 
     fn id_of(&self, parent: Option<&Name>) -> Result<Option<ResourceId>> {
@@ -64,76 +68,84 @@ impl App {
         caller: &Caller,
         compared: &mut Compared,
     ) -> Result<()> {
-        for step in compared.plan.steps.clone() {
-            match step {
-                Step::ChangeSite => {
-                    if let Some(section) = compared.wanted.site.clone() {
-                        self.declare_site(conn, caller, &compared.place.site, section)
-                            .await?;
-                    }
-                }
-                Step::AddType(name) => self.add_type(conn, caller, compared, name).await?,
-                Step::ChangeType(name) => self.alter_type(conn, caller, compared, name).await?,
-                Step::RemoveType(name) => self.drop_type(conn, caller, compared, &name).await?,
-                Step::AddResource(name) => self.add_resource(conn, caller, compared, name).await?,
-                Step::ChangeResource(name) => {
-                    self.alter_resource(conn, caller, compared, name).await?;
-                }
-                Step::PutAside(name) => hang(conn, compared, &name, None).await?,
-                Step::MoveResource(name) => self.hang_there(conn, caller, compared, &name).await?,
-                Step::RemoveResource(name) => {
-                    self.drop_resource(conn, caller, compared, &name).await?;
-                }
-                Step::AddProject(name) => self.add_project(conn, caller, compared, name).await?,
-                Step::ChangeProject(name) => {
-                    self.alter_project(conn, caller, compared, &name).await?;
-                }
-                Step::RemoveProject(name) => {
-                    self.drop_project(conn, caller, compared, &name).await?;
-                }
-                Step::SetPolicy(part) => {
-                    let wanted = compared.wanted.policies.as_ref();
-                    let policy = wanted.and_then(|all| all.get(&part)).cloned();
-                    self.declare_policy(conn, caller, &compared.place.site, part, policy)
-                        .await?;
-                }
-                Step::RemovePolicy(part) => {
-                    self.declare_policy(conn, caller, &compared.place.site, part, None)
-                        .await?;
-                }
-            }
+        let steps = compared.plan.steps.clone();
+        let mut carrier = Carrier {
+            app: self,
+            conn,
+            caller,
+            compared,
+        };
+        for step in steps {
+            carrier.carry_out(step).await?;
         }
         Ok(())
     }
+}
 
-    async fn declare_site(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        before: &Site,
-        section: SiteSection,
-    ) -> Result<()> {
+/// Makes a site what a file says, in one transaction, by one caller.
+struct Carrier<'a> {
+    app: &'a App,
+    conn: &'a mut Conn,
+    caller: &'a Caller,
+    compared: &'a mut Compared,
+}
+
+impl Carrier<'_> {
+    async fn carry_out(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::ChangeSite => self.declare_site().await,
+            Step::AddType(name) => self.add_type(name).await,
+            Step::ChangeType(name) => self.alter_type(name).await,
+            Step::RemoveType(name) => self.drop_type(&name).await,
+            Step::AddResource(name) => self.add_resource(name).await,
+            Step::ChangeResource(name) => self.alter_resource(name).await,
+            Step::PutAside(name) => self.hang(&name, None).await,
+            Step::MoveResource(name) => self.hang_there(&name).await,
+            Step::RemoveResource(name) => self.drop_resource(&name).await,
+            Step::AddProject(name) => self.add_project(name).await,
+            Step::ChangeProject(name) => self.alter_project(&name).await,
+            Step::RemoveProject(name) => self.drop_project(&name).await,
+            Step::SetPolicy(part) => {
+                let wanted = self.compared.wanted.policies.as_ref();
+                let policy = wanted.and_then(|all| all.get(&part)).cloned();
+                self.declare_policy(part, policy).await
+            }
+            Step::RemovePolicy(part) => self.declare_policy(part, None).await,
+        }
+    }
+
+    async fn declare_policy(&mut self, part: Part, policy: Option<Policy>) -> Result<()> {
+        let site = &self.compared.place.site;
+        self.app
+            .declare_policy(self.conn, self.caller, site, part, policy)
+            .await
+    }
+
+    async fn declare_site(&mut self) -> Result<()> {
+        let Some(section) = self.compared.wanted.site.clone() else {
+            return Ok(());
+        };
+        let before = &self.compared.place.site;
         let after = Site {
             title: section.title,
             time_zone: section.time_zone,
             outsiders_see: section.outsiders_see,
+            accent: section.accent,
             version: before.version + 1,
             ..before.clone()
         };
-        unchanged(self.write_site(conn, caller, before, &after).await?)
+        unchanged(
+            self.app
+                .write_site(self.conn, self.caller, before, &after)
+                .await?,
+        )
     }
 
-    async fn add_type(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &mut Compared,
-        name: Name,
-    ) -> Result<()> {
-        let section = compared.wanted_type(&name)?.clone();
+    async fn add_type(&mut self, name: Name) -> Result<()> {
+        let section = self.compared.wanted_type(&name)?.clone();
         let kind = ResourceType {
-            id: TypeId(fresh(self.now())),
-            site: compared.place.id(),
+            id: TypeId(fresh(self.app.now())),
+            site: self.compared.place.id(),
             name: name.clone(),
             title: section.title,
             colour: section.colour,
@@ -141,24 +153,16 @@ impl App {
             needs_approval: section.needs_approval,
             version: 1,
         };
-        self.write_new_type(conn, caller, &kind).await?;
-        compared.present.types.insert(name, kind);
+        self.app
+            .write_new_type(self.conn, self.caller, &kind)
+            .await?;
+        self.compared.present.types.insert(name, kind);
         Ok(())
     }
 
-    async fn alter_type(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &mut Compared,
-        name: Name,
-    ) -> Result<()> {
-        let section = compared.wanted_type(&name)?.clone();
-        let before = compared
-            .present
-            .types
-            .get(&name)
-            .ok_or_else(|| lost(&name))?;
+    async fn alter_type(&mut self, name: Name) -> Result<()> {
+        let section = self.compared.wanted_type(&name)?.clone();
+        let before = self.compared.kind(&name)?;
         let after = ResourceType {
             title: section.title,
             colour: section.colour,
@@ -167,18 +171,20 @@ impl App {
             version: before.version + 1,
             ..before.clone()
         };
-        unchanged(self.write_type(conn, caller, before, &after).await?)
+        unchanged(
+            self.app
+                .write_type(self.conn, self.caller, before, &after)
+                .await?,
+        )
     }
 
-    async fn drop_type(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &Compared,
-        name: &Name,
-    ) -> Result<()> {
-        let before = compared.present.types.get(name).ok_or_else(|| lost(name))?;
-        if !self.write_off_type(conn, caller, before).await? {
+    async fn drop_type(&mut self, name: &Name) -> Result<()> {
+        let before = self.compared.kind(name)?;
+        if !self
+            .app
+            .write_off_type(self.conn, self.caller, before)
+            .await?
+        {
             return Err(Error::InUse(format!(
                 "the file does not name the type `{name}`, but there are still resources of it"
             )));
@@ -186,20 +192,14 @@ impl App {
         Ok(())
     }
 
-    async fn add_resource(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &mut Compared,
-        name: Name,
-    ) -> Result<()> {
-        let now = self.now();
-        let wanted = compared.wanted_resource(&name)?;
+    async fn add_resource(&mut self, name: Name) -> Result<()> {
+        let now = self.app.now();
+        let wanted = self.compared.wanted_resource(&name)?;
         let resource = Resource {
             id: ResourceId(fresh(now)),
-            site: compared.place.id(),
-            parent: compared.id_of(wanted.parent.as_ref())?,
-            type_id: compared.type_id(&wanted.kind)?,
+            site: self.compared.place.id(),
+            parent: self.compared.id_of(wanted.parent.as_ref())?,
+            type_id: self.compared.kind(&wanted.kind)?.id,
             name: name.clone(),
             title: wanted.title.clone(),
             attributes: wanted.attributes.clone(),
@@ -209,22 +209,18 @@ impl App {
             status_reason: None,
             version: 1,
         };
-        self.write_new_resource(conn, caller, &resource).await?;
-        compared.present.resources.insert(name, resource);
+        self.app
+            .write_new_resource(self.conn, self.caller, &resource)
+            .await?;
+        self.compared.present.resources.insert(name, resource);
         Ok(())
     }
 
-    async fn alter_resource(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &mut Compared,
-        name: Name,
-    ) -> Result<()> {
-        let wanted = compared.wanted_resource(&name)?;
-        let before = compared.resource(&name)?;
+    async fn alter_resource(&mut self, name: Name) -> Result<()> {
+        let wanted = self.compared.wanted_resource(&name)?;
+        let before = self.compared.resource(&name)?;
         let after = Resource {
-            type_id: compared.type_id(&wanted.kind)?,
+            type_id: self.compared.kind(&wanted.kind)?.id,
             title: wanted.title.clone(),
             attributes: wanted.attributes.clone(),
             facts: wanted.facts.clone(),
@@ -232,7 +228,10 @@ impl App {
             version: before.version + 1,
             ..before.clone()
         };
-        let written = self.write_resource(conn, caller, before, &after).await;
+        let written = self
+            .app
+            .write_resource(self.conn, self.caller, before, &after)
+            .await;
         let written = written.map_err(|error| match error {
             error if error.is_refused(Refused::Amount) => Error::Amount(format!(
                 "more of `{name}` is promised than the file leaves of it; move or cancel those bookings first"
@@ -240,176 +239,137 @@ impl App {
             error => error,
         });
         unchanged(written?)?;
-        compared.present.resources.insert(name, after);
+        self.compared.present.resources.insert(name, after);
         Ok(())
     }
 
-    async fn hang_there(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &mut Compared,
-        name: &Name,
-    ) -> Result<()> {
-        let to = compared.wanted_resource(name)?.parent.clone();
-        let under = compared.id_of(to.as_ref())?;
-        hang(conn, compared, name, under).await?;
-        let now = compared.present.declared.resources.as_ref();
+    async fn hang_there(&mut self, name: &Name) -> Result<()> {
+        let to = self.compared.wanted_resource(name)?.parent.clone();
+        let under = self.compared.id_of(to.as_ref())?;
+        self.hang(name, under).await?;
+        let now = self.compared.present.declared.resources.as_ref();
         let from = now
             .and_then(|all| all.get(name))
             .and_then(|it| it.parent.clone());
-        let moved = compared.resource(name)?;
+        let moved = self.compared.resource(name)?;
         let named = |parent: Option<Name>| -> Result<Option<(ResourceId, Name)>> {
-            let id = compared.id_of(parent.as_ref())?;
+            let id = self.compared.id_of(parent.as_ref())?;
             Ok(id.zip(parent))
         };
-        self.tell_move(conn, caller, moved, named(from)?, named(to)?)
+        self.app
+            .tell_move(self.conn, self.caller, moved, named(from)?, named(to)?)
             .await
     }
 
-    async fn drop_resource(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &Compared,
-        name: &Name,
-    ) -> Result<()> {
-        let before = compared.resource(name)?;
-        if !self.write_off_resource(conn, caller, before).await? {
+    async fn drop_resource(&mut self, name: &Name) -> Result<()> {
+        let before = self.compared.resource(name)?;
+        if !self
+            .app
+            .write_off_resource(self.conn, self.caller, before)
+            .await?
+        {
             // A booking or a child came since we looked; the next look shows it.
             return Err(Error::Store(berth_store::Error::Retry));
         }
         Ok(())
     }
 
-    async fn add_project(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &Compared,
-        name: Name,
-    ) -> Result<()> {
-        let now = self.now();
-        let section = compared.wanted_project(&name)?;
+    async fn add_project(&mut self, name: Name) -> Result<()> {
+        let now = self.app.now();
+        let section = self.compared.wanted_project(&name)?.clone();
         let project = Project {
             id: ProjectId(fresh(now)),
-            site: compared.place.id(),
+            site: self.compared.place.id(),
             name,
             title: section.title.clone(),
             version: 1,
             created_at: now,
         };
-        self.write_new_project(conn, caller, &project).await?;
+        self.app
+            .write_new_project(self.conn, self.caller, &project)
+            .await?;
         for login in &section.members {
-            self.let_in(conn, caller, &project, login).await?;
+            self.let_in(&project, login).await?;
         }
         Ok(())
     }
 
-    async fn alter_project(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &Compared,
-        name: &Name,
-    ) -> Result<()> {
-        let section = compared.wanted_project(name)?;
-        let before = compared
-            .present
-            .projects
-            .get(name)
-            .ok_or_else(|| lost(name))?;
+    async fn alter_project(&mut self, name: &Name) -> Result<()> {
+        let section = self.compared.wanted_project(name)?.clone();
+        let before = self.compared.project(name)?.clone();
         if before.title != section.title {
             let after = Project {
                 title: section.title.clone(),
                 version: before.version + 1,
                 ..before.clone()
             };
-            unchanged(self.write_project(conn, caller, before, &after).await?)?;
+            unchanged(
+                self.app
+                    .write_project(self.conn, self.caller, &before, &after)
+                    .await?,
+            )?;
         }
-        let now = compared.present.declared.projects.as_ref();
+        let now = self.compared.present.declared.projects.as_ref();
         let members = now
             .and_then(|all| all.get(name))
             .map(|it| it.members.clone());
         let members = members.unwrap_or_default();
         for login in section.members.difference(&members) {
-            self.let_in(conn, caller, before, login).await?;
+            self.let_in(&before, login).await?;
         }
         for login in members.difference(&section.members) {
-            self.put_out(conn, caller, before, login).await?;
+            self.put_out(&before, login).await?;
         }
         Ok(())
     }
 
-    async fn let_in(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        project: &Project,
-        login: &LoginName,
-    ) -> Result<()> {
-        let person = people::by_login(conn, login)
+    async fn let_in(&mut self, project: &Project, login: &LoginName) -> Result<()> {
+        let person = people::by_login(self.conn, login)
             .await?
             .ok_or(Error::SiteChanged)?;
-        if sites::role_locked(conn, project.site, person.id)
+        if sites::role_locked(self.conn, project.site, person.id)
             .await?
             .is_none()
         {
             return Err(Error::SiteChanged);
         }
-        self.write_joined(conn, caller, project, person.id).await
+        self.app
+            .write_joined(self.conn, self.caller, project, person.id)
+            .await
     }
 
-    async fn put_out(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        project: &Project,
-        login: &LoginName,
-    ) -> Result<()> {
-        let person = people::by_login(conn, login)
+    async fn put_out(&mut self, project: &Project, login: &LoginName) -> Result<()> {
+        let person = people::by_login(self.conn, login)
             .await?
             .ok_or(Error::SiteChanged)?;
-        unchanged(self.write_left(conn, caller, project, person.id).await?)
+        unchanged(
+            self.app
+                .write_left(self.conn, self.caller, project, person.id)
+                .await?,
+        )
     }
 
-    async fn drop_project(
-        &self,
-        conn: &mut Conn,
-        caller: &Caller,
-        compared: &Compared,
-        name: &Name,
-    ) -> Result<()> {
-        let before = compared
-            .present
-            .projects
-            .get(name)
-            .ok_or_else(|| lost(name))?;
-        self.write_off_project(conn, caller, before).await
+    async fn drop_project(&mut self, name: &Name) -> Result<()> {
+        let before = self.compared.project(name)?;
+        self.app
+            .write_off_project(self.conn, self.caller, before)
+            .await
+    }
+
+    /// Hangs a resource below another, and notes that this made a new version of it.
+    async fn hang(&mut self, name: &Name, under: Option<ResourceId>) -> Result<()> {
+        let resources = &mut self.compared.present.resources;
+        let it = resources.get_mut(name).ok_or_else(|| lost(name))?;
+        if it.parent != under {
+            inventory::move_subtree(self.conn, it.site, it.id, under).await?;
+            it.parent = under;
+            it.version += 1;
+        }
+        Ok(())
     }
 }
 
 /// What was written, or else somebody changed the site since it was looked at.
 fn unchanged(written: bool) -> Result<()> {
     written.then_some(()).ok_or(Error::SiteChanged)
-}
-
-/// Hangs a resource below another, and notes that this made a new version of it.
-async fn hang(
-    conn: &mut Conn,
-    compared: &mut Compared,
-    name: &Name,
-    under: Option<ResourceId>,
-) -> Result<()> {
-    let it = compared
-        .present
-        .resources
-        .get_mut(name)
-        .ok_or_else(|| lost(name))?;
-    if it.parent != under {
-        inventory::move_subtree(conn, it.site, it.id, under).await?;
-        it.parent = under;
-        it.version += 1;
-    }
-    Ok(())
 }

@@ -67,6 +67,16 @@ impl App {
         site: &SiteReference,
         new: &NewAny,
     ) -> Result<Made<Booked>> {
+        let booked = self.book_any_uncounted(caller, site, new).await;
+        self.counted(site, booked)
+    }
+
+    async fn book_any_uncounted(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewAny,
+    ) -> Result<Made<Booked>> {
         if let Some(earlier) = self.made_before(caller, site).await? {
             return Ok(Made::before(earlier));
         }

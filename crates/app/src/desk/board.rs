@@ -143,6 +143,9 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::SeriesCancelled
         | Kind::ReservationHandedOver
         | Kind::ReservationTroubled
+        | Kind::ReservationReminder
+        | Kind::NotificationCreated
+        | Kind::NotificationRead
         | Kind::ReservationWaiting
         | Kind::ReservationCheckedIn => Touches::Nothing,
     }

@@ -1,13 +1,20 @@
-//! Bookings of any of a kind that may still be moved, as the engine looks at them.
+//! Bookings of any of a kind that may still be moved, as the engine looks at them; and those that only their owners may
+//! move, who are told what they could have instead.
 
 use std::collections::HashMap;
 
 use berth_engine::arrange::{Booking, Move};
-use berth_model::reservation::Reservation;
-use berth_model::{ReservationId, ResourceId};
+use berth_model::event::{Audience, EventKind};
+use berth_model::reservation::{Reservation, State};
+use berth_model::{ReservationId, ResourceId, SiteId};
+use berth_store::{Conn, reservations};
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::board::Board;
 use super::moves::Relocation;
+use crate::error::Result;
+use crate::record::Change;
 
 /// More than this are not looked at at once; those that start first are.
 pub(super) const MOVABLE_MAX: u64 = 2_000;
@@ -69,4 +76,35 @@ impl<'a> Movable<'a> {
             to: moved.to,
         })
     }
+}
+
+/// Of these bookings, those to come: only their owners may move them.
+pub(super) async fn only_their_owners(
+    conn: &mut Conn,
+    site: SiteId,
+    ids: impl Iterator<Item = ReservationId>,
+    now: Timestamp,
+) -> Result<Vec<Reservation>> {
+    let mut owned = Vec::new();
+    for id in ids {
+        owned.extend(reservations::get(conn, site, id).await?);
+    }
+    owned.retain(|one| {
+        matches!(one.state, State::PendingApproval | State::Confirmed) && one.span.start() > now
+    });
+    Ok(owned)
+}
+
+/// An owner is told of trouble with a booking, which is not changed by that.
+pub(super) fn troubled(action: &'static str, booking: &Reservation, mut fate: Value) -> Change {
+    fate["reservation"] = json!(booking.id);
+    fate["start"] = json!(booking.span.start());
+    fate["end"] = json!(booking.span.end());
+    Change::new(action, Some(booking.site), booking.id)
+        .after(&fate)
+        .tell_only(
+            EventKind::ReservationTroubled,
+            Audience::Person(booking.owner),
+            fate,
+        )
 }

@@ -6,8 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use berth_engine::arrange::{Fate, Move, Outage, replace};
-use berth_model::event::{Audience, EventKind};
-use berth_model::reservation::{Reservation, State};
+use berth_model::reservation::Reservation;
 use berth_model::{Holder, ReservationId, ResourceId, SiteId, Span, Status};
 use berth_store::leases::{self, Lease};
 use berth_store::{claims, inventory, reservations};
@@ -15,11 +14,11 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::board::BoardGuard;
-use super::movable::{MOVABLE_MAX, Movable};
+use super::movable::{MOVABLE_MAX, Movable, only_their_owners, troubled};
 use super::moves::Relocation;
 use crate::App;
 use crate::error::{Error, Result};
-use crate::record::{By, Change};
+use crate::record::By;
 use crate::reservations::hold::is_taken;
 use crate::transact::transact;
 
@@ -69,14 +68,9 @@ impl App {
             }
         }
         let of = Movable::new(&board, &movable);
-        let mut pinned = Vec::new();
-        for id in met.keys().filter(|id| of.get(**id).is_none()) {
-            pinned.extend(reservations::get(&mut reader, site, *id).await?);
-        }
+        let others = met.keys().copied().filter(|id| of.get(*id).is_none());
+        let pinned = only_their_owners(&mut reader, site, others, now).await?;
         drop(reader);
-        pinned.retain(|one| {
-            matches!(one.state, State::PendingApproval | State::Confirmed) && one.span.start() > now
-        });
         let outage = Outage {
             resources: &failed,
             span: ahead,
@@ -154,15 +148,9 @@ impl App {
         if told.get(&booking.id) == Some(&fate) {
             return Ok(());
         }
-        let mut data = fate.clone();
-        data["reservation"] = json!(booking.id);
-        data["start"] = json!(booking.span.start());
-        data["end"] = json!(booking.span.end());
         transact!(self, tx => {
             leases::check(&mut tx, lease).await?;
-            let change = Change::new("outage.tell", Some(booking.site), booking.id)
-                .after(&data)
-                .tell_only(EventKind::ReservationTroubled, Audience::Person(booking.owner), data.clone());
+            let change = troubled("outage.tell", booking, fate.clone());
             self.record(&mut tx, By::SYSTEM, change).await
         })?;
         told.insert(booking.id, fate);

@@ -171,7 +171,7 @@ impl App {
             leases::check(&mut tx, lease).await?;
             let place = self.booking_place(&mut tx, &owner, &site).await?;
             let before = reservations::get_locked(&mut tx, waiting.site, waiting.id).await?;
-            let Some(mut before) = before.filter(|now| now.version == waiting.version) else {
+            let Some(before) = before.filter(|now| now.version == waiting.version) else {
                 return Ok(false);
             };
             self.expect_open(&mut tx, &owner, &place, found.span).await?;
@@ -201,11 +201,8 @@ impl App {
             self.hold(&mut tx, &By::SYSTEM, &claims, Softer::GiveWay).await?;
             let asks = booking.state == State::PendingApproval;
             let transition = before.state.give(offered.is_some(), asks)?;
-            before.items = booking.items;
-            before.span = booking.span;
-            before.terms = booking.terms;
             let reason: Option<Text> = "there was room after all".parse().ok();
-            self.step(&mut tx, &By::SYSTEM, before, transition, reason).await?;
+            self.step_with(&mut tx, &By::SYSTEM, before, booking, transition, reason).await?;
             Ok(true)
         });
         self.planned.notify_one();

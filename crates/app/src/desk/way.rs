@@ -7,18 +7,17 @@ use std::collections::BTreeMap;
 
 use berth_engine::arrange::{Fate, Outage, replace};
 use berth_engine::maintenance::{Choice, InTheWay};
-use berth_model::event::{Audience, EventKind};
-use berth_model::reservation::{Reservation, State};
+use berth_model::reservation::Reservation;
 use berth_model::{ReservationId, ResourceId, SiteId, WindowId};
 use berth_store::{Conn, reservations};
 use serde_json::json;
 
-use super::movable::{MOVABLE_MAX, Movable};
+use super::movable::{MOVABLE_MAX, Movable, only_their_owners, troubled};
 use super::moves::Relocation;
 use super::outage::offer;
 use crate::App;
 use crate::error::Result;
-use crate::record::{By, Change};
+use crate::record::By;
 
 /// What is told to the owner of a booking that was moved for a window.
 pub(crate) const MADE_WAY: &str =
@@ -36,6 +35,8 @@ pub struct Elsewhere {
 pub(crate) struct Way {
     /// Those that move, and whoever else makes room for them.
     pub moves: Vec<Relocation>,
+    /// Those whose owners are asked to move them.
+    asked: Vec<Reservation>,
     pub instead: BTreeMap<ReservationId, Elsewhere>,
 }
 
@@ -74,15 +75,9 @@ impl App {
         let hull = held.fold(outage.span, |hull, (_, span)| hull.hull(*span));
         let mut movable = reservations::movable(conn, site, hull, now, MOVABLE_MAX).await?;
         movable.retain(|one| !stays(&one.id));
-        let mut owned = Vec::new();
-        for id in in_the_way.keys().filter(|id| !stays(id)) {
-            if movable.iter().all(|one| one.id != *id) {
-                owned.extend(reservations::get(conn, site, *id).await?);
-            }
-        }
-        owned.retain(|one| {
-            matches!(one.state, State::PendingApproval | State::Confirmed) && one.span.start() > now
-        });
+        let others = in_the_way.keys().copied();
+        let others = others.filter(|id| !stays(id) && movable.iter().all(|one| one.id != *id));
+        let owned = only_their_owners(conn, site, others, now).await?;
 
         let board = self.board(site).await?;
         let of = Movable::new(&board, &movable);
@@ -104,10 +99,10 @@ impl App {
         let mut spoken_for: Vec<ResourceId> =
             board.resources.keys().copied().filter(closed).collect();
         spoken_for.extend(way.moves.iter().flat_map(|moved| &moved.to));
-        for booking in &owned {
+        for booking in owned {
             let lost = in_the_way.get(&booking.id).map(|met| met.claims.iter());
             let lost: Vec<ResourceId> = lost.into_iter().flatten().map(|(on, _)| *on).collect();
-            let resources = offer(&board, booking, &lost, &spoken_for);
+            let resources = offer(&board, &booking, &lost, &spoken_for);
             if resources.is_empty() {
                 continue;
             }
@@ -117,30 +112,25 @@ impl App {
                 owner_decides: true,
             };
             way.instead.insert(booking.id, instead);
+            way.asked.push(booking);
         }
         Ok(way)
     }
 
-    /// Asks an owner to move what only they may move.
+    /// Asks the owners of what only they may move.
     pub(crate) async fn ask_to_move(
         &self,
         conn: &mut Conn,
         by: &By,
-        booking: &Reservation,
+        way: &Way,
         window: WindowId,
-        instead: &[ResourceId],
     ) -> Result<()> {
-        let data = json!({
-            "reservation": booking.id, "start": booking.span.start(), "end": booking.span.end(),
-            "fate": "asked_to_move", "window": window, "instead": instead,
-        });
-        let change = Change::new("maintenance.ask", Some(booking.site), booking.id)
-            .after(&data)
-            .tell_only(
-                EventKind::ReservationTroubled,
-                Audience::Person(booking.owner),
-                data.clone(),
-            );
-        self.record(conn, by.clone(), change).await
+        for booking in &way.asked {
+            let instead = way.instead.get(&booking.id).map(|one| &one.resources);
+            let fate = json!({ "fate": "asked_to_move", "window": window, "instead": instead });
+            let change = troubled("maintenance.ask", booking, fate);
+            self.record(conn, by.clone(), change).await?;
+        }
+        Ok(())
     }
 }

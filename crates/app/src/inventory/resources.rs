@@ -316,11 +316,8 @@ pub(super) fn told(resource: &Resource) -> serde_json::Value {
     .unwrap_or_default()
 }
 
-pub(crate) fn tree_of(resources: &[Resource]) -> Result<Tree> {
-    Tree::new(
-        resources
-            .iter()
-            .map(|resource| (resource.id, resource.parent)),
-    )
-    .map_err(|error| Error::Internal(format!("the stored tree is broken: {error}")))
+pub(crate) fn tree_of<'a>(resources: impl IntoIterator<Item = &'a Resource>) -> Result<Tree> {
+    let resources = resources.into_iter();
+    Tree::new(resources.map(|resource| (resource.id, resource.parent)))
+        .map_err(|error| Error::Internal(format!("the stored tree is broken: {error}")))
 }

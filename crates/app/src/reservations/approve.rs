@@ -116,7 +116,7 @@ impl App {
     }
 
     /// Whether the caller is asked about a reservation, which they may then see whatever its privacy.
-    pub(super) async fn is_asked(
+    pub(crate) async fn is_asked(
         &self,
         conn: &mut Conn,
         caller: &Caller,

@@ -58,6 +58,20 @@ impl App {
         version: Option<u64>,
         change: &ReservationChange,
     ) -> Result<Booked> {
+        let changed = self
+            .change_uncounted(caller, site, id, version, change)
+            .await;
+        self.counted(site, changed)
+    }
+
+    async fn change_uncounted(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        id: ReservationId,
+        version: Option<u64>,
+        change: &ReservationChange,
+    ) -> Result<Booked> {
         let mut asked = Asked::default();
         let changed = transact!(self, tx => {
             let (place, before) = self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;

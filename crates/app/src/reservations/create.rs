@@ -104,6 +104,16 @@ impl App {
         site: &SiteReference,
         new: &NewReservation,
     ) -> Result<Made<Booked>> {
+        let booked = self.book_uncounted(caller, site, new).await;
+        self.counted(site, booked)
+    }
+
+    async fn book_uncounted(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewReservation,
+    ) -> Result<Made<Booked>> {
         match self.try_book(caller, site, new, &[]).await? {
             Ok(made) => Ok(made),
             Err(Taken { place, claims }) if let Some(until_room) = new.wait => {

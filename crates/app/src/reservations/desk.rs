@@ -149,14 +149,20 @@ impl App {
         };
         reservations::insert_history(conn, &entry).await?;
         let mut data = told(&after);
-        if before.owner != after.owner && after.privacy == Privacy::Site {
+        let mut audience = Audience::Members;
+        if before.owner != after.owner {
+            if after.privacy == Privacy::Private {
+                // To the other members nothing changed; whose it was and is concerns none of them.
+                audience = Audience::Person(after.owner);
+                data["owner"] = json!(after.owner);
+            }
             data["from"] = json!(before.owner);
         }
         let change = Change::new(noted.action, Some(after.site), after.id)
             .before(before)
             .after(&after)
             .because(noted.reason)
-            .tell_only(noted.kind, Audience::Members, data);
+            .tell_only(noted.kind, audience, data);
         self.record(conn, caller, change).await?;
         Ok(after)
     }

@@ -1,9 +1,11 @@
 //! Taking hold: claims go in under the rule, softer ones give way, and a refusal says what stands in the way.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use berth_engine::rule::{Refusal, peak_amount};
 use berth_engine::yielding::{Cut, yield_plan};
 use berth_model::event::{Audience, EventKind};
-use berth_model::{Claim, ClaimId, Firmness, ResourceId, SiteId, Standing, Take};
+use berth_model::{Claim, ClaimId, Firmness, Resource, ResourceId, SiteId, Standing, Take};
 use berth_store::{Conn, Refused, claims, inventory};
 use jiff::SignedDuration;
 use serde_json::json;
@@ -87,12 +89,7 @@ impl App {
 
     /// Shortens or withdraws the yielding claims that stand in the way of firm ones.
     pub(crate) async fn make_way(&self, conn: &mut Conn, by: &By, wanted: &[Claim]) -> Result<()> {
-        let Some(site) = wanted.first().map(|claim| claim.site) else {
-            return Ok(());
-        };
         let now = self.now();
-        let resources = inventory::of_site(conn, site).await?;
-        let tree = tree_of(&resources)?;
         for new in wanted {
             let standing =
                 claims::overlapping(conn, new.resource, new.span, new.container, ALL).await?;
@@ -102,10 +99,20 @@ impl App {
             {
                 continue;
             }
-            let capacity = resources.iter().find(|known| known.id == new.resource);
-            let capacity = capacity
-                .and_then(|known| known.capacity.as_ref())
+            // Only the lines of those that meet: the whole site would be read for every refusal.
+            let met = standing.iter().map(|claim| claim.resource);
+            let ids: BTreeSet<ResourceId> = met.chain([new.resource]).collect();
+            let ids = ids.into_iter().collect();
+            let lines = inventory::wanted(conn, new.site, ids, Vec::new()).await?;
+            let of_new = lines.iter().find(|line| line.resource.id == new.resource);
+            let capacity = of_new
+                .and_then(|line| line.resource.capacity.as_ref())
                 .map(|capacity| capacity.amount);
+            let near = lines
+                .into_iter()
+                .flat_map(|line| line.above.into_iter().chain([line.resource]));
+            let near: BTreeMap<ResourceId, Resource> = near.map(|one| (one.id, one)).collect();
+            let tree = tree_of(near.values())?;
             let container = match new.container {
                 Some(id) => claims::get(conn, id).await?,
                 None => None,
@@ -124,7 +131,7 @@ impl App {
                     },
                     Cut::Void => claims::release(conn, &[claim.id], now).await?,
                 }
-                self.tell_yield(conn, by, site, claim, new).await?;
+                self.tell_yield(conn, by, new.site, claim, new).await?;
             }
         }
         Ok(())

@@ -35,7 +35,7 @@ pub struct ReservationFilter {
     pub limit: u64,
 }
 
-pub(super) fn is_visible(place: &Place, caller: &Caller, reservation: &Reservation) -> bool {
+pub(crate) fn is_visible(place: &Place, caller: &Caller, reservation: &Reservation) -> bool {
     see(
         place.standing,
         caller.id(),

@@ -18,9 +18,11 @@ mod step;
 
 pub(crate) use buffers::{buffers, held_buffers};
 pub use change::{Extension, ReservationChange};
+pub(crate) use check::LENGTH_MAX;
 pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
 pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, movable_until, told};
+pub(crate) use look::is_visible;
 pub use look::{ReservationFilter, ReservationView};
 pub use series::{
     Foreseen, NewSeries, OnConflict, Part, SeriesChange, SeriesFilter, SeriesPreview, SeriesView,

@@ -22,13 +22,28 @@ impl App {
         transition: Transition,
         reason: Option<Text>,
     ) -> Result<Reservation> {
+        let same = before.clone();
+        self.step_with(conn, by, before, same, transition, reason)
+            .await
+    }
+
+    /// The same for a step with which the reservation gets something: `with` has what it is to be besides its state.
+    pub(crate) async fn step_with(
+        &self,
+        conn: &mut Conn,
+        by: &By,
+        before: Reservation,
+        with: Reservation,
+        transition: Transition,
+        reason: Option<Text>,
+    ) -> Result<Reservation> {
         let now = self.now();
         let mut after = Reservation {
             state: transition.to(),
             state_reason: reason.clone(),
             version: before.version + 1,
             updated_at: now,
-            ..before.clone()
+            ..with
         };
         if transition.to() == State::Ending {
             self.begin_cleaning(conn, &before, &mut after, now).await?;

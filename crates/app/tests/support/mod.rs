@@ -6,6 +6,8 @@ pub mod policy;
 
 pub mod series;
 
+pub mod told;
+
 use std::sync::{Arc, Mutex};
 
 use berth_app::clock::Clock;
@@ -20,6 +22,7 @@ use berth_model::reference::SiteReference;
 use berth_model::reservation::{Privacy, Reservation};
 use berth_model::site::{OutsiderView, Role};
 use berth_model::{Amount, Name, Reference, Span};
+use berth_store::leases::{self, Lease};
 use berth_store::{Engine, Store};
 use berth_testkit::postgres::Database;
 use jiff::{SignedDuration, Timestamp};
@@ -233,6 +236,33 @@ impl Lab {
             .await
             .expect("the reservations are carried on");
         controllers.number().await.expect("events are numbered");
+    }
+
+    /// Lets everybody be told of what happened so far; the first time, of what happens from now on.
+    pub async fn notify(&self) {
+        self.try_notify().await.expect("everybody is told");
+    }
+
+    pub async fn try_notify(&self) -> berth_app::Result<()> {
+        self.controllers.lock().await.notify().await
+    }
+
+    /// Another server takes a controller over, as if whoever ran it had been silent for too long.
+    pub async fn usurp(&self, controller: &str) -> Lease {
+        let controller = name(controller);
+        if let Some(database) = &self._place.1 {
+            let sql = format!("UPDATE lease SET until = 0 WHERE name = '{controller}'");
+            database.execute(&sql).expect("the lease runs out");
+        }
+        let mut tx = self.app.store.begin().await.expect("a transaction");
+        if self.app.store.engine() == Engine::Sqlite {
+            let ours = leases::acquire(&mut tx, &controller, "this machine", 5).await;
+            let ours = ours.expect("a lease").expect("it is ours");
+            leases::give_back(&mut tx, &ours).await.expect("it is free");
+        }
+        let taken = leases::acquire(&mut tx, &controller, "another", 600).await;
+        tx.commit().await.expect("it is kept");
+        taken.expect("a lease").expect("it was free")
     }
 
     pub fn wish(&self, resources: &[&str], from: i64, to: i64) -> NewReservation {

@@ -6,6 +6,7 @@
 mod database;
 mod files;
 mod network;
+mod report;
 
 use berth_server::config::Config;
 use clap::Args;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 use super::serve;
 use crate::cli::Options;
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::ended;
 use crate::output::Output;
@@ -21,6 +23,9 @@ use crate::table::{Colour, Screen, printable};
 
 #[derive(Debug, Args)]
 pub struct Doctor {
+    /// Ask the running server that you are signed in to, as a global admin, instead of looking at this machine
+    #[arg(long)]
+    pub running: bool,
     #[command(flatten)]
     pub server: ServerOptions,
 }
@@ -83,6 +88,15 @@ impl Finding {
 }
 
 pub async fn run(doctor: &Doctor, options: &Options) -> anyhow::Result<()> {
+    if doctor.running {
+        let context = Context::new(options)?;
+        let report = context.client.health_report().await?;
+        let findings = report::findings(&report);
+        context
+            .out
+            .show(&report, |screen| shown(&findings, screen))?;
+        return verdict(&findings);
+    }
     let findings = match doctor.server.try_load() {
         Ok(loaded) => examine(&loaded.config).await,
         Err(errors) => errors
@@ -93,7 +107,11 @@ pub async fn run(doctor: &Doctor, options: &Options) -> anyhow::Result<()> {
             })
             .collect(),
     };
-    Output::new(options.output).show(&findings, |screen| report(&findings, screen))?;
+    Output::new(options.output).show(&findings, |screen| shown(&findings, screen))?;
+    verdict(&findings)
+}
+
+fn verdict(findings: &[Finding]) -> anyhow::Result<()> {
     if findings.iter().any(|finding| finding.level == Level::Fail) {
         return Err(ended(Exit::Failed));
     }
@@ -118,7 +136,7 @@ async fn examine(config: &Config) -> Vec<Finding> {
     findings
 }
 
-fn report(findings: &[Finding], screen: Screen) -> String {
+fn shown(findings: &[Finding], screen: Screen) -> String {
     let mut text = String::new();
     for finding in findings {
         let (word, colour) = match finding.level {
@@ -168,7 +186,7 @@ mod tests {
             colour: Colour::Off,
         };
         assert_eq!(
-            report(&findings, screen),
+            shown(&findings, screen),
             "ok    clock: it is right\nFAIL  key: it is missing\n      → restore it\n1 thing(s) must be put right.\n"
         );
     }

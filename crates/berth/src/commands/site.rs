@@ -1,8 +1,13 @@
 //! `berth site`: the tenants, which of them is at hand, and joining one.
 
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 use berth_api::members::{JoinAcceptance, JoinRequest, NewJoinRequest, Reason};
 use berth_api::reference::SiteReference;
 use berth_api::sites::{NewSite, Site as SiteObject, SitePatch};
+use berth_model::branding::Accent;
 use berth_model::person::TimeZone;
 use berth_model::site::{JoinState, OutsiderView, Role};
 use berth_model::{JoinRequestId, Name, Text};
@@ -64,8 +69,23 @@ pub enum Site {
         /// What signed-in people who are not members see: nothing, name, catalogue or free-busy
         #[arg(long, value_name = "WHAT", value_parser = arguments::outsider_view)]
         outsiders_see: Option<OutsiderView>,
+        /// The site's own colour, as in #1f77b4; it must be seen on light and on dark pages
+        #[arg(long, value_name = "COLOUR")]
+        accent: Option<Accent>,
+        /// Take the site's own colour away
+        #[arg(long, conflicts_with = "accent")]
+        no_accent: bool,
         #[command(flatten)]
         version: Version,
+    },
+    /// Set the site's logo, or take it away (its admins)
+    Logo {
+        /// A PNG, WebP or SVG image of at most 128 KiB; `-` is what is piped in
+        #[arg(value_name = "FILE", required_unless_present = "remove")]
+        file: Option<PathBuf>,
+        /// Take the logo away
+        #[arg(long, conflicts_with = "file")]
+        remove: bool,
     },
     /// Ask to be let into a site
     Join {
@@ -170,19 +190,36 @@ pub async fn run(command: Site, context: &Context) -> anyhow::Result<()> {
             title,
             time_zone,
             outsiders_see,
+            accent,
+            no_accent,
             version,
         } => {
+            let accent = accent.map(Some).or(no_accent.then_some(None));
             let patch = SitePatch {
                 name,
                 title,
                 time_zone,
                 outsiders_see,
+                accent,
             };
             let site = at_hand(context, site)?;
             let site = client
                 .change_site(&site, version.if_match(), &patch)
                 .await?;
             out.show(&site, |_| format!("Changed the site {}.\n", site.name))
+        }
+        Site::Logo { file: None, .. } => {
+            let site = context.site()?;
+            client.remove_logo(site).await?;
+            out.say(&format!("{site} has no logo now.\n"))
+        }
+        Site::Logo {
+            file: Some(file), ..
+        } => {
+            let content =
+                read_image(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            let site = client.set_logo(context.site()?, content).await?;
+            out.show(&site, |_| format!("Set the logo of {}.\n", site.name))
         }
         Site::Join {
             site,
@@ -233,6 +270,16 @@ pub async fn run(command: Site, context: &Context) -> anyhow::Result<()> {
     }
 }
 
+/// `-` is what is piped in.
+fn read_image(file: &Path) -> std::io::Result<Vec<u8>> {
+    if file != Path::new("-") {
+        return std::fs::read(file);
+    }
+    let mut content = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut content)?;
+    Ok(content)
+}
+
 fn at_hand(context: &Context, named: Option<SiteReference>) -> anyhow::Result<SiteReference> {
     match named {
         Some(site) => Ok(site),
@@ -246,6 +293,8 @@ fn details(site: &SiteObject, context: &Context) -> Details {
         .line("Title", &site.title)
         .line("Time zone", site.time_zone.as_str())
         .line("Outsiders see", show::word(site.outsiders_see))
+        .maybe("Accent", site.accent.as_ref())
+        .maybe("Logo", site.logo.as_ref())
         .line("You are", show::word(site.standing))
         .line("You see", show::word(site.you_see))
         .line("Made", context.times.moment(site.created_at))

@@ -88,6 +88,9 @@ pub async fn last_seen(store: &Store) -> anyhow::Result<Option<Timestamp>> {
     Ok(newest.first().map(|chained| chained.entry.at))
 }
 
+/// How long before its end people begin to be told what concerns them: there is something to read, and not too much.
+const TOLD: SignedDuration = SignedDuration::from_hours(3 * 24);
+
 /// Plays the scenes, each at its time, and lets time do its own work in between.
 async fn live_through(
     app: &App,
@@ -102,10 +105,13 @@ async fn live_through(
     for (done, scene) in scenes.into_iter().enumerate() {
         progress(100 * done / count);
         pass_time(&mut hand, clock, scene.at).await?;
+        if scene.at >= until - TOLD {
+            hand.notify().await?;
+        }
         player.play(scene).await?;
     }
     pass_time(&mut hand, clock, until).await?;
-    hand.number().await?;
+    hand.notify().await?;
     hand.give_back().await;
     clock.let_go();
     progress(100);

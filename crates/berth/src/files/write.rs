@@ -93,6 +93,9 @@ fn write_site(out: &mut Out, site: &SiteSection) {
         "outsiders_see",
         &inline(&serde_json::json!(site.outsiders_see)),
     );
+    if let Some(accent) = &site.accent {
+        out.field(1, "accent", &scalar(&accent.to_string()));
+    }
 }
 
 fn write_type(out: &mut Out, level: usize, kind: &TypeSection) {

@@ -153,7 +153,9 @@ async fn amounts_approvals_and_maintenance() {
     let undecided = desk.run(plan);
     undecided.ends_with(5);
     assert!(
-        undecided.stderr.contains("--keep-all or --cancel-all"),
+        undecided
+            .stderr
+            .contains("--keep-all, --move-all or --cancel-all"),
         "{undecided:?}"
     );
     let tried = desk.run(&format!("{plan} --dry-run"));

@@ -105,6 +105,7 @@ impl Asker {
             Err(problem) => bail!("the approvals cannot be read: {problem}"),
         };
         let Some(asked) = self.chance.one_of(&waiting) else {
+            self.ledger.accept("look");
             return Ok(());
         };
         let (site, id) = (self.world.site.clone(), asked.id);

@@ -271,8 +271,9 @@ impl Faults {
             format!("events end at {last}, the head is {head}")
         });
         let mut told: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        // That a resource failed under a booking is told of it, and changes nothing about it.
-        let changing = |event: &&Event| event.kind != "reservation.troubled";
+        // That a resource failed under a booking, or that its time is near, is told of it and changes nothing about it.
+        let telling = ["reservation.troubled", "reservation.reminder"];
+        let changing = |event: &&Event| !telling.contains(&event.kind.as_str());
         for event in stored.events.iter().filter(changing) {
             let (created, all) = told.entry(event.subject.as_str()).or_default();
             *created += u64::from(event.kind == "reservation.created");

@@ -87,6 +87,12 @@ pub fn rows() -> Vec<Row> {
             .body(|_| json!({"current": "not this", "new": "another quiet harbour"})),
         row("list_my_reservations", SIGNED_IN),
         row("list_my_approvals", SIGNED_IN),
+        row("list_my_notifications", SIGNED_IN),
+        row("list_my_notifications", SEE_NAME)
+            .about("of the site")
+            .query("?site={site}&unread=true"),
+        row("mark_notifications_read", SIGNED_IN_DO).body(|_| json!({"up_to": 0})),
+        row("mark_notifications_unread", SIGNED_IN_DO).body(|_| json!({"numbers": [1]})),
         row("list_my_tokens", SIGNED_IN),
         row("create_token", SIGNED_IN_DO).gives(201).body(|fresh| {
             json!({"label": "t", "scopes": ["read"], "expires_at": fresh.tomorrow()})
@@ -117,6 +123,10 @@ pub fn rows() -> Vec<Row> {
         }),
         row("get_site", SEE_NAME),
         row("change_site", ADMINS_DO).body(|_| json!({"title": "The lab of torino"})),
+        row("get_logo", SEE_NAME),
+        // What is sent is no image, which only those hear who may set one.
+        row("put_logo", ADMINS_DO).gives(422).body(|_| json!({})),
+        row("remove_logo", ADMINS_DO).gives(204),
         row("export_site", ADMINS_SEE),
         row("apply_site", ADMINS_DO)
             .body(|fresh| json!({"version": 1, "resources": {fresh.name(): {"type": "server"}}})),
@@ -274,6 +284,10 @@ pub fn rows() -> Vec<Row> {
         row("list_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
         row("stream_events", SIGNED_IN),
         row("stream_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
+        row("get_usage", ADMINS_SEE),
+        row("get_usage", MEMBERS_SEE).about("one's own").query("?mine=true"),
+        row("get_all_usage", GLOBAL_SEE),
+        row("get_health_report", GLOBAL_SEE),
         row("list_site_audit", ADMINS_SEE),
         row("list_audit", GLOBAL_SEE),
         row("verify_audit", GLOBAL_SEE),

@@ -43,6 +43,7 @@ fn site(resources: &[(&str, Option<&str>)]) -> Declared {
             title: "Torino".parse().unwrap(),
             time_zone: "Europe/Rome".parse().unwrap(),
             outsiders_see: berth_model::site::OutsiderView::Nothing,
+            accent: None,
         }),
         types: Some([(name("t0"), kind("T"))].into()),
         resources: Some(resources.iter().map(place).collect()),

@@ -48,6 +48,7 @@ actions! {
     SeeProjects,
     ManageProjects,
     SeeAudit,
+    SeeUsage,
     ManageSite,
     SeeOwnAccount,
     ChangeOwnAccount,
@@ -55,6 +56,8 @@ actions! {
     ManageOwnTokens,
     SeeOwnFeeds,
     ManageOwnFeeds,
+    SeeOwnNotifications,
+    MarkOwnNotifications,
     SeePerson,
     SeePeople,
     ManagePeople,
@@ -64,6 +67,8 @@ actions! {
     SeeGlobalPolicies,
     ManageGlobalPolicies,
     SeeAllAudit,
+    SeeAllUsage,
+    SeeHealth,
 }
 
 impl Action {
@@ -156,13 +161,16 @@ pub const TABLE: &[Row; Action::ALL.len()] = &[
     members(SeeProjects, Read, "see projects and who is in them"),
     site_admins(ManageProjects, Manage, "add, change or remove projects and who is in them"),
     site_admins(SeeAudit, Read, "read the site's audit log"),
-    site_admins(ManageSite, Manage, "change the site's title, time zone and what outsiders see"),
+    Row { scope_for_others: Read, ..owners(SeeUsage, Read, "see how much of the site was used; members see their own use") },
+    site_admins(ManageSite, Manage, "change the site's title, time zone, accent, logo and what outsiders see"),
     account(SeeOwnAccount, Read, "see one's own account, memberships and reservations"),
     account(ChangeOwnAccount, Manage, "change one's own details and password"),
     account(SeeOwnTokens, Read, "list one's own API tokens"),
     account(ManageOwnTokens, Manage, "make and revoke one's own API tokens"),
     account(SeeOwnFeeds, Read, "list one's own calendar feeds"),
     account(ManageOwnFeeds, Manage, "make and revoke one's own calendar feeds"),
+    account(SeeOwnNotifications, Read, "read one's own notifications"),
+    account(MarkOwnNotifications, Manage, "mark one's own notifications as read or not"),
     Row { global_admin: May::Yes, ..account(SeePerson, Read, "see somebody's account") },
     global_admins(SeePeople, Read, "list everybody who has an account"),
     global_admins(ManagePeople, Manage, "add, change, suspend or remove people, and make reset links"),
@@ -172,6 +180,8 @@ pub const TABLE: &[Row; Action::ALL.len()] = &[
     global_admins(SeeGlobalPolicies, Read, "see the ceilings and defaults of all sites, and their history"),
     global_admins(ManageGlobalPolicies, Manage, "set the ceilings and defaults of all sites"),
     global_admins(SeeAllAudit, Read, "read and verify the audit log of everything"),
+    global_admins(SeeAllUsage, Read, "see how much of every site was used"),
+    global_admins(SeeHealth, Read, "see how the server, its controllers and its database are"),
 ];
 
 const _: () = {

@@ -82,6 +82,7 @@ fn members_act_on_what_is_theirs() {
         Action::ChangeReservation,
         Action::CancelReservation,
         Action::RemoveMember,
+        Action::SeeUsage,
     ] {
         assert_eq!(of_ones_own(Member, action), Yes, "{action:?}");
         let needs = "whose it is can do this, and so can the admins of the site";

@@ -122,6 +122,7 @@ impl Fields for SiteSection {
             ("title", Some(self.title.to_string())),
             ("time_zone", Some(self.time_zone.as_str().to_owned())),
             ("outsiders_see", Some(word(self.outsiders_see))),
+            ("accent", self.accent.as_ref().map(ToString::to_string)),
         ])
     }
 }

@@ -167,6 +167,51 @@ mod tests {
         assert!(!told.contains("canary"), "{told}");
     }
 
+    /// What is counted under a code is answered with that code.
+    #[test]
+    fn refusals_are_counted_by_the_code_they_are_answered_with() {
+        let text = |text: &str| text.parse::<berth_model::Text>().unwrap();
+        let name = |text: &str| text.parse::<berth_model::Name>().unwrap();
+        let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap();
+        let span = berth_model::Span::new(at("2026-11-16T08:00:00Z"), at("2026-11-16T09:00:00Z"));
+        let refusals = [
+            Error::Conflict {
+                conflicts: Vec::new(),
+                alternatives: Vec::new(),
+                directory: Box::default(),
+            },
+            Error::NoRoom {
+                wanted: "2 x gpu".parse().unwrap(),
+                alternatives: Vec::new(),
+                directory: Box::default(),
+            },
+            Error::Policy(Box::new(berth_engine::policy::Refusal {
+                breaches: Vec::new(),
+                instead: None,
+            })),
+            Error::Blackout {
+                calendar: name("campus"),
+                closed: berth_model::closure::ClosedSpan {
+                    span: span.unwrap(),
+                    title: text("closed"),
+                },
+            },
+            Error::NotActive {
+                resource: name("gpu-01"),
+                status: berth_model::Status::Maintenance,
+                from: name("gpu-01"),
+                reason: None,
+            },
+            Error::TooManyHolds,
+            Error::InThePast("over".into()),
+        ];
+        for error in refusals {
+            let counted = berth_app::refusal_code(&error).unwrap();
+            assert!(Failure::from(error).problem().is(counted.parse().unwrap()));
+        }
+        assert_eq!(berth_app::refusal_code(&Error::SignInRequired), None);
+    }
+
     #[test]
     fn refusals_keep_their_particulars() {
         let stale = Failure::from(Error::Version { current: 7 });

@@ -81,6 +81,18 @@ impl<T: DeserializeOwned> FromRequest<Server> for Large<T> {
     }
 }
 
+/// A body of any kind, of at most so many bytes.
+#[derive(Debug, Clone)]
+pub struct Content<const MAX: usize>(pub Bytes);
+
+impl<const MAX: usize> FromRequest<Server> for Content<MAX> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, server: &Server) -> Result<Self> {
+        Ok(Content(read_up_to(MAX, request.into_body(), server).await?))
+    }
+}
+
 fn expect_json(parts: &Parts) -> Result<()> {
     let given = super::header(parts, CONTENT_TYPE.as_str()).unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim();

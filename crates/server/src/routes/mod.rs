@@ -10,9 +10,12 @@ mod calendar;
 mod closures;
 mod declared;
 mod feeds;
+mod health;
 mod joins;
+mod logos;
 mod maintenance;
 mod members;
+mod notifications;
 mod paging;
 mod people;
 mod policies;
@@ -23,6 +26,7 @@ mod series;
 mod sites;
 mod tokens;
 mod types;
+mod usage;
 mod when;
 
 use berth_api::page::DryRunQuery;
@@ -36,6 +40,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(tokens::router())
         .merge(people::router())
         .merge(sites::router())
+        .merge(logos::router())
         .merge(declared::router())
         .merge(members::router())
         .merge(joins::router())
@@ -50,6 +55,9 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(series::router())
+        .merge(usage::router())
+        .merge(health::router())
+        .merge(notifications::router())
         .merge(audit::router())
 }
 

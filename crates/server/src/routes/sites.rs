@@ -95,7 +95,7 @@ async fn get_site(
     Ok(versioned(place))
 }
 
-/// Change a site's name, title, time zone, or what outsiders see of it.
+/// Change a site's name, title, time zone, accent, or what outsiders see of it.
 #[utoipa::path(
     patch, path = paths::SITE, tag = "sites", params(SiteAt, IfMatchHeader),
     request_body = SitePatch,
@@ -114,6 +114,7 @@ async fn change_site(
         title: patch.title,
         time_zone: patch.time_zone,
         outsiders_see: patch.outsiders_see,
+        accent: patch.accent,
     };
     let version = version.required()?;
     let place = server
@@ -123,7 +124,7 @@ async fn change_site(
     Ok(versioned(place))
 }
 
-fn versioned(place: Place) -> Versioned<Site> {
+pub(super) fn versioned(place: Place) -> Versioned<Site> {
     let version = place.site.version;
     Versioned(shown(place), version)
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
 mod booking;
+mod branding;
 mod calendar;
 mod closures;
 mod deciding;
@@ -14,8 +15,10 @@ mod feeds;
 mod inventory;
 mod leaving;
 mod maintenance;
+mod notifications;
 mod outsiders;
 mod people;
 mod records;
 mod sites;
 mod support;
+mod usage;

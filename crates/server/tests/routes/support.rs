@@ -234,6 +234,22 @@ impl Hand<'_> {
     }
 
     pub async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+        let body = body.map(|body| ("application/json", Body::from(body.to_string())));
+        self.send_body(method, path, body).await
+    }
+
+    /// A body that is no JSON, and not called anything.
+    pub async fn put_bytes(&self, path: &str, bytes: &[u8]) -> Answer {
+        let body = ("application/octet-stream", Body::from(bytes.to_vec()));
+        self.send_body("PUT", path, Some(body)).await
+    }
+
+    async fn send_body(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<(&'static str, Body)>,
+    ) -> Answer {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("/api/v1{path}"))
@@ -242,9 +258,9 @@ impl Hand<'_> {
             request = request.header(*name, value);
         }
         let body = match body {
-            Some(body) => {
-                request = request.header("content-type", "application/json");
-                Body::from(body.to_string())
+            Some((kind, body)) => {
+                request = request.header("content-type", kind);
+                body
             }
             None => Body::empty(),
         };
@@ -256,6 +272,7 @@ impl Hand<'_> {
             status: head.status.as_u16(),
             headers: head.headers,
             body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+            raw: bytes.to_vec(),
         };
         expect_documented(method, path, &answer);
         answer
@@ -268,6 +285,7 @@ pub struct Answer {
     pub status: u16,
     headers: HeaderMap,
     pub body: Value,
+    pub raw: Vec<u8>,
 }
 
 impl Answer {

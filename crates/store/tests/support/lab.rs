@@ -37,6 +37,8 @@ impl Lab {
             time_zone: "Europe/Rome".parse().expect("a time zone"),
             outsiders_see: OutsiderView::Nothing,
             version: 1,
+            accent: None,
+            logo: None,
             policy_version: 1,
             created_at: hour(0),
         };

@@ -68,6 +68,8 @@ pub async fn insert_site(tx: &mut Tx, name: &str) -> Result<SiteId> {
         time_zone: "Europe/Rome".parse()?,
         outsiders_see: OutsiderView::FreeBusy,
         version: 1,
+        accent: None,
+        logo: None,
         policy_version: 1,
         created_at: hour(0),
     };

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use berth_model::audit::{Actor, AuditEntry};
+use berth_model::branding::Logo;
 use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::feed::{Feed, Shows};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
+use berth_model::notification::Notification;
 use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
@@ -18,9 +20,11 @@ use berth_model::{
 };
 use berth_store::booking::Booking;
 use berth_store::closures::Source;
+use berth_store::usage::Refusals;
 use berth_store::{
     Store, Tx, audit, booking, claims, closures, events, feeds, idempotency, inventory, leases,
-    maintenance, policies, projects, reservations, secrets, sequencer, series,
+    logos, maintenance, notifications, policies, projects, readers, reservations, secrets,
+    sequencer, series, sites, usage,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -357,11 +361,32 @@ impl World {
             let name: Name = name.parse()?;
             leases::acquire(tx, &name, "host-1", 30).await?;
         }
+        self.insert_notifications(tx).await?;
         self.insert_calendars(tx).await
     }
 }
 
 impl World {
+    async fn insert_notifications(&self, tx: &mut Tx) -> Result<()> {
+        for number in [3, 700] {
+            let told = event(self.torino, self.ada, number);
+            let told = Notification {
+                person: self.ada,
+                number: number as u64,
+                kind: told.kind,
+                site: told.site.filter(|_| number > 3),
+                subject: told.subject,
+                at: told.at,
+                data: told.data,
+                read_at: (number == 3).then(|| hour(1)),
+            };
+            notifications::insert(tx, &told).await?;
+        }
+        readers::begin(tx, "notifications", 700).await?;
+        readers::begin(tx, "reminders", 1_800_000_000_000_000).await?;
+        Ok(())
+    }
+
     async fn insert_calendars(&self, tx: &mut Tx) -> Result<()> {
         for (n, shows) in [Shows::Mine, Shows::Site(self.torino)]
             .into_iter()
@@ -377,6 +402,22 @@ impl World {
             };
             feeds::insert(tx, &feed, &[n as u8; 32]).await?;
         }
+        for (day, rule) in [(16, None), (17, Some("length_max".to_owned()))] {
+            let refusals = Refusals {
+                site: self.torino,
+                day: jiff::civil::date(2026, 11, day),
+                code: "policy.refused".into(),
+                rule,
+                count: 3,
+            };
+            usage::add_refusals(tx, &refusals).await?;
+        }
+        let logo = Logo::read(b"<svg/>".to_vec())?;
+        let version = sites::by_id(tx, self.torino)
+            .await?
+            .context("a site")?
+            .version;
+        assert!(logos::set(tx, self.torino, version, &logo, "0123").await?);
         let closure = Closure {
             id: ClosureId(fresh()),
             site: self.torino,

@@ -40,6 +40,16 @@ impl App {
         site: &SiteReference,
         new: &NewSeries,
     ) -> Result<Made<SeriesView>> {
+        let booked = self.book_series_uncounted(caller, site, new).await;
+        self.counted(site, booked)
+    }
+
+    async fn book_series_uncounted(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: &NewSeries,
+    ) -> Result<Made<SeriesView>> {
         let id = SeriesId(fresh(self.now()));
         let tries = match new.on_conflict {
             OnConflict::Refuse => 2,

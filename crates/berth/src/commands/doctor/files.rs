@@ -52,19 +52,20 @@ pub fn data_directory(config: &Config) -> Vec<Finding> {
 }
 
 pub fn disk_space(config: &Config) -> Vec<Finding> {
-    const SUBJECT: &str = "disk space";
     let Some(free) = statvfs(&config.data_dir)
         .ok()
         .map(|disk| disk.f_bavail * disk.f_frsize)
     else {
         return Vec::new();
     };
-    let found = format!(
-        "{:.1} GiB are free in {}",
-        free as f64 / GIB as f64,
-        config.data_dir.display()
-    );
-    vec![if free < SPACE_OUT {
+    vec![disk_finding(free, &config.data_dir.display().to_string())]
+}
+
+/// What so much free room in a place means.
+pub fn disk_finding(free: u64, place: &str) -> Finding {
+    const SUBJECT: &str = "disk space";
+    let found = format!("{:.1} GiB are free in {place}", free as f64 / GIB as f64);
+    if free < SPACE_OUT {
         Finding::fail(
             SUBJECT,
             found,
@@ -74,7 +75,7 @@ pub fn disk_space(config: &Config) -> Vec<Finding> {
         Finding::warn(SUBJECT, found, "make room before it is full")
     } else {
         Finding::ok(SUBJECT, found)
-    }]
+    }
 }
 
 pub fn secret_key(config: &Config) -> Vec<Finding> {
