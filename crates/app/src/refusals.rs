@@ -94,7 +94,7 @@ impl Tally {
 
 impl App {
     /// What came of a booking, counted if it was refused.
-    pub(crate) fn counted<T>(&self, site: &SiteReference, answer: Result<T>) -> Result<T> {
+    pub(crate) fn tallied<T>(&self, site: &SiteReference, answer: Result<T>) -> Result<T> {
         if let Err(error) = &answer {
             self.refusals.count(site, self.now(), error);
         }

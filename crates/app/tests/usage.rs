@@ -203,7 +203,8 @@ async fn a_resource_counts_from_its_making_to_its_removal(lab: Lab) {
 async fn outcomes_and_lead_times_are_those_of_bookings(lab: Lab) {
     must_set(&lab, &of_site(), json!({"check_in": "30m"})).await;
     let cancel = async |who: &Caller, id| {
-        let cancelled = lab.app.cancel_reservation(who, &site(), id, None, None);
+        let site = site();
+        let cancelled = lab.app.cancel_reservation(who, &site, id, None, None);
         cancelled.await.expect("it is theirs");
     };
     let here = lab.book(&lab.ada, &["gpu-01"], 2, 4).await;

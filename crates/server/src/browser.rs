@@ -64,7 +64,10 @@ pub async fn answer(State(server): State<Server>, request: Request) -> Response 
 
 fn shown(page: &Bytes) -> Response {
     let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (
+            CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        ),
         (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (CONTENT_SECURITY_POLICY, POLICY),
     ];

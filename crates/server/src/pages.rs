@@ -116,6 +116,8 @@ fn html(page: Bytes) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use berth_api::about::DemoPerson;
+
     use super::*;
 
     fn documents(file: &str, demo: Option<&Demo>) -> Documents {

@@ -39,12 +39,7 @@ pub struct Parts {
 }
 
 impl Server {
-    pub fn new(
-        config: Config,
-        app: App,
-        demo: Option<Demo>,
-        stop: CancellationToken,
-    ) -> Self {
+    pub fn new(config: Config, app: App, demo: Option<Demo>, stop: CancellationToken) -> Self {
         Self(Arc::new(Parts {
             metrics: Metrics::new(app.store_name()),
             throttle: Throttle::new(&config),

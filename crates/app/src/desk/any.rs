@@ -68,7 +68,7 @@ impl App {
         new: &NewAny,
     ) -> Result<Made<Booked>> {
         let booked = self.book_any_uncounted(caller, site, new).await;
-        self.counted(site, booked)
+        self.tallied(site, booked)
     }
 
     async fn book_any_uncounted(

@@ -61,7 +61,7 @@ impl App {
         let changed = self
             .change_uncounted(caller, site, id, version, change)
             .await;
-        self.counted(site, changed)
+        self.tallied(site, changed)
     }
 
     async fn change_uncounted(

@@ -105,7 +105,7 @@ impl App {
         new: &NewReservation,
     ) -> Result<Made<Booked>> {
         let booked = self.book_uncounted(caller, site, new).await;
-        self.counted(site, booked)
+        self.tallied(site, booked)
     }
 
     async fn book_uncounted(

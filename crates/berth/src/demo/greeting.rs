@@ -4,8 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use berth_api::paths;
 use berth_api::about::{Demo, DemoPerson};
+use berth_api::paths;
 
 use super::people::{CAST, Character, PASSWORD};
 use super::play::Tally;

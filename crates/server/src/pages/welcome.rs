@@ -5,9 +5,9 @@ use std::fmt::Write;
 use berth_api::about::Demo;
 use berth_api::paths;
 
+use super::PROBLEMS;
 use super::html::escape;
 use super::shell::Shell;
-use super::PROBLEMS;
 
 pub fn page(shell: &Shell, demo: Option<&Demo>) -> String {
     let base = escape(&shell.base);

@@ -41,7 +41,7 @@ impl App {
         new: &NewSeries,
     ) -> Result<Made<SeriesView>> {
         let booked = self.book_series_uncounted(caller, site, new).await;
-        self.counted(site, booked)
+        self.tallied(site, booked)
     }
 
     async fn book_series_uncounted(

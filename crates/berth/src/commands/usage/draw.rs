@@ -131,7 +131,7 @@ fn bar(seconds: UsageSeconds) -> String {
     };
     let eighths = (share.clamp(0.0, 1.0) * (BAR_CELLS * 8) as f64).round() as usize;
     let mut bar: String = std::iter::repeat_n('█', eighths / 8).collect();
-    if eighths % 8 > 0 {
+    if !eighths.is_multiple_of(8) {
         bar.push(EIGHTHS[eighths % 8 - 1]);
     }
     format!("{bar:<BAR_CELLS$} {:>3.0} %", share * 100.0)
