@@ -332,6 +332,9 @@ pub async fn all_of(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {
 }
 
 /// The holding claims of one scope that overlap `span` on the resource, above it or below it.
+///
+/// Here and in the two below `CROSS JOIN` and `OFFSET 0` fix the order: from the few resources of a line to their claims.
+/// Left to itself a planner reads all claims of the past for every refusal.
 pub async fn overlapping(
     conn: &mut Conn,
     resource: ResourceId,
@@ -342,10 +345,10 @@ pub async fn overlapping(
     either(
         "WITH line (id) AS (SELECT above FROM resource_line WHERE below = $1
                             UNION SELECT below FROM resource_line WHERE above = $1)
-         SELECT c.* FROM line JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
+         SELECT c.* FROM line CROSS JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
          WHERE c.standing = 'holding' AND c.amount IS NULL AND c.starts < $3 AND c.ends > $2
          UNION ALL
-         SELECT c.* FROM line JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
+         SELECT c.* FROM line CROSS JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
          WHERE c.standing = 'holding' AND c.amount IS NOT NULL AND c.starts < $3 AND c.ends > $2
          ORDER BY starts, id LIMIT $5",
         "SELECT c.* FROM resource r JOIN claim c ON c.holds && r.subtree AND c.during && int8range($2, $3)
@@ -369,16 +372,26 @@ pub async fn over_during(
     span: Span,
     limit: u64,
 ) -> Result<Vec<Claim>> {
-    query(
+    either(
+        "WITH line (id) AS (SELECT above FROM resource_line WHERE below = $1
+                            UNION SELECT below FROM resource_line WHERE above = $1)
+         SELECT c.* FROM line CROSS JOIN claim c ON c.resource = line.id AND c.ends > $2
+         WHERE c.starts < $3 AND c.standing = 'past' AND c.standing <> 'void' AND c.container IS NULL
+         ORDER BY c.starts, c.id LIMIT $4",
         "WITH RECURSIVE up (id, parent) AS (
              SELECT id, parent FROM resource WHERE id = $1
-             UNION ALL SELECT r.id, r.parent FROM up JOIN resource r ON r.id = up.parent),
+             UNION ALL SELECT r.id, r.parent
+             FROM up CROSS JOIN LATERAL (SELECT id, parent FROM resource WHERE id = up.parent OFFSET 0) r),
          down (id) AS (
              SELECT id FROM resource WHERE parent = $1
-             UNION ALL SELECT r.id FROM down JOIN resource r ON r.parent = down.id)
+             UNION ALL SELECT r.id
+             FROM down CROSS JOIN LATERAL (SELECT id FROM resource WHERE parent = down.id OFFSET 0) r)
          SELECT c.* FROM (SELECT id FROM up UNION ALL SELECT id FROM down) line
-         JOIN claim c ON c.resource = line.id AND c.ends > $2
-         WHERE c.starts < $3 AND c.standing = 'past' AND c.standing <> 'void' AND c.container IS NULL
+         CROSS JOIN LATERAL (
+             SELECT * FROM claim
+             WHERE resource = line.id AND ends > $2 AND starts < $3 AND standing = 'past' AND standing <> 'void'
+               AND container IS NULL
+             OFFSET 0) c
          ORDER BY c.starts, c.id LIMIT $4",
     )
     .bind(resource.0)
@@ -392,10 +405,10 @@ pub async fn over_during(
 /// Every holding claim on a resource or below it, whatever its scope: what a move would take along.
 pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<Claim>> {
     either(
-        "SELECT c.* FROM resource_line l JOIN claim c ON c.resource = l.below
+        "SELECT c.* FROM resource_line l CROSS JOIN claim c ON c.resource = l.below
          WHERE l.above = $1 AND c.standing = 'holding' AND c.amount IS NULL
          UNION ALL
-         SELECT c.* FROM resource_line l JOIN claim c ON c.resource = l.below
+         SELECT c.* FROM resource_line l CROSS JOIN claim c ON c.resource = l.below
          WHERE l.above = $1 AND c.standing = 'holding' AND c.amount IS NOT NULL",
         "SELECT c.* FROM resource r JOIN claim c ON c.holds <<= r.subtree WHERE r.id = $1",
     )

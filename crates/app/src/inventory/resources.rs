@@ -318,5 +318,6 @@ pub(super) fn told(resource: &Resource) -> serde_json::Value {
 
 pub(crate) fn tree_of<'a>(resources: impl IntoIterator<Item = &'a Resource>) -> Result<Tree> {
     let resources = resources.into_iter();
-    Tree::new(resources.map(|resource| (resource.id, resource.parent))).map_err(|error| Error::Internal(format!("the stored tree is broken: {error}")))
+    Tree::new(resources.map(|resource| (resource.id, resource.parent)))
+        .map_err(|error| Error::Internal(format!("the stored tree is broken: {error}")))
 }
