@@ -1,11 +1,8 @@
 //! Claims: made, changed and released under the rule that the database itself enforces.
 
-use std::collections::BTreeSet;
-
-use berth_model::reservation::{Privacy, State};
 use berth_model::{
-    Amount, Claim, ClaimId, Firmness, Holder, PersonId, ReservationId, ResourceId, SiteId, Span,
-    Standing, Take, Text, WindowId, WorkloadId,
+    Amount, Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, SiteId, Span, Standing,
+    Take, WindowId, WorkloadId,
 };
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -14,41 +11,46 @@ use crate::error::{Error, Refused, Result};
 use crate::sql::{Conn, Row, either, query, to_json};
 use crate::words::Word;
 
-fn span(row: &Row) -> Result<Span> {
-    Span::new(row.moment("starts")?, row.moment("ends")?)
-        .map_err(|error| Error::Corrupt(error.to_string()))
-}
+mod calendar;
+
+pub use calendar::{Entry, calendar, entries};
 
 pub(crate) fn claim(row: &Row) -> Result<Claim> {
-    let amount = row
-        .get::<Option<i64>>("amount")?
-        .map(|amount| Amount::new(amount as u64))
-        .transpose();
-    let holder: Uuid = row.get("holder")?;
-    let kind: String = row.get("holder_kind")?;
     Ok(Claim {
         id: ClaimId(row.get("id")?),
         site: SiteId(row.get("site")?),
         resource: ResourceId(row.get("resource")?),
-        span: span(row)?,
-        take: match amount.map_err(|error| Error::Corrupt(error.to_string()))? {
-            None => Take::Exclusive,
-            Some(amount) => Take::Amount(amount),
-        },
-        firmness: match row.get::<Option<i64>>("grace_us")? {
-            None => Firmness::Firm,
-            Some(micros) => Firmness::Yielding {
-                grace: SignedDuration::from_micros(micros),
-            },
-        },
+        span: span_of(row.moment("starts")?, row.moment("ends")?)?,
+        take: take_of(row.get("amount")?)?,
+        firmness: firmness_of(row.get("grace_us")?),
         container: row.get::<Option<Uuid>>("container")?.map(ClaimId),
-        holder: match kind.as_str() {
-            "reservation" => Holder::Reservation(ReservationId(holder)),
-            "maintenance" => Holder::Maintenance(WindowId(holder)),
-            "workload" => Holder::Workload(WorkloadId(holder)),
-            other => return Err(Error::Corrupt(format!("holder_kind: `{other}`"))),
-        },
+        holder: holder_of(&row.get::<String>("holder_kind")?, row.get("holder")?)?,
         standing: row.word("standing")?,
+    })
+}
+
+fn span_of(start: Timestamp, end: Timestamp) -> Result<Span> {
+    Span::new(start, end).map_err(|error| Error::Corrupt(error.to_string()))
+}
+
+fn take_of(amount: Option<i64>) -> Result<Take> {
+    let amount = amount.map(|amount| Amount::new(amount as u64)).transpose();
+    let amount = amount.map_err(|error| Error::Corrupt(error.to_string()))?;
+    Ok(amount.map_or(Take::Exclusive, Take::Amount))
+}
+
+fn firmness_of(grace: Option<i64>) -> Firmness {
+    grace.map_or(Firmness::Firm, |micros| Firmness::Yielding {
+        grace: SignedDuration::from_micros(micros),
+    })
+}
+
+fn holder_of(kind: &str, id: Uuid) -> Result<Holder> {
+    Ok(match kind {
+        "reservation" => Holder::Reservation(ReservationId(id)),
+        "maintenance" => Holder::Maintenance(WindowId(id)),
+        "workload" => Holder::Workload(WorkloadId(id)),
+        other => return Err(Error::Corrupt(format!("holder_kind: `{other}`"))),
     })
 }
 
@@ -442,85 +444,6 @@ pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<V
     .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
     .map(conn, claim)
     .await
-}
-
-/// A claim as the calendar shows it: with the reservation or window behind it.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    pub claim: Claim,
-    pub title: Option<Text>,
-    pub owner: Option<PersonId>,
-    pub privacy: Option<Privacy>,
-    pub state: Option<State>,
-    /// Whether it holds time before or after a reservation, to set up or to clean up.
-    pub is_buffer: bool,
-}
-
-/// What occupies the given resources between two moments, past and to come, on the sites' own timelines.
-pub async fn calendar(
-    conn: &mut Conn,
-    resources: &BTreeSet<ResourceId>,
-    span: Span,
-    limit: u64,
-) -> Result<Vec<Entry>> {
-    either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
-           AND c.standing <> 'void' AND c.container IS NULL
-         LIMIT $4",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
-         LIMIT $4",
-    )
-    .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
-    .bind(span.start())
-    .bind(span.end())
-    .bind(limit)
-    .map(conn, entry)
-    .await
-}
-
-/// Particular claims, as the calendar shows them.
-pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.id IN (SELECT unhex(value) FROM json_each($1))",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.id = ANY($1)",
-    )
-    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
-    .map(conn, entry)
-    .await
-}
-
-fn entry(row: &Row) -> Result<Entry> {
-    Ok(Entry {
-        claim: claim(row)?,
-        title: row.optional_parsed("title")?,
-        owner: row.get::<Option<Uuid>>("owner")?.map(PersonId),
-        privacy: row.optional_word("privacy")?,
-        state: row.optional_word("state")?,
-        is_buffer: row.get("is_buffer")?,
-    })
 }
 
 /// Every claim of the store, in pages by id: for the sweeps that check the rule from outside.
