@@ -2,7 +2,8 @@
 //!
 //! A booking is the one thing that must be quick: its transaction is what others wait for, and each separate
 //! statement costs a trip to the database and back. So the reservation, its first line of history, its audit entry
-//! and its event go together. Everything else writes them one by one, through the functions of their own files.
+//! and its event go together; so do those of the bookings that move to make room for it. Everything else writes them
+//! one by one, through the functions of their own files.
 
 use berth_model::audit::AuditEntry;
 use berth_model::event::Event;
@@ -17,7 +18,7 @@ use crate::reservations::occurrence_columns;
 use crate::sql::{Conn, either, to_json};
 use crate::words::Word;
 
-/// A reservation with everything that its making leaves behind.
+/// A reservation with everything that its making, or its moving, leaves behind.
 #[derive(Debug, Clone)]
 pub struct Booking {
     pub reservation: Reservation,
@@ -123,6 +124,7 @@ struct Line<'a> {
     differs: bool,
     movable_until: Option<i64>,
     at: i64,
+    from_state: Option<&'static str>,
     changed_by: Option<String>,
     reason: Option<&'a str>,
     entry: String,
@@ -131,6 +133,7 @@ struct Line<'a> {
     origin: Option<&'a str>,
     action: &'a str,
     subject: &'a str,
+    before: Option<String>,
     after: Option<String>,
     event: String,
     kind: &'static str,
@@ -179,6 +182,7 @@ impl<'a> Line<'a> {
             differs,
             movable_until: new.movable_until().map(|at| at.as_microsecond()),
             at: history.at.as_microsecond(),
+            from_state: history.from.map(Word::word),
             changed_by: history.by.map(|by| digits(by.0)),
             reason: history.reason.as_ref().map(|text| text.as_str()),
             entry: digits(entry.id.0),
@@ -187,6 +191,7 @@ impl<'a> Line<'a> {
             origin: entry.origin.as_deref(),
             action: &entry.action,
             subject: &entry.subject,
+            before: entry.before.as_ref().map(|value| value.to_string()),
             after: entry.after.as_ref().map(|value| value.to_string()),
             event: digits(event.id.0),
             kind: event.kind.as_str(),
@@ -197,10 +202,18 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The same for many at once, as the instances of a series are made: one statement, however many there are.
-pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
+fn lines(bookings: &[Booking]) -> String {
     let lines = bookings.iter().enumerate();
-    let lines: Vec<Line<'_>> = lines.map(|(nth, one)| Line::new(nth, one)).collect();
+    to_json(
+        &lines
+            .map(|(nth, one)| Line::new(nth, one))
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// The same for many at once, as the instances of a series are made: two statements, however many there are.
+pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
+    let lines = lines(bookings);
     either(
         "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
              parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until)
@@ -209,14 +222,51 @@ pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
              value ->> 'ends', value ->> 'items', value ->> 'parameters', value ->> 'version', value ->> 'created_at',
              value ->> 'updated_at', value ->> 'due_at', value ->> 'terms', unhex(value ->> 'series'),
              value ->> 'occurrence', value ->> 'differs', value ->> 'movable_until'
-         FROM json_each($1);
-         INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
-         SELECT unhex(value ->> 'id'), value ->> 'at', NULL, value ->> 'state', value ->> 'starts', value ->> 'ends',
-             unhex(value ->> 'changed_by'), value ->> 'reason'
+         FROM json_each($1)",
+        "INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
+             parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until)
+         SELECT id, site, owner, project, title, privacy, state, state_reason, starts, ends, items, parameters, version,
+             created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until
+         FROM json_to_recordset($1::json) AS line (nth bigint, id uuid, site uuid, owner uuid, project uuid, title text,
+             privacy text, state text, state_reason text, starts bigint, ends bigint, items text, parameters text,
+             version bigint, created_at bigint, updated_at bigint, due_at bigint, terms text, series uuid,
+             occurrence text, differs boolean, movable_until bigint)
+         ORDER BY nth",
+    )
+    .bind(lines.clone())
+    .execute(conn)
+    .await?;
+    leave_behind(conn, lines).await
+}
+
+/// Bookings that now stand on other resources and are otherwise what they were. This transaction holds them still
+/// ([`crate::reservations::all_locked`]), so their versions are not asked for again.
+pub async fn move_all(conn: &mut Conn, moved: &[Booking]) -> Result<()> {
+    let lines = lines(moved);
+    either(
+        "UPDATE reservation SET items = value ->> 'items', updated_at = value ->> 'updated_at',
+             version = value ->> 'version'
+         FROM json_each($1) WHERE reservation.id = unhex(value ->> 'id')",
+        "UPDATE reservation SET items = line.items, updated_at = line.updated_at, version = line.version
+         FROM json_to_recordset($1::json) AS line (id uuid, items text, updated_at bigint, version bigint)
+         WHERE reservation.id = line.id",
+    )
+    .bind(lines.clone())
+    .execute(conn)
+    .await?;
+    leave_behind(conn, lines).await
+}
+
+/// The history, the audit entry and the event of each line.
+async fn leave_behind(conn: &mut Conn, lines: String) -> Result<()> {
+    either(
+        "INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
+         SELECT unhex(value ->> 'id'), value ->> 'at', value ->> 'from_state', value ->> 'state', value ->> 'starts',
+             value ->> 'ends', unhex(value ->> 'changed_by'), value ->> 'reason'
          FROM json_each($1);
          INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
          SELECT unhex(value ->> 'entry'), value ->> 'at', value ->> 'actor_kind', unhex(value ->> 'actor'),
-             value ->> 'origin', unhex(value ->> 'site'), value ->> 'action', value ->> 'subject', NULL,
+             value ->> 'origin', unhex(value ->> 'site'), value ->> 'action', value ->> 'subject', value ->> 'before',
              value ->> 'after', value ->> 'reason'
          FROM json_each($1);
          INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
@@ -224,30 +274,21 @@ pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
              value ->> 'subject', value ->> 'audience', unhex(value ->> 'audience_person'), value ->> 'data'
          FROM json_each($1)",
         "WITH line AS MATERIALIZED (
-             SELECT * FROM json_to_recordset($1::json) AS v (nth bigint, id uuid, site uuid, owner uuid, project uuid,
-                 title text, privacy text, state text, state_reason text, starts bigint, ends bigint, items text,
-                 parameters text, version bigint, created_at bigint, updated_at bigint, due_at bigint, terms text,
-                 series uuid, occurrence text, differs boolean, movable_until bigint, at bigint, changed_by uuid,
-                 reason text, entry uuid, actor_kind text, actor uuid, origin text, action text, subject text, after text, event uuid, kind text,
+             SELECT * FROM json_to_recordset($1::json) AS v (nth bigint, id uuid, site uuid, state text, starts bigint,
+                 ends bigint, at bigint, from_state text, changed_by uuid, reason text, entry uuid, actor_kind text,
+                 actor uuid, origin text, action text, subject text, before text, after text, event uuid, kind text,
                  audience text, audience_person uuid, data text)),
-         made AS (
-             INSERT INTO reservation (id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs, movable_until)
-             SELECT id, site, owner, project, title, privacy, state, state_reason, starts, ends, items,
-                 parameters, version, created_at, updated_at, due_at, terms, series, occurrence, differs,
-                 movable_until
-             FROM line ORDER BY nth),
          told AS (
              INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
-             SELECT id, at, NULL, state, starts, ends, changed_by, reason FROM line ORDER BY nth),
+             SELECT id, at, from_state, state, starts, ends, changed_by, reason FROM line ORDER BY nth),
          noted AS (
              INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
-             SELECT entry, at, actor_kind, actor, origin, site, action, subject, NULL, after, reason
+             SELECT entry, at, actor_kind, actor, origin, site, action, subject, before, after, reason
              FROM line ORDER BY nth)
          INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
          SELECT event, at, kind, site, subject, audience, audience_person, data FROM line ORDER BY nth",
     )
-    .bind(to_json(&lines))
+    .bind(lines)
     .execute(conn)
     .await?;
     Ok(())

@@ -1,11 +1,8 @@
 //! Claims: made, changed and released under the rule that the database itself enforces.
 
-use std::collections::BTreeSet;
-
-use berth_model::reservation::{Privacy, State};
 use berth_model::{
-    Amount, Claim, ClaimId, Firmness, Holder, PersonId, ReservationId, ResourceId, SiteId, Span,
-    Standing, Take, Text, WindowId, WorkloadId,
+    Amount, Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, SiteId, Span, Standing,
+    Take, WindowId, WorkloadId,
 };
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -14,41 +11,46 @@ use crate::error::{Error, Refused, Result};
 use crate::sql::{Conn, Row, either, query, to_json};
 use crate::words::Word;
 
-fn span(row: &Row) -> Result<Span> {
-    Span::new(row.moment("starts")?, row.moment("ends")?)
-        .map_err(|error| Error::Corrupt(error.to_string()))
-}
+mod calendar;
+
+pub use calendar::{Entry, calendar, entries};
 
 pub(crate) fn claim(row: &Row) -> Result<Claim> {
-    let amount = row
-        .get::<Option<i64>>("amount")?
-        .map(|amount| Amount::new(amount as u64))
-        .transpose();
-    let holder: Uuid = row.get("holder")?;
-    let kind: String = row.get("holder_kind")?;
     Ok(Claim {
         id: ClaimId(row.get("id")?),
         site: SiteId(row.get("site")?),
         resource: ResourceId(row.get("resource")?),
-        span: span(row)?,
-        take: match amount.map_err(|error| Error::Corrupt(error.to_string()))? {
-            None => Take::Exclusive,
-            Some(amount) => Take::Amount(amount),
-        },
-        firmness: match row.get::<Option<i64>>("grace_us")? {
-            None => Firmness::Firm,
-            Some(micros) => Firmness::Yielding {
-                grace: SignedDuration::from_micros(micros),
-            },
-        },
+        span: span_of(row.moment("starts")?, row.moment("ends")?)?,
+        take: take_of(row.get("amount")?)?,
+        firmness: firmness_of(row.get("grace_us")?),
         container: row.get::<Option<Uuid>>("container")?.map(ClaimId),
-        holder: match kind.as_str() {
-            "reservation" => Holder::Reservation(ReservationId(holder)),
-            "maintenance" => Holder::Maintenance(WindowId(holder)),
-            "workload" => Holder::Workload(WorkloadId(holder)),
-            other => return Err(Error::Corrupt(format!("holder_kind: `{other}`"))),
-        },
+        holder: holder_of(&row.get::<String>("holder_kind")?, row.get("holder")?)?,
         standing: row.word("standing")?,
+    })
+}
+
+fn span_of(start: Timestamp, end: Timestamp) -> Result<Span> {
+    Span::new(start, end).map_err(|error| Error::Corrupt(error.to_string()))
+}
+
+fn take_of(amount: Option<i64>) -> Result<Take> {
+    let amount = amount.map(|amount| Amount::new(amount as u64)).transpose();
+    let amount = amount.map_err(|error| Error::Corrupt(error.to_string()))?;
+    Ok(amount.map_or(Take::Exclusive, Take::Amount))
+}
+
+fn firmness_of(grace: Option<i64>) -> Firmness {
+    grace.map_or(Firmness::Firm, |micros| Firmness::Yielding {
+        grace: SignedDuration::from_micros(micros),
+    })
+}
+
+fn holder_of(kind: &str, id: Uuid) -> Result<Holder> {
+    Ok(match kind {
+        "reservation" => Holder::Reservation(ReservationId(id)),
+        "maintenance" => Holder::Maintenance(WindowId(id)),
+        "workload" => Holder::Workload(WorkloadId(id)),
+        other => return Err(Error::Corrupt(format!("holder_kind: `{other}`"))),
     })
 }
 
@@ -332,6 +334,9 @@ pub async fn all_of(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {
 }
 
 /// The holding claims of one scope that overlap `span` on the resource, above it or below it.
+///
+/// Here and in the two below `CROSS JOIN` and `OFFSET 0` fix the order: from the few resources of a line to their claims.
+/// Left to itself a planner reads all claims of the past for every refusal.
 pub async fn overlapping(
     conn: &mut Conn,
     resource: ResourceId,
@@ -342,10 +347,10 @@ pub async fn overlapping(
     either(
         "WITH line (id) AS (SELECT above FROM resource_line WHERE below = $1
                             UNION SELECT below FROM resource_line WHERE above = $1)
-         SELECT c.* FROM line JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
+         SELECT c.* FROM line CROSS JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
          WHERE c.standing = 'holding' AND c.amount IS NULL AND c.starts < $3 AND c.ends > $2
          UNION ALL
-         SELECT c.* FROM line JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
+         SELECT c.* FROM line CROSS JOIN claim c ON c.resource = line.id AND c.scope = coalesce($4, x'')
          WHERE c.standing = 'holding' AND c.amount IS NOT NULL AND c.starts < $3 AND c.ends > $2
          ORDER BY starts, id LIMIT $5",
         "SELECT c.* FROM resource r JOIN claim c ON c.holds && r.subtree AND c.during && int8range($2, $3)
@@ -369,16 +374,26 @@ pub async fn over_during(
     span: Span,
     limit: u64,
 ) -> Result<Vec<Claim>> {
-    query(
+    either(
+        "WITH line (id) AS (SELECT above FROM resource_line WHERE below = $1
+                            UNION SELECT below FROM resource_line WHERE above = $1)
+         SELECT c.* FROM line CROSS JOIN claim c ON c.resource = line.id AND c.ends > $2
+         WHERE c.starts < $3 AND c.standing = 'past' AND c.standing <> 'void' AND c.container IS NULL
+         ORDER BY c.starts, c.id LIMIT $4",
         "WITH RECURSIVE up (id, parent) AS (
              SELECT id, parent FROM resource WHERE id = $1
-             UNION ALL SELECT r.id, r.parent FROM up JOIN resource r ON r.id = up.parent),
+             UNION ALL SELECT r.id, r.parent
+             FROM up CROSS JOIN LATERAL (SELECT id, parent FROM resource WHERE id = up.parent OFFSET 0) r),
          down (id) AS (
              SELECT id FROM resource WHERE parent = $1
-             UNION ALL SELECT r.id FROM down JOIN resource r ON r.parent = down.id)
+             UNION ALL SELECT r.id
+             FROM down CROSS JOIN LATERAL (SELECT id FROM resource WHERE parent = down.id OFFSET 0) r)
          SELECT c.* FROM (SELECT id FROM up UNION ALL SELECT id FROM down) line
-         JOIN claim c ON c.resource = line.id AND c.ends > $2
-         WHERE c.starts < $3 AND c.standing = 'past' AND c.standing <> 'void' AND c.container IS NULL
+         CROSS JOIN LATERAL (
+             SELECT * FROM claim
+             WHERE resource = line.id AND ends > $2 AND starts < $3 AND standing = 'past' AND standing <> 'void'
+               AND container IS NULL
+             OFFSET 0) c
          ORDER BY c.starts, c.id LIMIT $4",
     )
     .bind(resource.0)
@@ -392,10 +407,10 @@ pub async fn over_during(
 /// Every holding claim on a resource or below it, whatever its scope: what a move would take along.
 pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<Claim>> {
     either(
-        "SELECT c.* FROM resource_line l JOIN claim c ON c.resource = l.below
+        "SELECT c.* FROM resource_line l CROSS JOIN claim c ON c.resource = l.below
          WHERE l.above = $1 AND c.standing = 'holding' AND c.amount IS NULL
          UNION ALL
-         SELECT c.* FROM resource_line l JOIN claim c ON c.resource = l.below
+         SELECT c.* FROM resource_line l CROSS JOIN claim c ON c.resource = l.below
          WHERE l.above = $1 AND c.standing = 'holding' AND c.amount IS NOT NULL",
         "SELECT c.* FROM resource r JOIN claim c ON c.holds <<= r.subtree WHERE r.id = $1",
     )
@@ -429,85 +444,6 @@ pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<V
     .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
     .map(conn, claim)
     .await
-}
-
-/// A claim as the calendar shows it: with the reservation or window behind it.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    pub claim: Claim,
-    pub title: Option<Text>,
-    pub owner: Option<PersonId>,
-    pub privacy: Option<Privacy>,
-    pub state: Option<State>,
-    /// Whether it holds time before or after a reservation, to set up or to clean up.
-    pub is_buffer: bool,
-}
-
-/// What occupies the given resources between two moments, past and to come, on the sites' own timelines.
-pub async fn calendar(
-    conn: &mut Conn,
-    resources: &BTreeSet<ResourceId>,
-    span: Span,
-    limit: u64,
-) -> Result<Vec<Entry>> {
-    either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
-           AND c.standing <> 'void' AND c.container IS NULL
-         LIMIT $4",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
-         LIMIT $4",
-    )
-    .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
-    .bind(span.start())
-    .bind(span.end())
-    .bind(limit)
-    .map(conn, entry)
-    .await
-}
-
-/// Particular claims, as the calendar shows them.
-pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.id IN (SELECT unhex(value) FROM json_each($1))",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
-             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
-         FROM claim c
-         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
-         LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
-         WHERE c.id = ANY($1)",
-    )
-    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
-    .map(conn, entry)
-    .await
-}
-
-fn entry(row: &Row) -> Result<Entry> {
-    Ok(Entry {
-        claim: claim(row)?,
-        title: row.optional_parsed("title")?,
-        owner: row.get::<Option<Uuid>>("owner")?.map(PersonId),
-        privacy: row.optional_word("privacy")?,
-        state: row.optional_word("state")?,
-        is_buffer: row.get("is_buffer")?,
-    })
 }
 
 /// Every claim of the store, in pages by id: for the sweeps that check the rule from outside.

@@ -211,6 +211,22 @@ pub async fn get_locked(
     row.as_ref().map(reservation).transpose()
 }
 
+/// These reservations of a site, by id, held still until the transaction ends. Unknown ones are left out.
+pub async fn all_locked(
+    conn: &mut Conn,
+    site: SiteId,
+    ids: Vec<ReservationId>,
+) -> Result<Vec<Reservation>> {
+    either(
+        "SELECT * FROM reservation WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND site = $2 ORDER BY id",
+        "SELECT * FROM reservation WHERE id = ANY($1) AND site = $2 ORDER BY id FOR UPDATE",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(site.0)
+    .map(conn, reservation)
+    .await
+}
+
 /// The instances of a series, by start, whatever became of them.
 pub async fn of_series(conn: &mut Conn, series: SeriesId) -> Result<Vec<Reservation>> {
     query("SELECT * FROM reservation WHERE series = $1 ORDER BY starts, id")

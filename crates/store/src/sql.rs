@@ -303,7 +303,7 @@ impl Row {
     }
 }
 
-fn moment(micros: i64) -> Result<Timestamp> {
+pub(crate) fn moment(micros: i64) -> Result<Timestamp> {
     Timestamp::from_microsecond(micros).map_err(|error| Error::Corrupt(error.to_string()))
 }
 

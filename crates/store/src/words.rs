@@ -45,7 +45,7 @@ impl Word for State {
     }
 }
 
-fn read<W: Word>(column: &str, text: &str) -> Result<W> {
+pub(crate) fn read<W: Word>(column: &str, text: &str) -> Result<W> {
     let found = W::ALL.iter().copied().find(|word| word.word() == text);
     found.ok_or_else(|| Error::Corrupt(format!("{column}: `{text}`")))
 }

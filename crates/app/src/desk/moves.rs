@@ -1,8 +1,11 @@
 //! Giving a booking others of its kind, so that someone else fits in.
 
+use std::collections::HashMap;
+
 use berth_model::event::{Audience, EventKind};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation};
 use berth_model::{Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Take, Text};
+use berth_store::booking::{self, Booking};
 use berth_store::{Conn, Refused, claims, inventory, reservations};
 use serde_json::json;
 
@@ -11,7 +14,6 @@ use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::record::{By, Change};
 use crate::reservations::{buffers, held_buffers, told};
-use crate::version;
 
 /// What a booking gives up and gets, worked out when it was at this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,11 +43,13 @@ impl App {
         }
         inventory::keep_still(conn, site).await?;
         let now = self.now();
-        let mut in_order: Vec<&Relocation> = moves.iter().collect();
-        in_order.sort_by_key(|moved| moved.reservation);
+        let ids = moves.iter().map(|moved| moved.reservation).collect();
+        let standing = reservations::all_locked(conn, site, ids).await?;
+        let mut standing: HashMap<ReservationId, Reservation> =
+            standing.into_iter().map(|one| (one.id, one)).collect();
         let (mut gone, mut taken, mut changed) = (Vec::new(), Vec::new(), Vec::new());
-        for moved in in_order {
-            let before = reservations::get_locked(conn, site, moved.reservation).await?;
+        for moved in moves {
+            let before = standing.remove(&moved.reservation);
             let as_planned = before.filter(|before| {
                 before.version == moved.version
                     && before.movable_until().is_some_and(|until| now < until)
@@ -85,27 +89,25 @@ impl App {
         }
         claims::release(conn, &gone, now).await?;
         claims::insert(conn, &taken).await?;
-        for (before, after) in changed {
-            self.write_move(conn, by, &before, &after, reason).await?;
-        }
-        Ok(())
-    }
-
-    async fn write_move(
-        &self,
-        conn: &mut Conn,
-        by: &By,
-        before: &Reservation,
-        after: &Reservation,
-        reason: &str,
-    ) -> Result<()> {
-        if !reservations::update(conn, after, before.version).await? {
-            return Err(version::overtaken(before.version));
-        }
         let reason: Text = reason
             .parse()
             .map_err(|_| Error::Internal("a reason is a short text".into()))?;
-        let entry = HistoryEntry {
+        let written = changed
+            .into_iter()
+            .map(|(before, after)| self.moved(by, &before, after, &reason))
+            .collect::<Result<Vec<_>>>()?;
+        booking::move_all(conn, &written).await?;
+        Ok(())
+    }
+
+    fn moved(
+        &self,
+        by: &By,
+        before: &Reservation,
+        after: Reservation,
+        reason: &Text,
+    ) -> Result<Booking> {
+        let history = HistoryEntry {
             reservation: after.id,
             at: after.updated_at,
             from: Some(before.state),
@@ -114,8 +116,7 @@ impl App {
             by: None,
             reason: Some(reason.clone()),
         };
-        reservations::insert_history(conn, &entry).await?;
-        let mut data = told(after);
+        let mut data = told(&after);
         let resources = |of: &Reservation| -> Vec<ResourceId> {
             of.items.iter().map(|item| item.resource).collect()
         };
@@ -125,9 +126,16 @@ impl App {
         }
         let change = Change::new("reservation.move", Some(after.site), after.id)
             .before(before)
-            .after(after)
-            .because(Some(reason))
+            .after(&after)
+            .because(Some(reason.clone()))
             .tell_only(EventKind::ReservationMoved, Audience::Members, data);
-        self.record(conn, by.clone(), change).await
+        let (entry, event) = self.written(by.clone(), change);
+        let event = event.ok_or_else(|| Error::Internal("a move is told".into()))?;
+        Ok(Booking {
+            reservation: after,
+            history,
+            entry,
+            event,
+        })
     }
 }
