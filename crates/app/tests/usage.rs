@@ -236,6 +236,8 @@ async fn outcomes_and_lead_times_are_those_of_bookings(lab: Lab) {
     lab.wait_until_moment(lab.at(4) + SignedDuration::from_mins(1))
         .await;
     cancel(&lab.ada, brief.id).await;
+    lab.wait_until_moment(lab.at(4) + SignedDuration::from_mins(2))
+        .await;
     lab.wait_until(24).await;
 
     let found = usage(&lab, &request(&lab, 0, 72)).await;

@@ -39,6 +39,8 @@ impl From<(PersonId, ToldAs)> for Told {
 struct Known {
     reservations: HashMap<ReservationId, Reservation>,
     histories: HashMap<ReservationId, Vec<HistoryEntry>>,
+    /// Who gave each away, and the version that it then had; in the order in which it happened.
+    given: HashMap<ReservationId, Vec<(u64, PersonId)>>,
 }
 
 impl App {
@@ -86,10 +88,33 @@ impl Known {
         for entry in reservations::histories(conn, &ids).await? {
             histories.entry(entry.reservation).or_default().push(entry);
         }
+        let mut given: HashMap<ReservationId, Vec<(u64, PersonId)>> = HashMap::new();
+        let hand_overs = news
+            .iter()
+            .filter(|one| one.event.kind == EventKind::ReservationHandedOver);
+        for NumberedEvent { event, .. } in hand_overs {
+            if let Ok(id) = event.subject.parse()
+                && let Some(version) = field(&event.data, "version")
+                && let Some(from) = field(&event.data, "from")
+            {
+                given.entry(id).or_default().push((version, from));
+            }
+        }
         Ok(Known {
             reservations: found.into_iter().map(|one| (one.id, one)).collect(),
             histories,
+            given,
         })
+    }
+
+    /// Whose a reservation was at a version. What is told of a private one does not say so, and since then it may have
+    /// been handed over.
+    fn owner_at(&self, about: &Reservation, version: Option<u64>) -> PersonId {
+        let given = self.given.get(&about.id).map_or(&[][..], Vec::as_slice);
+        let later = given
+            .iter()
+            .find(|(given_at, _)| version.is_some_and(|version| version < *given_at));
+        later.map_or(about.owner, |(_, from)| *from)
     }
 
     /// How a reservation came to be what it was at a version; each version has one entry.
@@ -119,8 +144,7 @@ async fn of_reservation(conn: &mut Conn, known: &Known, one: &NumberedEvent) -> 
     };
     let step = Step {
         kind: event.kind,
-        // A private one does not say whose it is.
-        owner: field(&event.data, "owner").unwrap_or(about.owner),
+        owner: field(&event.data, "owner").unwrap_or_else(|| known.owner_at(about, version)),
         former_owner,
         history: known.up_to(about.id, version),
         approvals: &about.terms.approvals,
