@@ -106,8 +106,7 @@ async function askOne(site: string, body: NewReservation): Promise<Verdict> {
 async function askSeries(site: string, body: NewSeries): Promise<Verdict> {
   const params = { path: { site }, query: { dry_run: true } };
   try {
-    // The API's document gives the rule of a series the type of a policy's rule; see api/types.ts.
-    const series = (await call(api.POST('/sites/{site}/series', { params, body: body as never }))) as SeriesPreview;
+    const series = (await call(api.POST('/sites/{site}/series', { params, body }))) as SeriesPreview;
     const needsApproval = series.instances.some((instance) => instance.state === 'pending_approval');
     return { accepted: series.accepted, needsApproval, series };
   } catch (thrown) {

@@ -1,5 +1,3 @@
-import type { NoticeKind } from '../../data/notices';
-
 export const limits = {
   longest: (limit: string) => `Not allowed: at most ${limit} here`,
   shortest: (limit: string) => `Not allowed: at least ${limit} here`,
@@ -75,38 +73,6 @@ export const resource = {
   newStatus: 'New status',
   told: 'Who has booked it is told. Nobody is moved: what stands, stands.',
   partOf: 'Part of',
-};
-
-const bySite = (site: string | undefined) => (site ? ` in ${site}` : '');
-
-export const notices = {
-  title: 'Notifications',
-  lead: 'What happened to your bookings and in what you look after, newest first.',
-  empty: 'Nothing has happened yet.',
-  emptyHint: 'When a booking of yours is decided, moved or ended, or something you booked changes its status, it appears here.',
-  markRead: 'Mark all as read',
-  unread: 'new',
-  all: 'All',
-  onlyUnread: 'Unread',
-  told: {
-    approved: (about) => `Approved: ${about}`,
-    rejected: (about) => `Turned down: ${about}`,
-    cancelled: (about) => `Cancelled: ${about}`,
-    failed: (about) => `Could not start: ${about}`,
-    started: (about) => `Started: ${about}`,
-    ended: (about) => `Over: ${about}`,
-    moved: (about) => `Moved to others of its kind: ${about}`,
-    troubled: (about) => `Something it needs has failed: ${about}`,
-    offered: (about) => `There is room now: ${about}`,
-    handed_over: (about) => `Handed over: ${about}`,
-    no_show: (about) => `Released, because nobody came: ${about}`,
-    approval_wanted: (about, site) => `Wants your approval${bySite(site)}: ${about}`,
-    status: (about, _site, status) => `${about}, which you booked, is now ${status}`,
-    maintenance: (about, site) => `Maintenance is planned${bySite(site)}: ${about}`,
-    join_requested: (_about, site) => `Somebody wants to join${bySite(site)}`,
-    joined: (_about, site) => `You are a member now${bySite(site)}`,
-    join_declined: (_about, site) => `Your request to join was declined${bySite(site)}`,
-  } as Record<NoticeKind, (about: string, site: string | undefined, status: string) => string>,
 };
 
 export const me = {

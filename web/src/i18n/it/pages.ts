@@ -77,38 +77,6 @@ export const resource: Messages['resource'] = {
   partOf: 'Parte di',
 };
 
-const inSede = (site: string | undefined) => (site ? ` a ${site}` : '');
-
-export const notices: Messages['notices'] = {
-  title: 'Notifiche',
-  lead: 'Che cosa è successo alle tue prenotazioni e a ciò di cui ti occupi, dalla più recente.',
-  empty: 'Non è ancora successo nulla.',
-  emptyHint: 'Quando una tua prenotazione è decisa, spostata o conclusa, o qualcosa che hai prenotato cambia stato, appare qui.',
-  markRead: 'Segna tutte come lette',
-  unread: 'nuova',
-  all: 'Tutte',
-  onlyUnread: 'Non lette',
-  told: {
-    approved: (about) => `Approvata: ${about}`,
-    rejected: (about) => `Respinta: ${about}`,
-    cancelled: (about) => `Annullata: ${about}`,
-    failed: (about) => `Non è potuta iniziare: ${about}`,
-    started: (about) => `Iniziata: ${about}`,
-    ended: (about) => `Conclusa: ${about}`,
-    moved: (about) => `Spostata su altre dello stesso genere: ${about}`,
-    troubled: (about) => `Qualcosa che le serve si è guastato: ${about}`,
-    offered: (about) => `Ora c’è posto: ${about}`,
-    handed_over: (about) => `Ceduta: ${about}`,
-    no_show: (about) => `Rilasciata, perché nessuno è venuto: ${about}`,
-    approval_wanted: (about, site) => `Chiede la tua approvazione${inSede(site)}: ${about}`,
-    status: (about, _site, status) => `${about}, che hai prenotato, ora è: ${status}`,
-    maintenance: (about, site) => `Manutenzione pianificata${inSede(site)}: ${about}`,
-    join_requested: (_about, site) => `Qualcuno vuole entrare${inSede(site)}`,
-    joined: (_about, site) => `Ora sei membro${inSede(site)}`,
-    join_declined: (_about, site) => `La tua richiesta di entrare è stata respinta${inSede(site)}`,
-  },
-};
-
 export const me: Messages['me'] = {
   profile: 'Tu',
   login: 'Nome utente',
