@@ -209,12 +209,17 @@ export const file = {
 
 export const maintenance = {
   title: 'Maintenance',
-  lead: 'A window occupies the timeline. Bookings in its way are decided one by one: it goes around them, or they are cancelled and told.',
+  lead: 'A window occupies the timeline. Bookings in its way are decided one by one: it goes around them, they are moved to others of their kind, or they are cancelled and told. It can also be begun by drawing on the timeline.',
   plan: 'Plan a window',
   look: 'See what is in the way',
   inTheWay: (count: number) => (count === 0 ? 'Nothing is in the way.' : count === 1 ? 'One booking is in the way. Decide about it:' : `${count} bookings are in the way. Decide about each:`),
   keep: 'Go around it',
   cancelIt: 'Cancel it',
+  moveIt: 'Move it',
+  moveAll: 'Move all that can',
+  couldGo: (where: string) => `could go to ${where}`,
+  ownerDecides: (where: string) => `its owner alone may move it to ${where}, and is asked to; the window goes around it until then`,
+  nowhere: 'has nowhere else to go',
   undecided: (count: number) => `${count} still to decide.`,
   planned: (title: string) => `Planned: ${title}`,
   state: { planned: 'Planned', active: 'Now', over: 'Over', cancelled: 'Cancelled' },

@@ -1,3 +1,5 @@
+import type { WaitFor } from '../../api/types';
+
 export const limits = {
   longest: (limit: string) => `Not allowed: at most ${limit} here`,
   shortest: (limit: string) => `Not allowed: at least ${limit} here`,
@@ -9,6 +11,14 @@ export const bookings = {
   lead: 'Everything of yours, in all your sites, by time.',
   coming: 'Now and to come',
   past: 'Over',
+  waiting: (count: number) => (count === 0 ? 'Waiting' : `Waiting (${count})`),
+  mySeries: 'Series',
+  waits: { booking: 'When there is room it is booked for you.', offer: 'When there is room it is offered to you.' } as Record<WaitFor, string>,
+  emptyWaiting: 'You wait for nothing.',
+  emptyWaitingHint: 'Where there is no room for a booking, choose “Wait for it”.',
+  emptySeries: 'You have no series.',
+  emptySeriesHint: 'Choose “Repeat” when you book something on the timeline.',
+  ends: (when: string) => `last on ${when}`,
   empty: 'You have booked nothing.',
   emptyHint: 'Find a free time on the timeline, or let Berth find one.',
   emptyPast: 'Nothing of yours is over yet.',
@@ -21,8 +31,17 @@ export const find = {
   what: 'What',
   whatHint: 'A type, or what an attribute says: gpu, A100',
   count: 'How many',
+  variant: 'So many for so long',
+  orVariant: (number: number) => `Or else, number ${number}`,
+  orCount: 'Or else',
+  or: 'Or else…',
+  dropVariant: (number: number) => `Leave out number ${number}`,
+  amount: 'How much of each',
+  amountHint: 'The whole of each, if left empty.',
   length: 'For how long',
   earliest: 'Not before',
+  earliestHint: 'If left empty, as early as possible.',
+  beforeWrong: 'It must lie after the earliest start.',
   before: 'Done by',
   beforeHint: 'If left empty, within eight weeks.',
   where: 'Conditions',
@@ -39,6 +58,8 @@ export const find = {
   startsIn: (when: string) => `starts ${when}`,
   asks: (when: string) => `Needs approval; can be decided until ${when}.`,
   book: 'Book this',
+  bookNamed: 'Just these',
+  waitFor: 'Wait for it',
 };
 
 export const approvalsPage = {

@@ -208,12 +208,17 @@ export const file: Messages['file'] = {
 
 export const maintenance: Messages['maintenance'] = {
   title: 'Manutenzione',
-  lead: 'Una finestra occupa la linea del tempo. Per ogni prenotazione nel mezzo si decide: ci si gira intorno, o viene annullata e avvisata.',
+  lead: 'Una finestra occupa la linea del tempo. Per ogni prenotazione nel mezzo si decide: ci si gira intorno, viene spostata su altre dello stesso genere, o viene annullata e avvisata. Si può iniziare anche disegnando sulla linea del tempo.',
   plan: 'Pianifica una finestra',
   look: 'Guarda che cosa la impedisce',
   inTheWay: (count) => (count === 0 ? 'Nulla la impedisce.' : count === 1 ? 'Una prenotazione è nel mezzo. Decidi:' : `${count} prenotazioni sono nel mezzo. Decidi per ciascuna:`),
   keep: 'Giraci intorno',
   cancelIt: 'Annullala',
+  moveIt: 'Spostala',
+  moveAll: 'Sposta tutte quelle che si può',
+  couldGo: (where) => `potrebbe andare su ${where}`,
+  ownerDecides: (where) => `solo chi l’ha prenotata può spostarla su ${where}, e gli viene chiesto; fino ad allora la finestra le gira intorno`,
+  nowhere: 'non ha altro posto',
   undecided: (count) => `${count} ancora da decidere.`,
   planned: (title) => `Pianificata: ${title}`,
   state: { planned: 'Pianificata', active: 'Ora', over: 'Finita', cancelled: 'Annullata' },
