@@ -1,5 +1,6 @@
 /** At the booking desk: any of a kind, what else there is when the answer is no, waiting, and maintenance by drawing. */
 import { expect, test, type Page } from '@playwright/test';
+import { expectAccessible } from './axe';
 import { call, pageOf } from './people';
 import { later } from './when';
 
@@ -33,6 +34,7 @@ test('a refused booking keeps alternatives free, and one click takes one', async
   await panel.getByRole('button', { name: 'Keep these free for me' }).click();
   await expect(panel.getByText('Kept free for you until')).toBeVisible();
   expect((await mine(baseURL!, title)).filter(({ state }) => state === 'held').length).toBeGreaterThan(0);
+  await expectAccessible(page, 'held alternatives');
   await panel.getByRole('button', { name: /Take it/ }).first().click();
   await expect(page.getByText(`Booked: ${title}`)).toBeVisible();
   // The others are given back at once.
@@ -66,6 +68,7 @@ test('any of a kind is found, shown and booked', async ({ browser, baseURL }) =>
   const panel = page.getByRole('form', { name: 'New booking' });
   await expect(panel.getByRole('radio', { name: 'Any of a kind' })).toBeChecked();
   await expect(panel.getByText('Free: it is booked at once.')).toBeVisible();
+  await expectAccessible(page, 'any of a kind');
   await panel.getByLabel('Title').fill(title);
   await panel.getByRole('button', { name: 'Book', exact: true }).click();
   await expect(page.getByText(`Booked: ${title}`)).toBeVisible();
@@ -111,6 +114,7 @@ for (const how of ['Book it for me', 'Offer it to me'] as const) {
     const row = page.getByRole('listitem').filter({ hasText: title });
     await expect(row).toContainText('bench-gpu');
     await expect(row).toContainText(how === 'Offer it to me' ? 'offered to you' : 'booked for you');
+    await expectAccessible(page, 'what one waits for');
     await row.getByRole('button', { name: /Give up/ }).click();
     await expect(row).toHaveCount(0);
     await page.context().close();

@@ -1,5 +1,6 @@
 /** Coming to a site and leaving it. */
 import { expect, test } from '@playwright/test';
+import { expectAccessible } from './axe';
 import { call, pageOf } from './people';
 
 interface Request {
@@ -30,6 +31,7 @@ test('asking to join, being let in, and leaving again', async ({ browser, baseUR
   await page.getByRole('button', { name: 'Leave torino' }).click();
   const dialog = page.getByRole('dialog', { name: 'Leave torino?' });
   await expect(dialog.getByText('You hold no bookings there.')).toBeVisible();
+  await expectAccessible(page, 'leaving');
   await dialog.getByRole('button', { name: 'Leave', exact: true }).click();
   await expect(page.getByText('You have left torino.')).toBeVisible();
   await expect(page.getByRole('button', { name: 'Leave torino' })).toHaveCount(0);

@@ -1,5 +1,6 @@
 /** A series: found in one's list, changed and given up in parts. */
 import { expect, test } from '@playwright/test';
+import { expectAccessible } from './axe';
 import { call, pageOf } from './people';
 import { later } from './when';
 
@@ -24,6 +25,7 @@ test('one that differs is marked, and a change of what follows makes a series of
   await call('priya', baseURL!, 'PATCH', `/sites/torino/reservations/${series.instances[0]!.reservation}`, { title: `${title} alone` });
   const page = await pageOf(browser, 'priya', baseURL!);
   await page.goto('/bookings?show=series');
+  await expectAccessible(page, 'the list of series');
   await page.getByRole('link', { name: title, exact: true }).click();
   const instances = page.getByRole('main').getByRole('listitem');
   await expect(instances).toHaveCount(4);
@@ -31,6 +33,7 @@ test('one that differs is marked, and a change of what follows makes a series of
   await instances.nth(2).getByRole('button', { name: /^Change .* and those after it/ }).click();
   const form = page.getByRole('form', { name: 'Change the series' });
   await expect(form.getByRole('radio', { name: 'This one and those after it' })).toBeChecked();
+  await expectAccessible(page, 'changing a series');
   await form.getByLabel('Length').fill('2h');
   await form.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByText('What follows is a series of its own now.')).toBeVisible();

@@ -67,7 +67,8 @@ const PLAIN: Partial<Record<EventKind, ToldKind>> = {
 export function toldOf(notification: Notification): Told {
   const data = dataOf(notification);
   const kind = kindOf(notification, data);
-  const reason = data.reason ?? data.message;
+  // That there is room is all the reason there is.
+  const reason = kind === 'offered' || kind === 'room' ? undefined : (data.reason ?? data.message);
   // An admin may have booked for somebody; it is theirs, and they ask.
   const by = kind === 'approval_wanted' ? notification.reservation?.owner : notification.by;
   const moment = kind === 'starts' ? data.start : kind === 'ends' ? data.end : undefined;
