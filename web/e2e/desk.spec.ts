@@ -1,6 +1,7 @@
 /** At the booking desk: any of a kind, what else there is when the answer is no, waiting, and maintenance by drawing. */
 import { expect, test, type Page } from '@playwright/test';
 import { expectAccessible } from './axe';
+import { board, drag } from './board';
 import { call, pageOf } from './people';
 import { later } from './when';
 
@@ -123,7 +124,10 @@ for (const how of ['Book it for me', 'Offer it to me'] as const) {
 
 test('what an admin draws can become maintenance', async ({ browser, baseURL }) => {
   const page = await pageOf(browser, 'marco', baseURL!);
-  const panel = await newBooking(page, 412, 8, 12);
+  await page.goto(board(412));
+  await expect(page.getByText('bench-gpu').first()).toBeVisible();
+  await drag(page, 0.35, 0.5);
+  const panel = page.getByRole('form', { name: 'New booking' });
   await panel.getByLabel('Title').fill('New power supply');
   await panel.getByRole('link', { name: 'Plan maintenance instead' }).click();
   await expect(page).toHaveURL(/\/admin\/maintenance\?/);

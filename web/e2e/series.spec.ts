@@ -34,6 +34,7 @@ test('one that differs is marked, and a change of what follows makes a series of
   const form = page.getByRole('form', { name: 'Change the series' });
   await expect(form.getByRole('radio', { name: 'This one and those after it' })).toBeChecked();
   await expectAccessible(page, 'changing a series');
+  await expect(form.getByText('bench-gpu').first()).toBeVisible();
   await form.getByLabel('Length').fill('2h');
   await form.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByText('What follows is a series of its own now.')).toBeVisible();
