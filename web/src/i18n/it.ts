@@ -4,9 +4,9 @@ import { board, booking, series } from './it/booking';
 import { common, missing, problem, problems, refused, state, status } from './it/common';
 import { design } from './it/design';
 import { timelineWords as timeline } from '../timeline/words/it';
+import { notices } from './it/notices';
 import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, tokens } from './it/pages';
 import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './it/admin';
-import { notices } from './it/notices';
 import { nav, palette, shell, signIn } from './it/shell';
 
 export const it: Messages = {
