@@ -1,5 +1,6 @@
 /** Booking, as people do it: by dragging, by keyboard, after a refusal, again and again. */
-import { expect, test, type Page } from '@playwright/test';
+import { expect, test } from '@playwright/test';
+import { board, drag } from './board';
 import { call, pageOf } from './people';
 import { later } from './when';
 
@@ -11,24 +12,8 @@ interface Booking {
   end: string;
 }
 
-const board = (days: number) => `/sites/torino?q=bench-gpu&from=${later(days, 0)}&to=${later(days + 1, 0)}`;
-
 const mine = (baseURL: string, title: string) =>
   call<{ items: Booking[] }>('priya', baseURL, 'GET', '/me/reservations?limit=500').then(({ items }) => items.filter((item) => item.title === title));
-
-/** Presses on the row's empty time and lets go further right. */
-async function drag(page: Page, from: number, to: number) {
-  const time = page.locator('[role="row"]', { hasText: 'bench-gpu' }).locator('[data-part="time"]');
-  const box = (await time.boundingBox())!;
-  const visible = { left: Math.max(box.x, 320), right: Math.min(box.x + box.width, 1340) };
-  const at = (share: number) => visible.left + (visible.right - visible.left) * share;
-  const y = box.y + box.height / 2;
-  await page.mouse.move(at(from), y);
-  await page.mouse.down();
-  await page.mouse.move(at((from + to) / 2), y, { steps: 5 });
-  await page.mouse.move(at(to), y, { steps: 5 });
-  await page.mouse.up();
-}
 
 test('a first booking by drag, and taking it back', async ({ browser, baseURL }) => {
   const title = `By drag ${Date.now()}`;

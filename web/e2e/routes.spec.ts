@@ -1,6 +1,6 @@
 /** Holds for every page there is: it opens, says what it is, is accessible in light and dark, and fits a phone. */
-import AxeBuilder from '@axe-core/playwright';
 import { expect, test } from '@playwright/test';
+import { expectAccessible } from './axe';
 import { pageOf, watchConsole } from './people';
 import { names, placeOf } from './places';
 
@@ -19,12 +19,7 @@ for (const name of names) {
     await page.goto(place.path);
     await settled(page);
     await expect(page).toHaveTitle(/· Berth$/);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']).analyze();
-      const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
-      expect(told, `${name} in ${colorScheme}`).toEqual([]);
-    }
+    await expectAccessible(page, name);
     await page.setViewportSize({ width: 360, height: 740 });
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(overflow, 'pixels beyond a phone’s edge').toBeLessThanOrEqual(0);

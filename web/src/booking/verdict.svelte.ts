@@ -6,10 +6,9 @@
  */
 import { api, call } from '../api/client';
 import { asFailure, Failure } from '../api/problem';
-import type { NewReservation, NewSeries, PolicyFindings, ReservationPreview, SeriesPreview } from '../api/types';
+import type { BookedOrPreview, Choice, NewAnyReservation, NewReservation, NewSeries, PolicyFindings, ReservationPreview, SeriesPreview } from '../api/types';
 import type { BookingDraft } from './draft.svelte';
-import { plausible, toSend } from './parameters';
-import { toRule } from './repeat';
+import { questionOf, type Request } from './request';
 
 export interface Verdict {
   readonly accepted: boolean;
@@ -17,12 +16,12 @@ export interface Verdict {
   readonly needsApproval: boolean;
   readonly refusal?: Failure;
   readonly series?: SeriesPreview;
+  /** What any of a kind would be, as things stand. */
+  readonly found?: Choice;
   readonly findings?: PolicyFindings;
 }
 
 const PAUSE_MS = 250;
-/** The server wants a title even to think about it. */
-const UNTITLED = '…';
 
 export class Judgement {
   verdict = $state.raw<Verdict | undefined>();
@@ -35,14 +34,14 @@ export class Judgement {
   consider(draft: BookingDraft, now: number): void {
     clearTimeout(this.#timer);
     const turn = ++this.#turn;
-    if (draft.wanted.length === 0 || !draft.isTimeRight) {
+    if (!draft.isWhole) {
       this.verdict = undefined;
       this.isAsking = false;
       return;
     }
     const question = questionOf(draft, now);
     this.isAsking = true;
-    this.#timer = setTimeout(() => void this.#ask(draft.site, question, turn), PAUSE_MS);
+    this.#timer = setTimeout(() => void this.#ask(draft, question, turn), PAUSE_MS);
   }
 
   stop(): void {
@@ -50,15 +49,15 @@ export class Judgement {
     this.#turn += 1;
   }
 
-  async #ask(site: string, question: Question, turn: number): Promise<void> {
+  async #ask(draft: BookingDraft, question: Request, turn: number): Promise<void> {
     try {
-      const [verdict, findings] = await Promise.all([
-        'rule' in question ? askSeries(site, question) : askOne(site, question),
-        askPolicies(site, question),
-      ]);
+      const verdict = await judge(draft.site, question);
       if (turn !== this.#turn) return;
-      this.verdict = { ...verdict, ...(findings ? { findings } : {}) };
+      this.verdict = verdict;
       this.failure = undefined;
+      // Other types have other forms, and the question is asked again with them.
+      const types = [...new Set(verdict.found?.resources.map(({ type }) => type) ?? [])];
+      if (types.join() !== draft.foundTypes.join()) draft.foundTypes = types;
     } catch (thrown) {
       if (turn !== this.#turn) return;
       this.failure = asFailure(thrown);
@@ -67,35 +66,31 @@ export class Judgement {
   }
 }
 
-type Question = NewReservation | NewSeries;
-
-function questionOf(draft: BookingDraft, now: number): Question {
-  const parameters = plausible(draft.types, draft.answers, new Date(now).toISOString().slice(0, 10));
-  return requestOf(draft, draft.title.trim() || UNTITLED, parameters);
-}
-
-/** What is sent when it is meant. */
-export function requestFor(draft: BookingDraft): Question {
-  return requestOf(draft, draft.title.trim(), toSend(draft.types, draft.answers));
-}
-
-function requestOf(draft: BookingDraft, title: string, parameters: NewReservation['parameters']): Question {
-  const request: NewReservation = {
-    title,
-    ...draft.moments(),
-    resources: draft.wantedResources(),
-    ...(parameters ? { parameters } : {}),
-    ...(draft.isPrivate ? { privacy: 'private' } : {}),
-    ...(draft.project ? { project: draft.project } : {}),
-    ...(draft.onBehalfOf ? { on_behalf_of: draft.onBehalfOf } : {}),
-  };
-  if (!draft.repeat) return request;
-  return { ...request, rule: toRule(draft.repeat), on_conflict: draft.skipConflicts ? 'skip' : 'refuse' };
+async function judge(site: string, question: Request): Promise<Verdict> {
+  if ('wish' in question) return askAny(site, question);
+  const [verdict, findings] = await Promise.all(['rule' in question ? askSeries(site, question) : askOne(site, question), askPolicies(site, question)]);
+  return { ...verdict, ...(findings ? { findings } : {}) };
 }
 
 async function askOne(site: string, body: NewReservation): Promise<Verdict> {
   const params = { path: { site }, query: { dry_run: true } };
-  const preview = (await call(api.POST('/sites/{site}/reservations', { params, body }))) as ReservationPreview;
+  return read(await call(api.POST('/sites/{site}/reservations', { params, body })));
+}
+
+/** A dry run says whether there is room, not where; that is what "when" is asked for. */
+async function askAny(site: string, body: NewAnyReservation): Promise<Verdict> {
+  const params = { path: { site }, query: { dry_run: true } };
+  const [answer, when] = await Promise.all([
+    call(api.POST('/sites/{site}/reservations/any', { params, body })),
+    call(api.POST('/when', { body: { wish: body.wish, sites: [site], limit: 1 } })),
+  ]);
+  const [found] = when.choices;
+  const findings = found && (await askPolicies(site, { ...body, start: found.start, end: found.end, resources: found.resources.map(({ name }) => ({ resource: name })) }));
+  return { ...read(answer), ...(found ? { found } : {}), ...(findings ? { findings } : {}) };
+}
+
+function read(answer: BookedOrPreview): Verdict {
+  const preview = answer as ReservationPreview;
   return {
     accepted: preview.accepted,
     needsApproval: preview.state === 'pending_approval',
@@ -106,8 +101,7 @@ async function askOne(site: string, body: NewReservation): Promise<Verdict> {
 async function askSeries(site: string, body: NewSeries): Promise<Verdict> {
   const params = { path: { site }, query: { dry_run: true } };
   try {
-    // The API's document gives the rule of a series the type of a policy's rule; see api/types.ts.
-    const series = (await call(api.POST('/sites/{site}/series', { params, body: body as never }))) as SeriesPreview;
+    const series = (await call(api.POST('/sites/{site}/series', { params, body }))) as SeriesPreview;
     const needsApproval = series.instances.some((instance) => instance.state === 'pending_approval');
     return { accepted: series.accepted, needsApproval, series };
   } catch (thrown) {
@@ -118,8 +112,9 @@ async function askSeries(site: string, body: NewSeries): Promise<Verdict> {
   }
 }
 
-async function askPolicies(site: string, question: Question): Promise<PolicyFindings | undefined> {
-  const { start, end, resources, project, on_behalf_of } = question;
+type Tested = Pick<NewReservation, 'start' | 'end' | 'resources' | 'project' | 'on_behalf_of'>;
+
+async function askPolicies(site: string, { start, end, resources, project, on_behalf_of }: Tested): Promise<PolicyFindings | undefined> {
   const body = { start, end, resources, ...(project ? { project } : {}), ...(on_behalf_of ? { on_behalf_of } : {}) };
   try {
     return await call(api.POST('/sites/{site}/policy/test', { params: { path: { site } }, body }));

@@ -10,12 +10,10 @@ interface Stored {
   locale: string | null;
   /** The site that was looked at last; `/` leads there. */
   site: string | null;
-  /** The number of the last event that was read of as a notice. */
-  readTo: number;
 }
 
 const KEY = 'berth.preferences';
-const FIRST: Stored = { theme: 'auto', zone: 'site', locale: null, site: null, readTo: 0 };
+const FIRST: Stored = { theme: 'auto', zone: 'site', locale: null, site: null };
 
 function read(): Stored {
   try {
@@ -40,9 +38,6 @@ class Preferences {
   }
   get site(): string | null {
     return this.#now.site;
-  }
-  get readTo(): number {
-    return this.#now.readTo;
   }
 
   set(change: Partial<Stored>): void {

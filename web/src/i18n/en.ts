@@ -6,7 +6,8 @@ import { board, booking, series } from './en/booking';
 import { common, missing, problem, problems, refused, state, status } from './en/common';
 import { design } from './en/design';
 import { timelineWords as timeline } from '../timeline/words/en';
-import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './en/pages';
+import { notices } from './en/notices';
+import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, tokens } from './en/pages';
 import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './en/admin';
 import { nav, palette, shell, signIn } from './en/shell';
 

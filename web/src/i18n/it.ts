@@ -4,7 +4,8 @@ import { board, booking, series } from './it/booking';
 import { common, missing, problem, problems, refused, state, status } from './it/common';
 import { design } from './it/design';
 import { timelineWords as timeline } from '../timeline/words/it';
-import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './it/pages';
+import { notices } from './it/notices';
+import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, tokens } from './it/pages';
 import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './it/admin';
 import { nav, palette, shell, signIn } from './it/shell';
 

@@ -21,8 +21,8 @@ class Stream {
   connection = $state<Connection>('off');
   /** When the server was last heard, in milliseconds; pages say "as of …" with it while the line is lost. */
   heardAt = $state(0);
-  /** The number of the latest event, from which the notification centre reads backwards. */
-  position = $state(0);
+  /** The number of the latest event, after which a new line goes on. */
+  #position = 0;
 
   #hearers = new Set<Hear>();
   #healers = new Set<Heal>();
@@ -47,7 +47,7 @@ class Stream {
     clearTimeout(this.#silence);
     this.#stop?.abort();
     this.connection = 'off';
-    this.position = 0;
+    this.#position = 0;
   }
 
   /** Hears every event that concerns the person, until the returned function is called. */
@@ -93,7 +93,7 @@ class Stream {
 
   async #read(signal: AbortSignal): Promise<void> {
     const headers: Record<string, string> = { accept: 'text/event-stream' };
-    if (this.position > 0) headers['last-event-id'] = String(this.position);
+    if (this.#position > 0) headers['last-event-id'] = String(this.#position);
     this.#expectSound();
     const response = await fetch(`${apiAddress()}/events/stream`, { headers, signal, cache: 'no-store' });
     if (response.status === 401) this.#refused();
@@ -119,7 +119,7 @@ class Stream {
   }
 
   #take(frame: Frame): void {
-    if (frame.id) this.position = Number(frame.id);
+    if (frame.id) this.#position = Number(frame.id);
     if (frame.data === '' || frame.event === 'problem') return;
     const event = JSON.parse(frame.data) as BerthEvent;
     for (const hear of this.#hearers) hear(event);

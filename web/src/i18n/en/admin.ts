@@ -209,11 +209,15 @@ export const file = {
 
 export const maintenance = {
   title: 'Maintenance',
-  lead: 'A window occupies the timeline. Bookings in its way are decided one by one: it goes around them, or they are cancelled and told.',
+  lead: 'A window occupies the timeline. Bookings in its way are decided one by one: it goes around them, they are moved to others of their kind, or they are cancelled and told.',
   plan: 'Plan a window',
   look: 'See what is in the way',
   inTheWay: (count: number) => (count === 0 ? 'Nothing is in the way.' : count === 1 ? 'One booking is in the way. Decide about it:' : `${count} bookings are in the way. Decide about each:`),
   keep: 'Go around it',
+  move: 'Move it',
+  moveAll: 'Move all that can be',
+  instead: (names: string) => `Could have ${names} instead.`,
+  ownerDecides: 'Its owner is asked.',
   cancelIt: 'Cancel it',
   undecided: (count: number) => `${count} still to decide.`,
   planned: (title: string) => `Planned: ${title}`,

@@ -1,4 +1,4 @@
-import type { AlternativeKind, HistoryEntry } from '../../api/types';
+import type { AlternativeKind, HistoryEntry, WaitFor } from '../../api/types';
 
 const times = (count: number) => (count === 1 ? 'once' : `${count} times`);
 
@@ -18,6 +18,8 @@ export const booking = {
   choose: 'Choose…',
   checking: 'Checking…',
   free: 'Free: it is booked at once.',
+  isFree: 'Free',
+  isRefused: 'Not like this',
   freeButAsks: 'Free, but somebody must approve it. The time is held for you meanwhile.',
   more: 'Repeat, project, privacy',
   repeat: 'Repeat',
@@ -49,8 +51,24 @@ export const booking = {
     split: 'a part',
   } satisfies Record<AlternativeKind, string> as Record<AlternativeKind, string>,
   insteadTime: 'The rules accept:',
+  heldUntil: (time: string) => `Kept free for you until ${time}`,
+  holdThem: 'Keep these free for me',
+  holdHint: 'For two minutes, three at most. Nobody can be quicker then.',
   wait: 'Wait for it',
-  waitHint: 'It is booked for you as soon as there is room, in the order in which people came.',
+  waitHow: 'When there is room',
+  waitFor: { booking: 'Book it for me', offer: 'Offer it to me' } as Record<WaitFor, string>,
+  waitHint: {
+    booking: 'It is booked for you as soon as there is room, in the order in which people came.',
+    offer: 'When there is room you are told, and it is kept free half an hour for you to take.',
+  } as Record<WaitFor, string>,
+  by: 'What to book',
+  byName: 'By name',
+  byKind: 'Any of a kind',
+  byKindHint: 'Berth takes what fits best. Until two hours before the start it may be exchanged for others of its kind.',
+  pinned: 'Keep exactly what is found',
+  pinnedHint: 'If not, it may be given others of its kind until two hours before its start, so that someone else fits in.',
+  moreOfKind: 'Project, privacy, exchange',
+  asMaintenance: 'Plan maintenance instead',
   said: {
     booked: (title: string) => `Booked: ${title}`,
     bookedAgain: (title: string) => `Booked again: ${title}`,
@@ -99,7 +117,6 @@ export const booking = {
   handOverTo: 'To whom',
   handOverHint: 'The login name of a member of the site. The booking is theirs as it stands.',
   cancelSeries: 'Give up the series',
-  cancelWhat: 'What to give up',
   onlyThis: 'Only this one',
   following: 'This one and those after it',
   allToCome: 'All that are still to come',
@@ -133,7 +150,15 @@ const PLURALS = { day: 'days', week: 'weeks', month: 'months' } as const;
 export const series = {
   one: 'Series',
   lead: 'The same resources at the same time of day, on every day that its rule gives.',
-  change: 'Change all that are to come',
+  change: 'Change the series',
+  give: 'Give up the series, or a part of it',
+  part: 'Which part',
+  which: 'Which one',
+  changeFrom: (when: string) => `Change ${when} and those after it`,
+  giveFrom: (when: string) => `Give up ${when}, or more`,
+  follows: 'What follows is a series of its own now.',
+  leftAlone: (count: number) => (count === 1 ? 'One that differs was left alone.' : `${count} that differ were left alone.`),
+  none: 'Nothing of it is still to come.',
   changeHint: 'On the site’s clock. What was changed by itself, and what has begun, is left alone.',
   instances: (count: number) => (count === 1 ? '1 booking' : `${count} bookings`),
   differs: 'differs',

@@ -1,4 +1,4 @@
-import type { NoticeKind } from '../../data/notices';
+import type { WaitFor } from '../../api/types';
 
 export const limits = {
   longest: (limit: string) => `Not allowed: at most ${limit} here`,
@@ -11,6 +11,14 @@ export const bookings = {
   lead: 'Everything of yours, in all your sites, by time.',
   coming: 'Now and to come',
   past: 'Over',
+  waiting: (count: number) => (count === 0 ? 'Waiting' : `Waiting (${count})`),
+  mySeries: 'Series',
+  waits: { booking: 'When there is room it is booked for you.', offer: 'When there is room it is offered to you.' } as Record<WaitFor, string>,
+  emptyWaiting: 'You wait for nothing.',
+  emptyWaitingHint: 'Where there is no room for a booking, choose “Wait for it”.',
+  emptySeries: 'You have no series.',
+  emptySeriesHint: 'Choose “Repeat” when you book something on the timeline.',
+  ends: (when: string) => `last on ${when}`,
   empty: 'You have booked nothing.',
   emptyHint: 'Find a free time on the timeline, or let Berth find one.',
   emptyPast: 'Nothing of yours is over yet.',
@@ -23,8 +31,17 @@ export const find = {
   what: 'What',
   whatHint: 'A type, or what an attribute says: gpu, A100',
   count: 'How many',
+  variant: 'So many for so long',
+  orVariant: (number: number) => `Or else, number ${number}`,
+  orCount: 'Or else',
+  or: 'Or else…',
+  dropVariant: (number: number) => `Leave out number ${number}`,
+  amount: 'How much of each',
+  amountHint: 'The whole of each, if left empty.',
   length: 'For how long',
   earliest: 'Not before',
+  earliestHint: 'If left empty, as early as possible.',
+  beforeWrong: 'It must lie after the earliest start.',
   before: 'Done by',
   beforeHint: 'If left empty, within eight weeks.',
   where: 'Conditions',
@@ -41,6 +58,8 @@ export const find = {
   startsIn: (when: string) => `starts ${when}`,
   asks: (when: string) => `Needs approval; can be decided until ${when}.`,
   book: 'Book this',
+  bookNamed: 'Just these',
+  waitFor: 'Wait for it',
 };
 
 export const approvalsPage = {
@@ -77,38 +96,6 @@ export const resource = {
   partOf: 'Part of',
 };
 
-const bySite = (site: string | undefined) => (site ? ` in ${site}` : '');
-
-export const notices = {
-  title: 'Notifications',
-  lead: 'What happened to your bookings and in what you look after, newest first.',
-  empty: 'Nothing has happened yet.',
-  emptyHint: 'When a booking of yours is decided, moved or ended, or something you booked changes its status, it appears here.',
-  markRead: 'Mark all as read',
-  unread: 'new',
-  all: 'All',
-  onlyUnread: 'Unread',
-  told: {
-    approved: (about) => `Approved: ${about}`,
-    rejected: (about) => `Turned down: ${about}`,
-    cancelled: (about) => `Cancelled: ${about}`,
-    failed: (about) => `Could not start: ${about}`,
-    started: (about) => `Started: ${about}`,
-    ended: (about) => `Over: ${about}`,
-    moved: (about) => `Moved to others of its kind: ${about}`,
-    troubled: (about) => `Something it needs has failed: ${about}`,
-    offered: (about) => `There is room now: ${about}`,
-    handed_over: (about) => `Handed over: ${about}`,
-    no_show: (about) => `Released, because nobody came: ${about}`,
-    approval_wanted: (about, site) => `Wants your approval${bySite(site)}: ${about}`,
-    status: (about, _site, status) => `${about}, which you booked, is now ${status}`,
-    maintenance: (about, site) => `Maintenance is planned${bySite(site)}: ${about}`,
-    join_requested: (_about, site) => `Somebody wants to join${bySite(site)}`,
-    joined: (_about, site) => `You are a member now${bySite(site)}`,
-    join_declined: (_about, site) => `Your request to join was declined${bySite(site)}`,
-  } as Record<NoticeKind, (about: string, site: string | undefined, status: string) => string>,
-};
-
 export const me = {
   profile: 'You',
   login: 'Login name',
@@ -122,6 +109,11 @@ export const me = {
   passwordChanged: 'Your password is changed; your other sessions have ended.',
   sites: 'Your sites',
   since: (when: string) => `since ${when}`,
+  leave: 'Leave',
+  leaving: (site: string) => `Leave ${site}?`,
+  left: (site: string) => `You have left ${site}.`,
+  effect: (bookings: number) => (bookings === 0 ? 'You hold no bookings there.' : bookings === 1 ? 'One booking of yours is given up:' : `${bookings} bookings of yours are given up:`),
+  moreSites: 'Join another site',
   roles: { member: 'Member', site_admin: 'Site admin' },
   globalAdmin: 'Global admin',
 };
@@ -174,6 +166,7 @@ export const sitesPage = {
   message: 'Why',
   messageHint: 'The administrators of the site read it.',
   asked: (site: string) => `Asked to join ${site}. You are told when it is decided.`,
+  waits: 'Asked to join: the site’s administrators will answer.',
   send: 'Send',
   new: 'New site',
   nameHint: 'Short, lower case, for addresses and commands: torino',

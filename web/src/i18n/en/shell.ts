@@ -53,8 +53,6 @@ export const shell = {
   approvalsWaiting: (count: number) => (count === 1 ? '1 approval waits for you' : `${count} approvals wait for you`),
   running: (count: number) => (count === 1 ? '1 of yours runs' : `${count} of yours run`),
   next: (title: string, when: string) => `Next: ${title}, ${when}`,
-  startsSoon: (title: string, when: string) => `${title} starts ${when}.`,
-  endsSoon: (title: string, when: string) => `${title} ends ${when}.`,
   unread: (count: number) => (count === 1 ? '1 new notification' : `${count} new notifications`),
 };
 

@@ -53,8 +53,6 @@ export const shell: Messages['shell'] = {
   approvalsWaiting: (count) => (count === 1 ? '1 approvazione ti aspetta' : `${count} approvazioni ti aspettano`),
   running: (count) => (count === 1 ? '1 tua in corso' : `${count} tue in corso`),
   next: (title, when) => `Prossima: ${title}, ${when}`,
-  startsSoon: (title, when) => `${title} inizia ${when}.`,
-  endsSoon: (title, when) => `${title} finisce ${when}.`,
   unread: (count) => (count === 1 ? '1 nuova notifica' : `${count} nuove notifiche`),
 };
 

@@ -1,6 +1,6 @@
 /** A rule of RFC 5545 in words, as far as the app makes them; what it does not know is shown as it is. */
-import type { Messages } from '../../i18n/en';
-import type { Formats } from '../../i18n/format';
+import type { Messages } from '../i18n/en';
+import type { Formats } from '../i18n/format';
 
 const DAYS = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { en } from '../../i18n/en';
-import { Formats } from '../../i18n/format';
-import { it as italian } from '../../i18n/it';
+import { en } from '../i18n/en';
+import { Formats } from '../i18n/format';
+import { it as italian } from '../i18n/it';
 import { ruleWords } from './rule-words';
 
 const english = (rule: string) => ruleWords(rule, en, new Formats('en-GB', 'Europe/Rome', en.timeline.units));
