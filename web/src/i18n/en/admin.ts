@@ -1,4 +1,4 @@
-import type { ClosureKind, OutsiderView, Rule } from '../../api/types';
+import type { ClosureKind, OutsiderView, PolicyRule, Subject } from '../../api/types';
 import type { Kind } from '../../booking/parameters';
 
 export const members = {
@@ -204,7 +204,7 @@ export const file = {
   apply: 'Apply',
   applied: 'The site is as the file says.',
   act: { added: 'added', changed: 'changed', moved: 'moved', removed: 'removed', extra: 'not in the file, stays' },
-  subject: { site: 'Site', type: 'Type', resource: 'Resource', project: 'Project' },
+  subject: { site: 'Site', type: 'Type', resource: 'Resource', project: 'Project', policy: 'Policy' } satisfies Record<Subject, string> as Record<Subject, string>,
 };
 
 export const maintenance = {
@@ -292,5 +292,5 @@ export const policies = {
     buffer_after: 'Clean-up time after',
     approval: 'Approval',
     check_in: 'Check in within',
-  } satisfies Record<Rule, string> as Record<Rule, string>,
+  } satisfies Record<PolicyRule, string> as Record<PolicyRule, string>,
 };

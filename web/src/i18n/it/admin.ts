@@ -203,7 +203,7 @@ export const file: Messages['file'] = {
   apply: 'Applica',
   applied: 'La sede è come dice il file.',
   act: { added: 'aggiunta', changed: 'modificata', moved: 'spostata', removed: 'rimossa', extra: 'non nel file, resta' },
-  subject: { site: 'Sede', type: 'Tipo', resource: 'Risorsa', project: 'Progetto' },
+  subject: { site: 'Sede', type: 'Tipo', resource: 'Risorsa', project: 'Progetto', policy: 'Regola' },
 };
 
 export const maintenance: Messages['maintenance'] = {
