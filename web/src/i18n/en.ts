@@ -9,6 +9,7 @@ import { timelineWords as timeline } from '../timeline/words/en';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './en/pages';
 import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './en/admin';
 import { nav, palette, shell, signIn } from './en/shell';
+import { charts, usage } from './en/usage';
 
 export const en = {
   approvalsPage,
@@ -16,6 +17,7 @@ export const en = {
   board,
   booking,
   bookings,
+  charts,
   closures,
   common,
   design,
@@ -48,6 +50,7 @@ export const en = {
   tokens,
   tree,
   types,
+  usage,
 };
 
 export type Messages = typeof en;

@@ -7,6 +7,7 @@ import { timelineWords as timeline } from '../timeline/words/it';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './it/pages';
 import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './it/admin';
 import { nav, palette, shell, signIn } from './it/shell';
+import { charts, usage } from './it/usage';
 
 export const it: Messages = {
   approvalsPage,
@@ -14,6 +15,7 @@ export const it: Messages = {
   board,
   booking,
   bookings,
+  charts,
   closures,
   common,
   design,
@@ -46,4 +48,5 @@ export const it: Messages = {
   tokens,
   tree,
   types,
+  usage,
 };

@@ -168,6 +168,13 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/admin/closures/ClosuresPage.svelte'),
   },
   {
+    name: 'usage',
+    path: '/sites/:site/usage',
+    access: 'person',
+    title: (t) => t.nav.usage,
+    load: () => import('../pages/usage/UsagePage.svelte'),
+  },
+  {
     name: 'admin-file',
     path: '/sites/:site/admin/file',
     access: 'site_admin',
@@ -201,6 +208,13 @@ export const routes: readonly Route[] = [
     access: 'global_admin',
     title: (t) => t.nav.policies,
     load: () => import('../pages/admin/policies/PoliciesPage.svelte'),
+  },
+  {
+    name: 'global-usage',
+    path: '/admin/usage',
+    access: 'global_admin',
+    title: (t) => t.nav.usage,
+    load: () => import('../pages/usage/AllUsagePage.svelte'),
   },
   {
     name: 'global-audit',

@@ -23,6 +23,8 @@ export const nav = {
   projects: 'Projects',
   audit: 'Audit log',
   closures: 'Closed days',
+  usage: 'Usage',
+  myUsage: 'My use',
   settings: 'Site settings',
   file: 'Import and export',
   design: 'Components',

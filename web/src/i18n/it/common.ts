@@ -24,6 +24,7 @@ export const common: Messages['common'] = {
   no: 'No',
   none: 'Nessuno',
   nothingFound: 'Nessun risultato.',
+  print: 'Stampa',
   project: 'Progetto',
   readMore: 'Leggi di più',
   reason: 'Motivo',

@@ -23,6 +23,8 @@ export const nav: Messages['nav'] = {
   projects: 'Progetti',
   audit: 'Registro',
   closures: 'Giorni di chiusura',
+  usage: 'Uso',
+  myUsage: 'Il mio uso',
   settings: 'Impostazioni della sede',
   file: 'Importa ed esporta',
   design: 'Componenti',
