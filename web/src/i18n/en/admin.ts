@@ -115,6 +115,29 @@ export const settings = {
   renamed: 'Its addresses have changed with its name.',
 };
 
+export const branding = {
+  title: 'How the site looks',
+  accent: 'Accent colour',
+  accentHint: 'Marks what is yours and what to press, for everybody who looks at this site. Empty for Berth’s own.',
+  pick: 'Pick a colour',
+  noColour: 'Write a colour such as #1f77b4.',
+  wants: { darker: 'It is hardly seen on white. Choose a darker one.', lighter: 'It is hardly seen on near-black. Choose a lighter one.' },
+  onWhite: (ratio: string) => `${ratio} to 1 on white`,
+  onBlack: (ratio: string) => `${ratio} to 1 on near-black`,
+  textKept: 'Shapes need 3 to 1. For words its shade is moved until 4.5 to 1 (AA) holds.',
+  preview: 'How it will look, in light and dark',
+  saveColour: 'Save the colour',
+  noAccent: 'Back to Berth’s own',
+  logo: 'Logo',
+  replaceLogo: 'Another logo',
+  logoHint: 'PNG, WebP or SVG, at most 128 KiB. It stands in the header, small.',
+  logoOf: (site: string) => `Logo of ${site}`,
+  logoSet: 'The logo is set.',
+  logoTaken: 'The logo is taken away.',
+  takeLogo: 'Take the logo away',
+  wrongFile: { type: 'This is no PNG, WebP or SVG image. Save it as one of these.', size: 'The file is larger than 128 KiB. Make the image smaller; the header shows it small.' },
+};
+
 export const types = {
   title: 'Types',
   lead: 'What kinds of resources there are, and what their booking form asks.',

@@ -114,6 +114,29 @@ export const settings: Messages['settings'] = {
   renamed: 'I suoi indirizzi sono cambiati con il nome.',
 };
 
+export const branding: Messages['branding'] = {
+  title: 'Aspetto della sede',
+  accent: 'Colore della sede',
+  accentHint: 'Segna ciò che è tuo e ciò che si preme, per chiunque guardi questa sede. Vuoto per il colore di Berth.',
+  pick: 'Scegli un colore',
+  noColour: 'Scrivi un colore come #1f77b4.',
+  wants: { darker: 'Si vede appena sul bianco. Scegline uno più scuro.', lighter: 'Si vede appena sul quasi nero. Scegline uno più chiaro.' },
+  onWhite: (ratio) => `${ratio} a 1 sul bianco`,
+  onBlack: (ratio) => `${ratio} a 1 sul quasi nero`,
+  textKept: 'Alle forme serve 3 a 1. Per le parole la tinta si sposta finché vale 4,5 a 1 (AA).',
+  preview: 'Come apparirà, in chiaro e in scuro',
+  saveColour: 'Salva il colore',
+  noAccent: 'Torna al colore di Berth',
+  logo: 'Logo',
+  replaceLogo: 'Un altro logo',
+  logoHint: 'PNG, WebP o SVG, al massimo 128 KiB. Sta nell’intestazione, in piccolo.',
+  logoOf: (site) => `Logo di ${site}`,
+  logoSet: 'Il logo è impostato.',
+  logoTaken: 'Il logo è tolto.',
+  takeLogo: 'Togli il logo',
+  wrongFile: { type: 'Non è un’immagine PNG, WebP o SVG. Salvala in uno di questi formati.', size: 'Il file supera 128 KiB. Riduci l’immagine; nell’intestazione appare piccola.' },
+};
+
 export const types: Messages['types'] = {
   title: 'Tipi',
   lead: 'Quali generi di risorse ci sono, e che cosa chiede il modulo di prenotazione.',

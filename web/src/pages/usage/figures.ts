@@ -59,13 +59,18 @@ export class UsageFigures {
   types(): Figures {
     const { t, usage } = this;
     return {
-      columns: [
-        { label: t.common.type },
-        { label: t.common.resources, show: this.#number },
-        ...this.#useColumns,
-        ...usage.buckets.map((_, index) => ({ label: this.bucketName(index), show: this.#percent })),
-      ],
-      rows: usage.types.map((one) => [one.type.title, one.resources, ...this.#use(one), ...one.by_bucket.map(share)]),
+      columns: [{ label: t.common.type }, { label: t.common.resources, show: this.#number }, ...this.#useColumns],
+      rows: usage.types.map((one) => [one.type.title, one.resources, ...this.#use(one)]),
+    };
+  }
+
+  /** The same with each type's course, which is too wide for paper. */
+  typesInTime(): Figures {
+    const { columns, rows } = this.types();
+    const { buckets, types } = this.usage;
+    return {
+      columns: [...columns, ...buckets.map((_, index) => ({ label: this.bucketName(index), show: this.#percent }))],
+      rows: rows.map((row, index) => [...row, ...types[index]!.by_bucket.map(share)]),
     };
   }
 
