@@ -8,6 +8,7 @@ import { design } from './en/design';
 import { timelineWords as timeline } from '../timeline/words/en';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './en/pages';
 import { audit, branding, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './en/admin';
+import { health } from './en/health';
 import { nav, palette, shell, signIn } from './en/shell';
 import { charts, usage } from './en/usage';
 
@@ -25,6 +26,7 @@ export const en = {
   feeds,
   file,
   find,
+  health,
   limits,
   maintenance,
   me,

@@ -6,6 +6,7 @@ import { design } from './it/design';
 import { timelineWords as timeline } from '../timeline/words/it';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './it/pages';
 import { audit, branding, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './it/admin';
+import { health } from './it/health';
 import { nav, palette, shell, signIn } from './it/shell';
 import { charts, usage } from './it/usage';
 
@@ -23,6 +24,7 @@ export const it: Messages = {
   feeds,
   file,
   find,
+  health,
   limits,
   maintenance,
   me,

@@ -217,6 +217,13 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/usage/AllUsagePage.svelte'),
   },
   {
+    name: 'health',
+    path: '/admin/health',
+    access: 'global_admin',
+    title: (t) => t.nav.health,
+    load: () => import('../pages/admin/health/HealthPage.svelte'),
+  },
+  {
     name: 'global-audit',
     path: '/admin/audit',
     access: 'global_admin',

@@ -51,6 +51,7 @@ export function globalAdminPlaces(t: Messages): Place[] {
     { path: '/admin/people', label: t.nav.people, icon: 'person' },
     { path: '/admin/policies', label: t.nav.policies, icon: 'rule' },
     { path: '/admin/usage', label: t.nav.usage, icon: 'chart' },
+    { path: '/admin/health', label: t.nav.health, icon: 'health' },
     { path: '/admin/audit', label: t.nav.audit, icon: 'history' },
   ];
 }

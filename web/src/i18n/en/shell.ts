@@ -24,6 +24,7 @@ export const nav = {
   audit: 'Audit log',
   closures: 'Closed days',
   usage: 'Usage',
+  health: 'Health',
   myUsage: 'My use',
   settings: 'Site settings',
   file: 'Import and export',

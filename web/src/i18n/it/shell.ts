@@ -24,6 +24,7 @@ export const nav: Messages['nav'] = {
   audit: 'Registro',
   closures: 'Giorni di chiusura',
   usage: 'Uso',
+  health: 'Salute',
   myUsage: 'Il mio uso',
   settings: 'Impostazioni della sede',
   file: 'Importa ed esporta',
