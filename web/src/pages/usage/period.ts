@@ -77,7 +77,7 @@ export function writeDay(instant: number, zone: string): string {
   return new Date(toLocal(instant, zone)).toISOString().slice(0, 10);
 }
 
-function parseDay(text: string, zone: string): number | null {
+export function parseDay(text: string, zone: string): number | null {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const local = Date.parse(`${text}T00:00:00Z`);
   return Number.isNaN(local) ? null : fromLocal(local, zone);
