@@ -73,7 +73,10 @@ export const resource = {
   book: 'Book it',
   setStatus: 'Change status',
   newStatus: 'New status',
-  told: 'Who has booked it is told. Nobody is moved: what stands, stands.',
+  told: 'Nobody is moved: what stands, stands.',
+  toldNobody: 'Nobody has booked it, so nobody is told.',
+  toldCount: (people: number) => (people === 1 ? 'One person is told.' : `${people} people are told.`),
+  toldMore: (bookings: number) => `and ${bookings} more`,
   partOf: 'Part of',
 };
 

@@ -73,7 +73,10 @@ export const resource: Messages['resource'] = {
   book: 'Prenotala',
   setStatus: 'Cambia stato',
   newStatus: 'Nuovo stato',
-  told: 'Chi l’ha prenotata viene avvisato. Nessuno viene spostato: ciò che sta, resta.',
+  told: 'Nessuno viene spostato: ciò che vale, resta.',
+  toldNobody: 'Nessuno l’ha prenotata, quindi nessuno viene avvisato.',
+  toldCount: (people) => (people === 1 ? 'Una persona viene avvisata.' : `${people} persone vengono avvisate.`),
+  toldMore: (bookings) => (bookings === 1 ? 'e un’altra' : `e altre ${bookings}`),
   partOf: 'Parte di',
 };
 
