@@ -10,6 +10,7 @@ const berth = process.env.BERTH_BIN ?? '../target/release/berth';
 export default defineConfig({
   testDir: 'e2e',
   testMatch: '**/*.spec.ts',
+  globalSetup: './e2e/setup.ts',
   workers: 1,
   timeout: 90_000,
   expect: { timeout: 15_000 },

@@ -34,7 +34,7 @@ export async function pageOf(browser: Browser, who: Who | null, baseURL: string,
 }
 
 /** The API, for setting a scene. */
-export async function call<T>(who: Who, baseURL: string, method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, data?: unknown): Promise<T> {
+export async function call<T>(who: Who, baseURL: string, method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, data?: unknown): Promise<T> {
   const { state, csrf } = await signedIn(who, baseURL);
   const http = await request.newContext({ baseURL, storageState: state });
   const headers = { 'x-csrf-token': csrf, 'if-match': '*' };

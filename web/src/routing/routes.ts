@@ -203,6 +203,13 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/admin/people/PeoplePage.svelte'),
   },
   {
+    name: 'person-tokens',
+    path: '/admin/people/:person/tokens',
+    access: 'global_admin',
+    title: (t) => t.nav.tokens,
+    load: () => import('../pages/admin/people/PersonTokensPage.svelte'),
+  },
+  {
     name: 'global-policies',
     path: '/admin/policies',
     access: 'global_admin',

@@ -145,6 +145,10 @@ export const tokens = {
   isRevoked: 'Revoked',
   isExpired: 'Expired',
   empty: 'You have no tokens.',
+  of: (who: string) => `API tokens of ${who}`,
+  ofLead: 'Programs that act in their name. What is revoked stops working at once, and cannot be brought back; tell them first.',
+  ofNone: (who: string) => `${who} has no tokens.`,
+  back: 'Back to people',
 };
 
 export const feeds = {

@@ -259,7 +259,7 @@ export const file: Messages['file'] = {
 
 export const maintenance: Messages['maintenance'] = {
   title: 'Manutenzione',
-  lead: 'Una finestra occupa la linea del tempo. Per ogni prenotazione nel mezzo si decide: ci si gira intorno, o viene annullata e avvisata.',
+  lead: 'Una finestra occupa la linea del tempo. Per ogni prenotazione nel mezzo si decide: ci si gira intorno, viene spostata su altre dello stesso genere, o viene annullata e avvisata.',
   plan: 'Pianifica una finestra',
   look: 'Guarda che cosa la impedisce',
   inTheWay: (count) => (count === 0 ? 'Nulla la impedisce.' : count === 1 ? 'Una prenotazione è nel mezzo. Decidi:' : `${count} prenotazioni sono nel mezzo. Decidi per ciascuna:`),

@@ -145,6 +145,10 @@ export const tokens: Messages['tokens'] = {
   isRevoked: 'Revocato',
   isExpired: 'Scaduto',
   empty: 'Non hai token.',
+  of: (who) => `Token API di ${who}`,
+  ofLead: 'Programmi che agiscono a suo nome. Ciò che si revoca smette subito di funzionare e non torna; avvisa prima.',
+  ofNone: (who) => `${who} non ha token.`,
+  back: 'Torna alle persone',
 };
 
 export const feeds: Messages['feeds'] = {
