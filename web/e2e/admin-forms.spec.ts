@@ -12,7 +12,7 @@ test('a status says who is told, and is taken back', async ({ browser, baseURL }
   await page.getByRole('button', { name: 'Change status' }).click();
   await page.getByText(/(One person is|people are) told\./).click();
   await expect(page.getByRole('listitem').filter({ hasText: 'Priya Raghavan' }).filter({ has: page.getByRole('link') }).first()).toBeVisible();
-  await page.getByText('Maintenance', { exact: true }).click();
+  await page.getByRole('radiogroup', { name: 'New status' }).getByText('Maintenance').click();
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByText('bench-gpu: Maintenance')).toBeVisible();
   await page.getByRole('button', { name: 'Undo' }).click();
