@@ -69,8 +69,11 @@ test('a booking in the way that was booked by name is its owner’s to move, and
   await page.getByText('Ask to move it', { exact: true }).click();
   await page.getByRole('button', { name: 'Plan a window' }).click();
   await expect(page.getByText(`Planned: ${window}`)).toBeVisible();
-  const told = await call<{ items: { kind: string; title?: string }[] }>('priya', baseURL!, 'GET', '/me/notifications?limit=20');
-  expect(JSON.stringify(told.items)).toContain(title);
+  const isTold = async () => {
+    const { items } = await call<{ items: { reservation?: { title: string } | null }[] }>('priya', baseURL!, 'GET', '/me/notifications?limit=20');
+    return items.some(({ reservation }) => reservation?.title === title);
+  };
+  await expect.poll(isTold).toBe(true);
   await page.getByRole('button', { name: `Give it up ${window}` }).click();
   await page.context().close();
 });
