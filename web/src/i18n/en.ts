@@ -7,7 +7,8 @@ import { common, missing, problem, problems, refused, state, status } from './en
 import { design } from './en/design';
 import { timelineWords as timeline } from '../timeline/words/en';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './en/pages';
-import { audit, branding, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './en/admin';
+import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './en/admin';
+import { maintenance, policies } from './en/rules';
 import { health } from './en/health';
 import { nav, palette, shell, signIn } from './en/shell';
 import { charts, usage } from './en/usage';

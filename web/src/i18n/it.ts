@@ -5,7 +5,8 @@ import { common, missing, problem, problems, refused, state, status } from './it
 import { design } from './it/design';
 import { timelineWords as timeline } from '../timeline/words/it';
 import { approvalsPage, bookings, feeds, find, limits, me, notices, resource, sitesPage, tokens } from './it/pages';
-import { audit, branding, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './it/admin';
+import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './it/admin';
+import { maintenance, policies } from './it/rules';
 import { health } from './it/health';
 import { nav, palette, shell, signIn } from './it/shell';
 import { charts, usage } from './it/usage';
