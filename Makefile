@@ -83,7 +83,9 @@ suite:
 	npm --prefix web run --silent check
 	cargo test --workspace --locked --no-fail-fast
 	cargo build --locked --quiet --package berth
-	BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth npm --prefix web run --silent e2e
+	for store in sqlite postgres; do \
+		BERTH_E2E_STORE=$$store BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth npm --prefix web run --silent e2e; \
+	done
 	@if [ -n "$$(find tests -name 'test_*.py' -print -quit 2>/dev/null)" ]; then \
 		BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth $(schemathesis_home)/bin/python -m pytest -q tests; \
 	fi

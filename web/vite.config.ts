@@ -23,7 +23,13 @@ export default defineConfig({
   plugins: [svelte()],
   // Addresses are relative, because the server may live under a base path that is known only when it runs.
   base: './',
-  build: { target: 'es2023', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: {
+    target: 'es2023',
+    // The oldest that know popovers and light-dark(), which a part of a page can then turn over, as a preview does.
+    cssTarget: ['chrome123', 'firefox125', 'safari17.5'],
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
   server: { proxy },
   preview: { proxy, headers: { 'content-security-policy': contentSecurityPolicy } },
   test: { include: ['src/**/*.test.ts'] },

@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 5] = ["booking", "direct", "loaded", "desk", "start"];
+const GROUPS: [&str; 6] = ["booking", "direct", "loaded", "desk", "rearrange", "start"];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -48,6 +48,9 @@ async fn main() -> Result<()> {
     if wanted("desk") {
         desk::run(&mut report).await?;
         series::run(&mut report).await?;
+    }
+    if only.iter().any(|name| name == "rearrange") {
+        desk::rearrange(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

@@ -45,6 +45,39 @@ test('maintenance is decided booking by booking', async ({ browser, baseURL }) =
   await page.context().close();
 });
 
+test('a booking in the way that was booked by name is its owner’s to move, and the window goes around it', async ({ browser, baseURL }) => {
+  const title = `To be moved ${Date.now()}`;
+  const window = `Swap ${Date.now()}`;
+  const start = later(275, 9);
+  await call('priya', baseURL!, 'POST', '/sites/torino/reservations', {
+    title,
+    start,
+    end: later(275, 12),
+    resources: [{ resource: 'gpu-02.gpu0' }],
+    parameters: { gpu: { image: 'pytorch-2.9' } },
+  });
+  const page = await pageOf(browser, 'marco', baseURL!);
+  await page.goto('/sites/torino/admin/maintenance');
+  await page.getByLabel('Title').fill(window);
+  await page.getByLabel('What is serviced').fill('gpu-02.gpu0');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Start: Day').fill(start.slice(0, 10));
+  await page.getByLabel('End: Day').fill(start.slice(0, 10));
+  await page.getByRole('button', { name: 'See what is in the way' }).click();
+  await expect(page.getByText(/Could have .* instead\./)).toBeVisible();
+  await expect(page.getByText('Only its owner may move it')).toBeVisible();
+  await page.getByText('Ask to move it', { exact: true }).click();
+  await page.getByRole('button', { name: 'Plan a window' }).click();
+  await expect(page.getByText(`Planned: ${window}`)).toBeVisible();
+  const isTold = async () => {
+    const { items } = await call<{ items: { reservation?: { title: string } | null }[] }>('priya', baseURL!, 'GET', '/me/notifications?limit=20');
+    return items.some(({ reservation }) => reservation?.title === title);
+  };
+  await expect.poll(isTold).toBe(true);
+  await page.getByRole('button', { name: `Give it up ${window}` }).click();
+  await page.context().close();
+});
+
 test('a resource is dragged to another place, after its effect was shown, and back', async ({ browser, baseURL }) => {
   const page = await pageOf(browser, 'marco', baseURL!);
   await page.goto('/sites/torino/admin/resources');

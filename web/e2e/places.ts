@@ -18,7 +18,7 @@ export async function placeOf(name: string, baseURL: string): Promise<Place> {
   const route = routes.find((one) => one.name === name);
   if (!route) throw new Error(`no route is called ${name}`);
   const who = WHO[route.access];
-  const params = { site: 'torino', resource: 'gpu-01', reservation: '', series: '' };
+  const params = { site: 'torino', resource: 'gpu-01', reservation: '', series: '', person: 'priya' };
   if (route.path.includes(':reservation')) {
     const mine = await call<{ items: { id: string; site: { name: string } }[] }>('priya', baseURL, 'GET', '/me/reservations?state=confirmed&limit=50');
     const booking = mine.items.find((item) => item.site.name === 'torino') ?? mine.items[0];

@@ -108,6 +108,8 @@ pub enum Error {
     LinkSpent,
     #[error("you are a member of `{0}` already")]
     AlreadyMember(Name),
+    #[error("you have asked already")]
+    JoinWaiting,
     #[error("this request is decided already")]
     JoinDecided,
     #[error("this window has ended or was cancelled already")]

@@ -216,8 +216,8 @@ impl App {
                 created_at: now,
             };
             sites::insert_join_request(&mut tx, &request).await.map_err(|error| {
-                let waiting = Error::InUse("you have asked already; the site's admins will answer".into());
-                if Error::from(error).is_refused(berth_store::Refused::Taken) { waiting } else { Error::NotFound("site") }
+                let is_second = Error::from(error).is_refused(berth_store::Refused::Taken);
+                if is_second { Error::JoinWaiting } else { Error::NotFound("site") }
             })?;
             let record = Change::new("join.ask", Some(place.id()), request.id).after(&request);
             self.record(&mut tx, caller, record.tell(EventKind::JoinRequested, Audience::Admins)).await?;

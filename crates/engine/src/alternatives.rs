@@ -23,6 +23,9 @@ pub const SPLIT_S: i64 = 30 * 60;
 /// Later times that are offered, besides one earlier.
 const LATER_MAX: usize = 2;
 
+/// What starts nearer to the wish than this is the wish itself, and that was refused.
+const NEAR_US: i64 = 60_000_000;
+
 /// Where a wish could be met.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
@@ -140,8 +143,8 @@ fn way<'a>(wish: &Refused<'a>, length: i64) -> Way<'a> {
 fn other_times(wish: &Refused<'_>, bounds: &Bounds) -> Vec<Alternative> {
     let (wished, within) = (stretch(wish.span), stretch(bounds.within));
     let search = Search::new(&way(wish, wished.1 - wished.0));
-    let earlier = search.last_start((within.0, within.1.min(wished.1 - 1)));
-    let later = search.first_starts((within.0.max(wished.0 + 1), within.1), LATER_MAX);
+    let earlier = search.last_start((within.0, within.1.min(wished.1 - NEAR_US)));
+    let later = search.first_starts((within.0.max(wished.0 + NEAR_US), within.1), LATER_MAX);
     let offer = |start: i64| {
         let choice = search.choice(0, (start, start + search.length))?;
         let (span, resources) = (choice.span, choice.resources);

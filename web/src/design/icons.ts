@@ -41,6 +41,9 @@ export const SHAPES = {
   history: 'M2.5 8a5.5 5.5 0 1 0 1.8-4.1M2.5 2.5v2.4h2.4M8 5v3.2l2 1.5',
   project: 'M2 4h4.5l1.5 2h6v7.5H2z',
   download: 'M8 2.5v8M4.5 7.5 8 11l3.5-3.5M2.5 13.5h11',
+  print: 'M4.5 6V2.5h7V6M4.5 11.5h-2V6h11v5.5h-2M4.5 9.5h7v4h-7z',
+  health: 'M1.5 8.5h3l1.5-4 3 7.5 2-5 1 1.5h2.5',
+  chart: 'M2.5 2.5v11h11M5.5 11V8M8.5 11V5M11.5 11V7',
   list: 'M5.5 4h8M5.5 8h8M5.5 12h8M2.5 4v.1M2.5 8v.1M2.5 12v.1',
 } as const;
 

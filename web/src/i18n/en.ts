@@ -8,8 +8,11 @@ import { design } from './en/design';
 import { timelineWords as timeline } from '../timeline/words/en';
 import { notices } from './en/notices';
 import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, tokens } from './en/pages';
-import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './en/admin';
+import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './en/admin';
+import { maintenance, policies } from './en/rules';
+import { health } from './en/health';
 import { nav, palette, shell, signIn } from './en/shell';
+import { charts, usage } from './en/usage';
 
 export const en = {
   approvalsPage,
@@ -17,12 +20,15 @@ export const en = {
   board,
   booking,
   bookings,
+  branding,
+  charts,
   closures,
   common,
   design,
   feeds,
   file,
   find,
+  health,
   limits,
   maintenance,
   me,
@@ -49,6 +55,7 @@ export const en = {
   tokens,
   tree,
   types,
+  usage,
 };
 
 export type Messages = typeof en;

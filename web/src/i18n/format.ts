@@ -69,6 +69,15 @@ export class Formats {
     return format.format(0, 'minute');
   }
 
+  number(value: number): string {
+    return value.toLocaleString(this.locale);
+  }
+
+  /** A share of one: "27 %". */
+  percent(share: number, digits = 0): string {
+    return share.toLocaleString(this.locale, { style: 'percent', maximumFractionDigits: digits });
+  }
+
   list(items: readonly string[]): string {
     return new Intl.ListFormat(this.locale, { type: 'conjunction' }).format(items);
   }

@@ -6,8 +6,11 @@ import { design } from './it/design';
 import { timelineWords as timeline } from '../timeline/words/it';
 import { notices } from './it/notices';
 import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, tokens } from './it/pages';
-import { audit, closures, file, maintenance, members, people, policies, projects, settings, tree, types } from './it/admin';
+import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './it/admin';
+import { maintenance, policies } from './it/rules';
+import { health } from './it/health';
 import { nav, palette, shell, signIn } from './it/shell';
+import { charts, usage } from './it/usage';
 
 export const it: Messages = {
   approvalsPage,
@@ -15,12 +18,15 @@ export const it: Messages = {
   board,
   booking,
   bookings,
+  branding,
+  charts,
   closures,
   common,
   design,
   feeds,
   file,
   find,
+  health,
   limits,
   maintenance,
   me,
@@ -47,4 +53,5 @@ export const it: Messages = {
   tokens,
   tree,
   types,
+  usage,
 };

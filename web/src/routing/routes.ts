@@ -168,6 +168,13 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/admin/closures/ClosuresPage.svelte'),
   },
   {
+    name: 'usage',
+    path: '/sites/:site/usage',
+    access: 'person',
+    title: (t) => t.nav.usage,
+    load: () => import('../pages/usage/UsagePage.svelte'),
+  },
+  {
     name: 'admin-file',
     path: '/sites/:site/admin/file',
     access: 'site_admin',
@@ -196,11 +203,32 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/admin/people/PeoplePage.svelte'),
   },
   {
+    name: 'person-tokens',
+    path: '/admin/people/:person/tokens',
+    access: 'global_admin',
+    title: (t) => t.nav.tokens,
+    load: () => import('../pages/admin/people/PersonTokensPage.svelte'),
+  },
+  {
     name: 'global-policies',
     path: '/admin/policies',
     access: 'global_admin',
     title: (t) => t.nav.policies,
     load: () => import('../pages/admin/policies/PoliciesPage.svelte'),
+  },
+  {
+    name: 'global-usage',
+    path: '/admin/usage',
+    access: 'global_admin',
+    title: (t) => t.nav.usage,
+    load: () => import('../pages/usage/AllUsagePage.svelte'),
+  },
+  {
+    name: 'health',
+    path: '/admin/health',
+    access: 'global_admin',
+    title: (t) => t.nav.health,
+    load: () => import('../pages/admin/health/HealthPage.svelte'),
   },
   {
     name: 'global-audit',

@@ -19,11 +19,12 @@ export function mainPlaces(t: Messages, site: string | undefined): Place[] {
   ];
 }
 
-export function ownPlaces(t: Messages): Place[] {
+export function ownPlaces(t: Messages, site: string | undefined): Place[] {
   return [
     { path: '/me', label: t.nav.profile, icon: 'person' },
     { path: '/me/tokens', label: t.nav.tokens, icon: 'key' },
     { path: '/me/feeds', label: t.nav.feeds, icon: 'calendar' },
+    ...(site ? [{ path: `/sites/${site}/usage`, label: t.nav.myUsage, icon: 'chart' } satisfies Place] : []),
     { path: '/sites', label: t.nav.sites, icon: 'site' },
   ];
 }
@@ -38,6 +39,7 @@ export function siteAdminPlaces(t: Messages, site: string): Place[] {
     { path: below('members'), label: t.nav.members, icon: 'person' },
     { path: below('projects'), label: t.nav.projects, icon: 'project' },
     { path: below('closures'), label: t.nav.closures, icon: 'calendar' },
+    { path: `/sites/${site}/usage`, label: t.nav.usage, icon: 'chart' },
     { path: below('file'), label: t.nav.file, icon: 'download' },
     { path: below('audit'), label: t.nav.audit, icon: 'history' },
     { path: below('settings'), label: t.nav.settings, icon: 'gear' },
@@ -48,6 +50,8 @@ export function globalAdminPlaces(t: Messages): Place[] {
   return [
     { path: '/admin/people', label: t.nav.people, icon: 'person' },
     { path: '/admin/policies', label: t.nav.policies, icon: 'rule' },
+    { path: '/admin/usage', label: t.nav.usage, icon: 'chart' },
+    { path: '/admin/health', label: t.nav.health, icon: 'health' },
     { path: '/admin/audit', label: t.nav.audit, icon: 'history' },
   ];
 }

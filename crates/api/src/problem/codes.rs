@@ -118,6 +118,9 @@ codes! {
     MemberAlready "member.already" 409
         "This person belongs to the site already"
         "Change the role instead, if that was meant.";
+    JoinWaiting "join.waiting" 409
+        "You have asked to join this site already"
+        "Wait for its administrators to answer; you are told when they have.";
     JoinDecided "join.decided" 409
         "This request to join has been decided already"
         "Read it again to see how; the person can ask once more.";

@@ -4,7 +4,7 @@ use berth_engine::alternatives::{Bounds, Offer, Pool, Refused, alternatives};
 use berth_engine::placement::Candidate;
 use berth_engine::rights::Action;
 use berth_model::{
-    Claim, Name, Reference, ReservationId, Resource, ResourceId, SiteId, Span, Take,
+    Claim, FieldErrors, Name, Reference, ReservationId, Resource, ResourceId, SiteId, Span, Take,
 };
 use berth_store::sites;
 use jiff::SignedDuration;
@@ -194,6 +194,13 @@ impl App {
         let span = Span::new(window.start(), window.start() + wished.length)
             .map_err(|error| Error::Internal(error.to_string()))?;
         let board = self.board(place.id()).await?;
+        if !board.has(&new.wish.what) {
+            let said = format!(
+                "nothing in this site is a `{}`; name a type or an attribute's value as the resources have it",
+                new.wish.what
+            );
+            return Err(FieldErrors::one("wish.what", said).into());
+        }
         let pool = board.candidates(&new.wish.what);
         drop(board);
         let wanted = Wanted {

@@ -242,6 +242,14 @@ impl Board {
         Ok(())
     }
 
+    /// Whether there is such a thing here at all, in service or not.
+    pub fn has(&self, what: &Selection) -> bool {
+        self.resources.values().any(|resource| {
+            let kind = self.types.get(&resource.type_id);
+            kind.is_some_and(|kind| what.is_met_by(resource, kind))
+        })
+    }
+
     /// The resources in service that will do, each with how much more than asked for it is.
     pub fn candidates(&self, what: &Selection) -> Vec<Candidate> {
         let fits = |resource: &&Resource| {

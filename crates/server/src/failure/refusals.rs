@@ -98,6 +98,7 @@ impl From<Error> for Failure {
             Error::Amount(_) => say(Code::ResourceAmount),
             Error::LinkSpent => say(Code::AuthResetLinkSpent),
             Error::AlreadyMember(_) => say(Code::MemberAlready),
+            Error::JoinWaiting => say(Code::JoinWaiting),
             Error::JoinDecided => say(Code::JoinDecided),
             Error::WindowOver => say(Code::MaintenanceIllegalState),
             Error::IdempotencyMismatch => say(Code::RequestIdempotencyMismatch),

@@ -84,7 +84,7 @@ async fn someone_asks_to_join_and_is_let_in() {
     );
     otto.post(asking, json!({}))
         .await
-        .refuses(409, "object.in_use");
+        .refuses(409, "join.waiting");
     ada.post(asking, json!({}))
         .await
         .refuses(409, "member.already");

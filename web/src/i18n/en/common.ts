@@ -25,6 +25,7 @@ export const common = {
   no: 'No',
   none: 'None',
   nothingFound: 'Nothing matches.',
+  print: 'Print',
   project: 'Project',
   readMore: 'Read more',
   reason: 'Reason',

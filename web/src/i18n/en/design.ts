@@ -5,6 +5,8 @@ export const design = {
   chips: 'Chips',
   states: 'Loading, empty, refused',
   table: 'Table',
+  charts: 'Charts',
+  chartsLead: 'One colour and its strengths; dashed is what is not over yet.',
   facts: 'Facts and messages',
   primary: 'Book',
   plain: 'Change',

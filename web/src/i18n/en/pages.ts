@@ -92,7 +92,10 @@ export const resource = {
   book: 'Book it',
   setStatus: 'Change status',
   newStatus: 'New status',
-  told: 'Who has booked it is told. Nobody is moved: what stands, stands.',
+  told: 'Nobody is moved: what stands, stands.',
+  toldNobody: 'Nobody has booked it, so nobody is told.',
+  toldCount: (people: number) => (people === 1 ? 'One person is told.' : `${people} people are told.`),
+  toldMore: (bookings: number) => `and ${bookings} more`,
   partOf: 'Part of',
 };
 
@@ -134,6 +137,10 @@ export const tokens = {
   isRevoked: 'Revoked',
   isExpired: 'Expired',
   empty: 'You have no tokens.',
+  of: (who: string) => `API tokens of ${who}`,
+  ofLead: 'Programs that act in their name. What is revoked stops working at once, and cannot be brought back; tell them first.',
+  ofNone: (who: string) => `${who} has no tokens.`,
+  back: 'Back to people',
 };
 
 export const feeds = {

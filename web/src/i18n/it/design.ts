@@ -6,6 +6,8 @@ export const design: Messages['design'] = {
   fields: 'Campi',
   chips: 'Etichette',
   states: 'In arrivo, vuoto, rifiutato',
+  charts: 'Grafici',
+  chartsLead: 'Un colore e le sue intensità; tratteggiato è ciò che non è ancora finito.',
   table: 'Tabella',
   facts: 'Fatti e messaggi',
   primary: 'Prenota',

@@ -92,7 +92,10 @@ export const resource: Messages['resource'] = {
   book: 'Prenotala',
   setStatus: 'Cambia stato',
   newStatus: 'Nuovo stato',
-  told: 'Chi l’ha prenotata viene avvisato. Nessuno viene spostato: ciò che sta, resta.',
+  told: 'Nessuno viene spostato: ciò che vale, resta.',
+  toldNobody: 'Nessuno l’ha prenotata, quindi nessuno viene avvisato.',
+  toldCount: (people) => (people === 1 ? 'Una persona viene avvisata.' : `${people} persone vengono avvisate.`),
+  toldMore: (bookings) => (bookings === 1 ? 'e un’altra' : `e altre ${bookings}`),
   partOf: 'Parte di',
 };
 
@@ -134,6 +137,10 @@ export const tokens: Messages['tokens'] = {
   isRevoked: 'Revocato',
   isExpired: 'Scaduto',
   empty: 'Non hai token.',
+  of: (who) => `Token API di ${who}`,
+  ofLead: 'Programmi che agiscono a suo nome. Ciò che si revoca smette subito di funzionare e non torna; avvisa prima.',
+  ofNone: (who) => `${who} non ha token.`,
+  back: 'Torna alle persone',
 };
 
 export const feeds: Messages['feeds'] = {

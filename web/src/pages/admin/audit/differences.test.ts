@@ -12,6 +12,11 @@ test('what is new has no before, what is gone has no after', () => {
   expect(differences({ title: 'a' }, undefined)).toEqual([{ field: 'title', before: 'a', after: '' }]);
 });
 
+test('what a booking takes is one line, with its amounts', () => {
+  const items = [{ claim: 'clm_1', resource: 'gpu-01', take: 'exclusive' }, { claim: 'clm_2', resource: 'cpu', take: { amount: 24 } }];
+  expect(differences(null, { id: 'rsv_1', items })).toEqual([{ field: 'items', before: '', after: 'gpu-01, cpu (24)' }]);
+});
+
 test('lists of words are told as a list, a plain value as one', () => {
   expect(differences({ roles: ['a'] }, { roles: ['a', 'b'] })).toEqual([{ field: 'roles', before: 'a', after: 'a, b' }]);
   expect(differences('x', 'y')).toEqual([{ field: 'value', before: 'x', after: 'y' }]);

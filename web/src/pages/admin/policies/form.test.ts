@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Policy } from '../../../api/types';
-import { fromPolicy, toPolicy, wrongLengths } from './form';
+import { fromPolicy, toPolicy, wrongFields } from './form';
 
 const policy = {
   length_max: '12h',
@@ -8,7 +8,7 @@ const policy = {
   closed_on_holidays: false,
   who_may_book: { roles: ['member'], projects: ['vision', 'leads'] },
   opening_hours: { mon: ['08:00-12:00', '13:00-18:00'], tue: [], wed: [], thu: [], fri: [], sat: [], sun: [] },
-  approval: { longer_than: '4h', approvers: [{ project: 'leads' }, 'site_admins'], time_out: { after: '24h', outcome: 'reject' } },
+  approval: { longer_than: '4h', approvers: [{ project: 'leads' }, 'site_admins'], deputies: [{ person: 'ada' }], time_out: { after: '24h', outcome: 'reject' } },
 } as unknown as Policy;
 
 test('a policy that is opened and saved is the same', () => {
@@ -23,5 +23,14 @@ test('what is no length is found', () => {
   const form = fromPolicy();
   form.lengths.notice = 'soon';
   form.timeOut = '1 d';
-  expect(wrongLengths(form)).toEqual(new Set(['notice']));
+  expect(wrongFields(form)).toEqual(new Set(['notice']));
+});
+
+test('who cannot decide is found, and never becomes somebody else', () => {
+  const form = fromPolicy();
+  form.asksApproval = true;
+  form.approvers = 'site_admins, person:ada';
+  form.deputies = 'ada';
+  expect(wrongFields(form)).toEqual(new Set(['deputies']));
+  expect(toPolicy(form).approval).toEqual({ approvers: ['site_admins', { person: 'ada' }] });
 });

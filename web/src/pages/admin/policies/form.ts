@@ -33,6 +33,7 @@ export interface PolicyForm {
   asksApproval: boolean;
   longerThan: string;
   approvers: string;
+  deputies: string;
   timeOut: string;
   outcome: Outcome;
 }
@@ -50,6 +51,7 @@ export function fromPolicy(policy?: Policy | null): PolicyForm {
     asksApproval: Boolean(approval),
     longerThan: approval?.longer_than ?? '',
     approvers: (approval?.approvers ?? []).map(writeApprover).join(', '),
+    deputies: (approval?.deputies ?? []).map(writeApprover).join(', '),
     timeOut: approval?.time_out?.after ?? '',
     outcome: approval?.time_out?.outcome ?? 'reject',
   };
@@ -71,17 +73,21 @@ export function toPolicy(form: PolicyForm): Policy {
   } as Policy;
 }
 
-/** The fields that hold no length although they should. */
-export function wrongLengths(form: PolicyForm): Set<string> {
+/** The fields that hold no length, or nobody who can decide, although they should. */
+export function wrongFields(form: PolicyForm): Set<string> {
   const all = { ...form.lengths, longerThan: form.longerThan, timeOut: form.timeOut };
-  return new Set(Object.entries(all).filter(([, text]) => text.trim() !== '' && parseLength(text) === null).map(([name]) => name));
+  const lengths = Object.entries(all).filter(([, text]) => text.trim() !== '' && parseLength(text) === null);
+  const deciders = Object.entries({ approvers: form.approvers, deputies: form.deputies }).filter(([, text]) => split(text).some((one) => readApprover(one) === null));
+  return new Set([...lengths, ...deciders].map(([name]) => name));
 }
 
 function approvalOf(form: PolicyForm): Policy['approval'] {
-  const approvers = split(form.approvers).map(readApprover);
+  const approvers = readApprovers(form.approvers);
+  const deputies = readApprovers(form.deputies);
   return {
     ...(form.longerThan.trim() ? { longer_than: compact(form.longerThan) } : {}),
     ...(approvers.length > 0 ? { approvers } : {}),
+    ...(deputies.length > 0 ? { deputies } : {}),
     ...(form.timeOut.trim() ? { time_out: { after: compact(form.timeOut), outcome: form.outcome } } : {}),
   };
 }
@@ -91,10 +97,16 @@ export function writeApprover(approver: Approver): string {
   return 'project' in approver ? `project:${approver.project}` : `person:${approver.person}`;
 }
 
-function readApprover(text: string): Approver {
-  if (text.startsWith('project:')) return { project: text.slice('project:'.length).trim() };
-  if (text.startsWith('person:')) return { person: text.slice('person:'.length).trim() };
-  return 'site_admins';
+function readApprovers(text: string): Approver[] {
+  return split(text).map(readApprover).filter((one) => one !== null);
+}
+
+function readApprover(text: string): Approver | null {
+  if (text === 'site_admins') return text;
+  const [kind, name] = text.split(':').map((part) => part.trim());
+  if (!name) return null;
+  if (kind === 'project') return { project: name };
+  return kind === 'person' ? { person: name } : null;
 }
 
 const split = (text: string) => text.split(',').map((part) => part.trim()).filter(Boolean);

@@ -13,6 +13,9 @@ export interface Question {
   min: number | null;
   max: number | null;
   integer: boolean;
+  /** The earliest and the latest day, as date fields write them. */
+  earliest: string;
+  latest: string;
   /** One each line. */
   options: string;
 }
@@ -20,7 +23,7 @@ export interface Question {
 let nextId = 1;
 
 export function newQuestion(): Question {
-  return { id: nextId++, key: '', label: '', help: '', required: false, kind: 'text', maxLength: null, min: null, max: null, integer: false, options: '' };
+  return { id: nextId++, key: '', label: '', help: '', required: false, kind: 'text', maxLength: null, min: null, max: null, integer: false, earliest: '', latest: '', options: '' };
 }
 
 export function fromParameter(parameter: Parameter): Question {
@@ -34,6 +37,7 @@ export function fromParameter(parameter: Parameter): Question {
     kind: kindOf(parameter),
     ...('text' in kind ? { maxLength: kind.text.max_length ?? null } : {}),
     ...('number' in kind ? { min: kind.number.min ?? null, max: kind.number.max ?? null, integer: kind.number.integer ?? false } : {}),
+    ...('date' in kind ? { earliest: kind.date.min ?? '', latest: kind.date.max ?? '' } : {}),
     ...('choice' in kind ? { options: kind.choice.options.join('\n') } : {}),
   };
 }
@@ -65,7 +69,7 @@ function kindToSend(question: Question): Parameter['kind'] {
     case 'boolean':
       return { boolean: {} };
     case 'date':
-      return { date: {} };
+      return { date: { ...(question.earliest ? { min: question.earliest } : {}), ...(question.latest ? { max: question.latest } : {}) } };
     case 'secret':
       return { secret: {} };
   }

@@ -1,0 +1,46 @@
+/**
+ * The server under test: the demo as it comes, on SQLite; or its world moved to PostgreSQL and served from there, with
+ * BERTH_E2E_STORE=postgres and a server in BERTH_TEST_POSTGRES (`scripts/with-postgres`).
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const [berth, listen] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'berth-e2e-'));
+const demo = ['demo', '--listen', listen, '--data-dir', folder];
+
+function start(args, env = {}) {
+  const child = spawn(berth, args, { stdio: 'inherit', env: { ...process.env, ...env } });
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
+  return child;
+}
+
+async function isReady() {
+  for (;;) {
+    const answer = await fetch(`http://${listen}/ready`).catch(() => undefined);
+    if (answer?.ok) return;
+    await new Promise((wake) => setTimeout(wake, 100));
+  }
+}
+
+async function moved() {
+  const making = start(demo);
+  await Promise.race([isReady(), once(making, 'exit')]);
+  making.kill('SIGTERM');
+  await once(making, 'exit');
+  const server = new URL(process.env.BERTH_TEST_POSTGRES);
+  const name = `berth_e2e_${process.pid}`;
+  execFileSync('psql', [server.href, '--quiet', '--command', `CREATE DATABASE ${name}`], { stdio: 'inherit' });
+  server.pathname = `/${name}`;
+  const settings = { BERTH_DATA_DIR: folder, BERTH_SECRET_KEY_FILE: join(folder, 'demo.key'), BERTH_LOG_FILTER: 'warn' };
+  const from = { ...settings, BERTH_DATABASE: `sqlite:${join(folder, 'demo.sqlite')}` };
+  execFileSync(berth, ['db', 'move', '--to', server.href], { stdio: 'inherit', env: { ...process.env, ...from } });
+  return start(['serve', '--listen', listen], { ...settings, BERTH_DATABASE: server.href });
+}
+
+const serving = process.env.BERTH_E2E_STORE === 'postgres' ? await moved() : start(demo);
+const [code] = await once(serving, 'exit');
+process.exit(code ?? 0);
