@@ -156,6 +156,7 @@ fn refused(busy: &Busy, horizon: u64, numbers: &mut Numbers) {
         };
         let bounds = Bounds {
             within: span(start - 10_080, start + 10_080),
+            apart: SignedDuration::from_micros(1),
             part_min: SignedDuration::from_mins(15),
             step: SignedDuration::from_mins(15),
             limit: 6,

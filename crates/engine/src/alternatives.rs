@@ -23,9 +23,6 @@ pub const SPLIT_S: i64 = 30 * 60;
 /// Later times that are offered, besides one earlier.
 const LATER_MAX: usize = 2;
 
-/// What starts nearer to the wish than this is the wish itself, and that was refused.
-const NEAR_US: i64 = 60_000_000;
-
 /// Where a wish could be met.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
@@ -48,6 +45,8 @@ pub struct Refused<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub within: Span,
+    /// What starts nearer to the wish than this is the wish itself, and that was refused.
+    pub apart: SignedDuration,
     /// No part of a split is shorter, and its parts are multiples of `step`.
     pub part_min: SignedDuration,
     pub step: SignedDuration,
@@ -143,8 +142,9 @@ fn way<'a>(wish: &Refused<'a>, length: i64) -> Way<'a> {
 fn other_times(wish: &Refused<'_>, bounds: &Bounds) -> Vec<Alternative> {
     let (wished, within) = (stretch(wish.span), stretch(bounds.within));
     let search = Search::new(&way(wish, wished.1 - wished.0));
-    let earlier = search.last_start((within.0, within.1.min(wished.1 - NEAR_US)));
-    let later = search.first_starts((within.0.max(wished.0 + NEAR_US), within.1), LATER_MAX);
+    let apart = length_us(bounds.apart).max(1);
+    let earlier = search.last_start((within.0, within.1.min(wished.1 - apart)));
+    let later = search.first_starts((within.0.max(wished.0 + apart), within.1), LATER_MAX);
     let offer = |start: i64| {
         let choice = search.choice(0, (start, start + search.length))?;
         let (span, resources) = (choice.span, choice.resources);

@@ -16,6 +16,7 @@ use crate::busy::{Busy, stretch};
 use crate::placement::{Candidate, choose};
 
 mod board;
+mod exchange;
 mod search;
 
 /// A standing booking that may be moved.

@@ -61,6 +61,7 @@ struct Wanted {
 
 /// How far around the wish to look.
 const LOOK: SignedDuration = SignedDuration::from_hours(14 * 24);
+const APART: SignedDuration = SignedDuration::from_mins(1);
 const PART_MIN: SignedDuration = SignedDuration::from_mins(30);
 const STEP: SignedDuration = SignedDuration::from_mins(15);
 const OFFERS_MAX: usize = 6;
@@ -450,6 +451,7 @@ impl Sites<'_> {
         };
         let bounds = Bounds {
             within: here.around(within),
+            apart: APART,
             part_min: PART_MIN,
             step: STEP,
             limit: OFFERS_MAX,

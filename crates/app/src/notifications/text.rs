@@ -182,7 +182,8 @@ impl Words<'_> {
         let data = &self.seen.told.data;
         let fate: Option<String> = field(data, "fate");
         if fate.as_deref() == Some("asked_to_move") {
-            let ask = "others of its kind are free: change it to use them, or the work goes around it";
+            let ask =
+                "others of its kind are free: change it to use them, or the work goes around it";
             return format!("{} is in the way of maintenance; {ask}.", self.yours());
         }
         let outcome = match fate.as_deref() {

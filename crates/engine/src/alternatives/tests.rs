@@ -35,6 +35,7 @@ fn busy(claims: &[Claim]) -> Busy {
 
 const BOUNDS: fn(limit: usize) -> Bounds = |limit| Bounds {
     within: us(0, 100),
+    apart: SignedDuration::from_micros(1),
     part_min: SignedDuration::from_micros(2),
     step: SignedDuration::from_micros(1),
     limit,

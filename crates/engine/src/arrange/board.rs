@@ -52,9 +52,9 @@ pub struct Unit {
 }
 
 #[derive(Clone, Copy)]
-struct Stand {
-    during: Stretch,
-    unit: UnitId,
+pub struct Stand {
+    pub during: Stretch,
+    pub unit: UnitId,
 }
 
 struct Slot {
@@ -172,6 +172,45 @@ impl<'a> Board<'a> {
         let slot = self.units[unit].slot.take()?;
         self.slots[slot].standing.retain(|stand| stand.unit != unit);
         Some(slot)
+    }
+
+    /// Where each unit stands.
+    pub fn stands(&self) -> Vec<Option<SlotId>> {
+        self.units.iter().map(|unit| unit.slot).collect()
+    }
+
+    /// Whether nobody stands above or below a slot, so that it can be looked at by itself.
+    pub fn is_apart(&self, slot: SlotId) -> bool {
+        let mut kin = self.slots[slot].kin.iter();
+        kin.all(|kin| self.slots[*kin].standing.is_empty())
+    }
+
+    /// Whether nobody stands on a slot across this moment; one may begin then.
+    pub fn is_free_at(&self, slot: SlotId, moment: i64) -> bool {
+        let mut standing = self.slots[slot].standing.iter();
+        !standing.any(|stand| stand.during.0 < moment && moment < stand.during.1)
+    }
+
+    /// Who begins on a slot at this moment or later, in order.
+    pub fn from(&self, slot: SlotId, moment: i64) -> Vec<Stand> {
+        let standing = &self.slots[slot].standing;
+        let first = standing.partition_point(|stand| stand.during.0 < moment);
+        standing[first..].to_vec()
+    }
+
+    pub fn next_on(&self, slot: SlotId, moment: i64) -> Option<Stand> {
+        let standing = &self.slots[slot].standing;
+        let first = standing.partition_point(|stand| stand.during.0 < moment);
+        standing.get(first).copied()
+    }
+
+    /// Whether a unit that takes all of its resource may be moved to a slot, if nobody else stood there.
+    pub fn may_stand(&mut self, unit: UnitId, slot: SlotId) -> bool {
+        let party = self.units[unit].party;
+        !self.units[unit].is_settled
+            && self.parties[party].take == Take::Exclusive
+            && self.slots_of(party).iter().all(|other| *other != slot)
+            && self.open(party).iter().any(|(open, _)| *open == slot)
     }
 
     /// Takes those units of a party from the board that stand on something closed.

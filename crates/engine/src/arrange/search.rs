@@ -6,14 +6,16 @@
 //! those where the fewest are in the way, then the cheapest, then those nearest to its fellows.
 //!
 //! The allowance of moves grows from nothing upwards, so that a plan with few moves is found before one with
-//! many. A crowded board can need more moves than can be tried out one by one; there, units are placed without
-//! ever taking back, and who was hard to place before is put aside last, which ends most quarrels. The number
-//! of steps is bounded whatever is asked. What cannot fit at some single moment, even if everything could be
+//! many. A crowded board can need more moves than can be tried out one by one; there, slots exchange what they hold
+//! (the module `exchange`), and where that does not help, units are placed without ever taking back, and who was hard
+//! to place before is put aside last, which ends most quarrels. More than so many are never moved for one wish: people
+//! count on what they were given. The number of steps is bounded whatever is asked. What cannot fit at some single moment, even if everything could be
 //! exchanged then, is refused before the search.
 
 use berth_model::Take;
 
 use super::board::{Board, SlotId, UnitId};
+use super::exchange::exchange;
 
 /// How many moves are allowed for, one after the other, while all are tried out.
 const ALLOWANCES: [usize; 6] = [0, 1, 2, 3, 5, 8];
@@ -23,6 +25,8 @@ const STEPS_MAX: usize = 250;
 const BRANCHES_MAX: usize = 12;
 /// Placings that are never taken back, tried when the others found nothing.
 const PLACINGS_MAX: usize = 2000;
+/// How many resources may be changed for one wish.
+const MOVES_MAX: usize = 100;
 
 /// Whether at some moment of the party's time there are not enough slots for all that then stand, even if all
 /// that are open to each could be dealt out anew.
@@ -114,14 +118,24 @@ pub fn solve(board: &mut Board<'_>, units: Vec<UnitId>) -> bool {
             return false;
         }
     }
-    let before: Vec<Option<SlotId>> = board.units.iter().map(|unit| unit.slot).collect();
-    let is_found = jostle(board, units);
-    if is_found {
+    let before = board.stands();
+    let mut is_found = false;
+    if exchange(board, &units) || jostle(board, units) {
         go_back(board, &before);
-    } else {
+        is_found = moved(board, &before) <= MOVES_MAX;
+    }
+    if !is_found {
         restore(board, &before);
     }
     is_found
+}
+
+/// How many stand elsewhere than before.
+pub fn moved(board: &Board<'_>, before: &[Option<SlotId>]) -> usize {
+    let units = board.units.iter().zip(before);
+    units
+        .filter(|(unit, slot)| slot.is_some() && unit.slot != **slot)
+        .count()
 }
 
 /// Lets whoever finds the old slot free again return to it, as often as that helps somebody.
@@ -181,7 +195,7 @@ fn jostle(board: &mut Board<'_>, mut pending: Vec<UnitId>) -> bool {
     pending.is_empty()
 }
 
-fn restore(board: &mut Board<'_>, slots: &[Option<SlotId>]) {
+pub fn restore(board: &mut Board<'_>, slots: &[Option<SlotId>]) {
     let changed = |unit: &UnitId| board.units[*unit].slot != slots[*unit];
     let changed: Vec<UnitId> = (0..slots.len()).filter(changed).collect();
     for unit in &changed {

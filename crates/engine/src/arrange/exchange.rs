@@ -1,0 +1,203 @@
+//! Making room by exchanging what two slots hold from some moment on.
+//!
+//! Where resources are alike and full, there is often room at every moment but never on one resource for long. Then a
+//! unit begins on a slot that is free at its start; when somebody begins there, that slot and one that is free just then
+//! exchange all that follows, up to the next moment at which both are free. So the unit goes on, and each exchange moves
+//! a handful; placing units one by one would push a hundred around for the same.
+
+use std::cmp::Ordering;
+
+use berth_model::Take;
+
+use super::board::{Board, SlotId, Stand, UnitId};
+use super::search::{moved, restore};
+
+/// Slots to begin on that are tried; the way with the fewest moves is taken.
+const BEGINNINGS_MAX: usize = 12;
+/// Exchanges tried from one of these, and how many of them at one moment.
+const EXCHANGES_MAX: usize = 32;
+const BRANCHES_MAX: usize = 3;
+
+/// Places these units one after the other; false, and nothing changed, when that is not possible.
+pub fn exchange(board: &mut Board<'_>, units: &[UnitId]) -> bool {
+    let before = board.stands();
+    for unit in units {
+        let Some(begin) = best_beginning(board, *unit) else {
+            settle(board, units, false);
+            restore(board, &before);
+            return false;
+        };
+        begin_on(board, *unit, begin);
+        board.units[*unit].is_settled = true;
+    }
+    settle(board, units, false);
+    true
+}
+
+fn settle(board: &mut Board<'_>, units: &[UnitId], is_settled: bool) {
+    for unit in units {
+        board.units[*unit].is_settled = is_settled;
+    }
+}
+
+/// The slot from which a unit finds its way with the fewest moves.
+fn best_beginning(board: &mut Board<'_>, unit: UnitId) -> Option<SlotId> {
+    let (start, _) = board.during(unit);
+    let party = board.units[unit].party;
+    if board.parties[party].take != Take::Exclusive {
+        return None;
+    }
+    let open: Vec<SlotId> = board.open(party).iter().map(|(slot, _)| *slot).collect();
+    let free = |slot: &SlotId| board.is_apart(*slot) && board.is_free_at(*slot, start);
+    let beginnings: Vec<SlotId> = open.into_iter().filter(free).take(BEGINNINGS_MAX).collect();
+    let before = board.stands();
+    let mut best: Option<(usize, SlotId)> = None;
+    for slot in beginnings {
+        if begin_on(board, unit, slot) {
+            let moves = moved(board, &before);
+            if best.is_none_or(|(fewest, _)| moves < fewest) {
+                best = Some((moves, slot));
+            }
+        }
+        restore(board, &before);
+    }
+    best.map(|(_, slot)| slot)
+}
+
+/// Puts a unit on a slot that is free at its start, exchanging what follows there; false, and nothing changed, when
+/// that is not possible.
+fn begin_on(board: &mut Board<'_>, unit: UnitId, slot: SlotId) -> bool {
+    let (start, _) = board.during(unit);
+    go_on(board, unit, slot, start, &mut 0)
+}
+
+/// Goes on from a moment up to which the slot is free.
+fn go_on(
+    board: &mut Board<'_>,
+    unit: UnitId,
+    slot: SlotId,
+    reached: i64,
+    tried: &mut usize,
+) -> bool {
+    let (_, end) = board.during(unit);
+    let next = board.next_on(slot, reached);
+    let Some(next) = next.filter(|next| next.during.0 < end) else {
+        board.put(unit, slot);
+        return true;
+    };
+    for exchange in best_exchanges(board, slot, next, end) {
+        *tried += 1;
+        if *tried > EXCHANGES_MAX {
+            return false;
+        }
+        exchange.apply(board, slot);
+        if go_on(board, unit, slot, next.during.0, tried) {
+            return true;
+        }
+        exchange.undo(board, slot);
+    }
+    false
+}
+
+struct Exchange {
+    with: SlotId,
+    /// Who leaves the slot for the other, and who comes from there.
+    leaving: Vec<UnitId>,
+    coming: Vec<UnitId>,
+    /// How much longer the slot is free by that.
+    gained: i64,
+}
+
+impl Exchange {
+    fn moves(&self) -> usize {
+        self.leaving.len() + self.coming.len()
+    }
+
+    /// By the moves for the time gained; crosswise, as both are whole numbers.
+    fn by_cost(&self, other: &Exchange) -> Ordering {
+        let cost =
+            |one: &Exchange, other: &Exchange| one.moves() as i128 * i128::from(other.gained);
+        cost(self, other).cmp(&cost(other, self))
+    }
+
+    fn apply(&self, board: &mut Board<'_>, slot: SlotId) {
+        self.put(board, self.with, slot);
+    }
+
+    fn undo(&self, board: &mut Board<'_>, slot: SlotId) {
+        self.put(board, slot, self.with);
+    }
+
+    fn put(&self, board: &mut Board<'_>, leaving_to: SlotId, coming_to: SlotId) {
+        for unit in self.leaving.iter().chain(&self.coming) {
+            board.lift(*unit);
+        }
+        for unit in &self.leaving {
+            board.put(*unit, leaving_to);
+        }
+        for unit in &self.coming {
+            board.put(*unit, coming_to);
+        }
+    }
+}
+
+/// The best ways to exchange when `next` begins on `slot`, the best first.
+fn best_exchanges(board: &mut Board<'_>, slot: SlotId, next: Stand, end: i64) -> Vec<Exchange> {
+    let (party, from) = (board.units[next.unit].party, next.during.0);
+    let others: Vec<SlotId> = board.open(party).iter().map(|(slot, _)| *slot).collect();
+    let mut found: Vec<Exchange> = Vec::new();
+    for with in others {
+        if with != slot && board.is_apart(with) && board.is_free_at(with, from) {
+            found.extend(exchange_of(board, slot, with, from, end));
+        }
+    }
+    found.sort_by(Exchange::by_cost);
+    found.truncate(BRANCHES_MAX);
+    found
+}
+
+/// What two slots exchange from a moment on; none if somebody may not go, or nothing is gained.
+fn exchange_of(
+    board: &mut Board<'_>,
+    slot: SlotId,
+    with: SlotId,
+    from: i64,
+    end: i64,
+) -> Option<Exchange> {
+    let (ours, theirs) = (board.from(slot, from), board.from(with, from));
+    let (mut here, mut there) = (0, 0);
+    let mut until = from;
+    // Both are taken together as long as one of them is.
+    loop {
+        let next_here = ours.get(here).filter(|stand| stand.during.0 <= until);
+        let next_there = theirs.get(there).filter(|stand| stand.during.0 < until);
+        match (next_here, next_there) {
+            (Some(stand), _) if stand.during.0 < until || until == from => {
+                until = until.max(stand.during.1);
+                here += 1;
+            }
+            (_, Some(stand)) => {
+                until = until.max(stand.during.1);
+                there += 1;
+            }
+            _ => break,
+        }
+    }
+    let (leaving, coming) = (&ours[..here], &theirs[..there]);
+    let free_until = match coming.first() {
+        Some(first) => first.during.0,
+        None => ours.get(here).map_or(end, |next| next.during.0),
+    };
+    let gained = free_until.min(end) - from;
+    let may_go = gained > 0
+        && leaving
+            .iter()
+            .all(|stand| board.may_stand(stand.unit, with))
+        && coming.iter().all(|stand| board.may_stand(stand.unit, slot));
+    may_go.then(|| Exchange {
+        with,
+        leaving: leaving.iter().map(|stand| stand.unit).collect(),
+        coming: coming.iter().map(|stand| stand.unit).collect(),
+        gained,
+    })
+}
