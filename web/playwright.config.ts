@@ -22,7 +22,7 @@ export default defineConfig({
   },
   webServer: {
     command: `node e2e/serve.mjs ${berth} ${new URL(server).host}`,
-    url: `${server}/ready`,
+    url: `${server}/readyz`,
     reuseExistingServer: true,
     timeout: 240_000,
     gracefulShutdown: { signal: 'SIGTERM', timeout: 20_000 },

@@ -20,7 +20,7 @@ function start(args, env = {}) {
 
 async function isReady() {
   for (;;) {
-    const answer = await fetch(`http://${listen}/ready`).catch(() => undefined);
+    const answer = await fetch(`http://${listen}/readyz`).catch(() => undefined);
     if (answer?.ok) return;
     await new Promise((wake) => setTimeout(wake, 100));
   }

@@ -70,6 +70,8 @@ paths! {
     METRICS metrics() = "/metrics";
     DOCS docs() = "/docs";
     RESET_PAGE reset_page() = "/reset-password";
+    GUIDES guides() = "/docs/guides";
+    GUIDE_PAGE guide_page(guide) = "/docs/{guide}";
     ERROR_PAGE error_page(code) = "/docs/errors/{code}";
     /// What calendar programs read. The file's name is a secret and `.ics`.
     FEED_FILE feed_file(file) = "/feeds/{file}";

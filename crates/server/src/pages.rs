@@ -1,8 +1,9 @@
-//! Pages for people: a welcome, the API's reference, and one page for each problem.
+//! Pages for people: a welcome, the guides, the API's reference, and one page for each problem.
 //!
 //! They are made once, when the server starts, from what is compiled in: they need no script, ask no other host
 //! for anything, and show nothing that a stranger may not see. Everything that is put into one is escaped.
 
+mod guides;
 mod html;
 mod markdown;
 mod problems;
@@ -39,6 +40,7 @@ pub(crate) struct Documents {
     pub app: Option<Bytes>,
     welcome: Bytes,
     reference: Bytes,
+    guides: Bytes,
     problems: Bytes,
     reset: Bytes,
     shell: Shell,
@@ -56,6 +58,7 @@ impl Documents {
             app: browser::page(config.base_path.as_str()),
             welcome: welcome::page(&shell, demo).into(),
             reference: reference::page(&shell, &value).into(),
+            guides: guides::index(&shell).into(),
             problems: problems::index(&shell).into(),
             reset: reset::page(&shell).into(),
             shell,
@@ -71,6 +74,8 @@ pub fn router() -> Router<Server> {
         .route(paths::HOME, get(browser::home))
         .route(paths::WELCOME, get(welcome))
         .route(paths::DOCS, get(reference))
+        .route(paths::GUIDES, get(guides))
+        .route(paths::GUIDE_PAGE, get(guide))
         .route(PROBLEMS, get(problems))
         .route(paths::RESET_PAGE, get(reset))
         .route(paths::ERROR_PAGE, get(problem))
@@ -82,6 +87,25 @@ pub async fn welcome(State(server): State<Server>) -> Response {
 
 async fn reference(State(server): State<Server>) -> Response {
     html(server.documents.reference.clone())
+}
+
+async fn guides(State(server): State<Server>) -> Response {
+    html(server.documents.guides.clone())
+}
+
+async fn guide(
+    State(server): State<Server>,
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response> {
+    let page = name
+        .ok()
+        .and_then(|Path(name)| guides::page(&server.documents.shell, &name));
+    let page = page.ok_or_else(|| {
+        Failure::new(Code::ObjectNotFound)
+            .detail("There is no guide of this name.")
+            .hint("/docs/guides lists all that there are.")
+    })?;
+    Ok(html(page.into()))
 }
 
 async fn problems(State(server): State<Server>) -> Response {

@@ -1,53 +1,64 @@
-//! The little Markdown that Berth's own documents use: headings, paragraphs, lists, code.
+//! Berth's own documents as HTML.
 //!
 //! Everything is escaped, raw HTML included, so a document cannot put anything into a page but text.
 
 use std::fmt::Write;
 
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+
 use super::html::escape;
 
-/// A document as HTML. Its headings begin at `<h1>`.
-pub fn to_html(document: &str) -> String {
-    let mut html = String::new();
-    let mut lines = document.lines().peekable();
-    while let Some(line) = lines.next() {
-        if line.trim().is_empty() {
-            continue;
+/// A document as HTML. Its headings begin at `<h1>`. `address` says where a link leads; what leads nowhere here stays
+/// text.
+pub fn to_html(document: &str, address: impl Fn(&str) -> Option<String>) -> String {
+    let parser = Parser::new_ext(document, Options::ENABLE_TABLES);
+    // Of links in links Markdown knows none, so one mark is enough.
+    let mut is_dropped = false;
+    let events = parser.flat_map(|event| match event {
+        Event::Html(text) | Event::InlineHtml(text) => {
+            vec![Event::Text(without_comments(text))]
         }
-        if line.starts_with("```") {
-            let code = lines.by_ref().take_while(|line| !line.starts_with("```"));
-            let code: Vec<&str> = code.collect();
-            put(
-                &mut html,
-                format_args!("<pre><code>{}</code></pre>\n", escape(code.join("\n"))),
-            );
-        } else if let Some((level, title)) = heading(line) {
-            put(
-                &mut html,
-                format_args!("<h{level}>{}</h{level}>\n", inline(title)),
-            );
-        } else if is_item(line) {
-            let mut items = vec![line[2..].to_owned()];
-            while let Some(next) = lines.next_if(|next| is_item(next) || next.starts_with("  ")) {
-                match items.last_mut() {
-                    Some(last) if !is_item(next) => *last = format!("{last} {}", next.trim()),
-                    _ => items.push(next[2..].to_owned()),
-                }
+        Event::Start(Tag::Link {
+            link_type,
+            dest_url,
+            title,
+            id,
+        }) => match address(&dest_url) {
+            Some(address) => {
+                let dest_url = CowStr::from(address);
+                vec![Event::Start(Tag::Link {
+                    link_type,
+                    dest_url,
+                    title,
+                    id,
+                })]
             }
-            let items: String = items
-                .iter()
-                .map(|i| format!("<li>{}</li>\n", inline(i)))
-                .collect();
-            put(&mut html, format_args!("<ul>\n{items}</ul>\n"));
-        } else {
-            let mut paragraph = line.trim().to_owned();
-            while let Some(next) = lines.next_if(|next| is_text(next)) {
-                paragraph = format!("{paragraph} {}", next.trim());
+            None => {
+                is_dropped = true;
+                Vec::new()
             }
-            put(&mut html, format_args!("<p>{}</p>\n", inline(&paragraph)));
+        },
+        Event::End(TagEnd::Link) if std::mem::take(&mut is_dropped) => Vec::new(),
+        // The pages load nothing.
+        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => Vec::new(),
+        Event::Start(Tag::Table(columns)) => {
+            let open = Event::Html("<div class=\"wide\">".into());
+            vec![open, Event::Start(Tag::Table(columns))]
         }
-    }
-    html
+        Event::End(TagEnd::Table) => {
+            vec![Event::End(TagEnd::Table), Event::Html("</div>\n".into())]
+        }
+        other => vec![other],
+    });
+    let mut page = String::new();
+    html::push_html(&mut page, events);
+    page
+}
+
+/// Comments are for whoever edits a document.
+fn without_comments(text: CowStr<'_>) -> CowStr<'_> {
+    let is_comment = text.trim_start().starts_with("<!--");
+    if is_comment { "".into() } else { text }
 }
 
 /// One line as HTML: text, and code between backticks.
@@ -68,21 +79,6 @@ fn put(html: &mut String, text: std::fmt::Arguments<'_>) {
     html.write_fmt(text).unwrap_or_default();
 }
 
-fn heading(line: &str) -> Option<(usize, &str)> {
-    let title = line.trim_start_matches('#');
-    let level = line.len() - title.len();
-    let title = title.strip_prefix(' ')?;
-    (1..=6).contains(&level).then_some((level, title))
-}
-
-fn is_item(line: &str) -> bool {
-    line.starts_with("- ")
-}
-
-fn is_text(line: &str) -> bool {
-    !line.trim().is_empty() && heading(line).is_none() && !is_item(line) && !line.starts_with("```")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,12 +86,28 @@ mod tests {
     #[test]
     fn a_document_becomes_headings_paragraphs_lists_and_code() {
         let document = "# Title\n\nOne `a<b`\ntwo.\n\n- first\n  goes on\n- second\n\n```json\n{\"a\": 1}\n```\nEnd.";
+        let html = to_html(document, |_| None);
+        for part in [
+            "<h1>Title</h1>",
+            "<code>a&lt;b</code>",
+            "<li>first\ngoes on</li>",
+            "{&quot;a&quot;: 1}\n</code></pre>",
+            "<p>End.</p>",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+
+    #[test]
+    fn links_lead_where_they_are_told_or_stay_text() {
+        let address = |to: &str| (to == "desk.md").then(|| "/docs/desk".to_owned());
+        let html = to_html("[the desk](desk.md) and [elsewhere](../x.md)", address);
         assert_eq!(
-            to_html(document),
-            "<h1>Title</h1>\n<p>One <code>a&lt;b</code> two.</p>\n\
-             <ul>\n<li>first goes on</li>\n<li>second</li>\n</ul>\n\
-             <pre><code>{&quot;a&quot;: 1}</code></pre>\n<p>End.</p>\n"
+            html,
+            "<p><a href=\"/docs/desk\">the desk</a> and elsewhere</p>\n"
         );
+        let table = to_html("| a | b |\n|---|---|\n| 1 | 2 |", |_| None);
+        assert!(table.starts_with("<div class=\"wide\"><table>"), "{table}");
     }
 
     #[test]
@@ -107,7 +119,7 @@ mod tests {
             "```\n<i>\n```",
             "`<u>`",
         ] {
-            let html = to_html(evil);
+            let html = to_html(evil, |_| None);
             let ours = ["p", "h1", "ul", "li", "pre", "code"];
             for tag in html.split('<').skip(1) {
                 let name: String = tag
@@ -123,8 +135,8 @@ mod tests {
     #[test]
     fn odd_ends_do_not_lose_text() {
         assert_eq!(inline("a `b"), "a <code>b</code>");
-        assert_eq!(to_html("```\nopen"), "<pre><code>open</code></pre>\n");
-        assert_eq!(to_html("#no heading"), "<p>#no heading</p>\n");
-        assert_eq!(to_html(""), "");
+        assert!(to_html("```\nopen", |_| None).contains("open"));
+        assert_eq!(to_html("#no heading", |_| None), "<p>#no heading</p>\n");
+        assert_eq!(to_html("", |_| None), "");
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use berth_api::{Code, paths};
 
 use super::html::escape;
-use super::markdown;
 use super::shell::Shell;
+use super::{guides, markdown};
 
 /// Everything that can go wrong, by status. The first row of each has an anchor.
 pub fn index(shell: &Shell) -> String {
@@ -38,7 +38,8 @@ pub fn index(shell: &Shell) -> String {
 }
 
 pub fn page(shell: &Shell, code: Code) -> String {
-    shell.page(&format!("{code} · Berth"), markdown::to_html(code.page()))
+    let content = markdown::to_html(code.page(), |to| guides::address(shell, to));
+    shell.page(&format!("{code} · Berth"), content)
 }
 
 #[cfg(test)]
@@ -54,7 +55,10 @@ mod tests {
         for code in Code::ALL {
             let page = page(&shell, *code);
             assert!(page.contains(&format!("<h1>{code}</h1>")), "{code}");
-            assert!(page.contains("<pre><code>{"), "{code}");
+            assert!(
+                page.contains("<pre><code class=\"language-json\">{"),
+                "{code}"
+            );
             assert!(index.contains(&format!("/docs/errors/{code}\"")), "{code}");
             let anchor = format!("id=\"http-{}\"", code.status());
             assert_eq!(index.matches(&anchor).count(), 1, "{code}");

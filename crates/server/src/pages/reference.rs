@@ -88,7 +88,7 @@ fn operations<'a>(path: &'a str, item: &'a Value) -> Vec<Operation<'a>> {
 
 fn introduction(shell: &Shell, document: &Value) -> String {
     let address = escape(format!("{}{}", shell.example, paths::API));
-    let mut html = to_html(text(&document["info"]["description"]));
+    let mut html = to_html(text(&document["info"]["description"]), |_| None);
     put(
         &mut html,
         format_args!(
@@ -125,7 +125,7 @@ impl Operation<'_> {
             escape(text(&self.told["operationId"])),
         );
         let description = text(&self.told["description"]);
-        html += &to_html(description);
+        html += &to_html(description, |_| None);
         if let Some(parameters) = self.told["parameters"].as_array() {
             put(
                 &mut html,

@@ -50,7 +50,7 @@ impl Shell {
     /// A whole page. `content` is HTML already; the title is not.
     pub fn page(&self, title: &str, content: impl Display) -> String {
         let base = escape(&self.base);
-        let (docs, api) = (paths::DOCS, paths::API);
+        let (guides, docs, api) = (paths::GUIDES, paths::DOCS, paths::API);
         let openapi = paths::OPENAPI;
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -58,7 +58,7 @@ impl Shell {
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
              <header><a class=\"mark\" href=\"{base}/\">Berth</a>\n\
-             <nav><a href=\"{base}{docs}\">API</a> <a href=\"{base}{PROBLEMS}\">Problems</a> \
+             <nav><a href=\"{base}{guides}\">Guides</a> <a href=\"{base}{docs}\">API</a> <a href=\"{base}{PROBLEMS}\">Problems</a> \
              <a href=\"{base}{api}{openapi}\">OpenAPI</a></nav></header>\n\
              <main>\n{content}</main>\n\
              <footer>Berth {}</footer>\n</body>\n</html>\n",

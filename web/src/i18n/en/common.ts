@@ -28,6 +28,7 @@ export const common = {
   print: 'Print',
   project: 'Project',
   readMore: 'Read more',
+  readMoreOn: (what: string) => `Read more: ${what}`,
   reason: 'Reason',
   reasonHint: 'It is kept in the history, and those concerned read it.',
   refresh: 'Refresh',

@@ -27,6 +27,7 @@ export const common: Messages['common'] = {
   print: 'Stampa',
   project: 'Progetto',
   readMore: 'Leggi di più',
+  readMoreOn: (what) => `Leggi di più: ${what}`,
   reason: 'Motivo',
   reasonHint: 'Resta nella cronologia e lo leggono gli interessati.',
   refresh: 'Aggiorna',
