@@ -105,10 +105,9 @@ pub struct NotificationQuery {
 #[serde(deny_unknown_fields)]
 pub struct MarkRead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Position>>, min_items = 1, max_items = 500, nullable = false)]
+    #[schema(value_type = Option<Vec<Position>>, min_items = 1, max_items = 500)]
     pub numbers: Option<List<Position, 1, 500>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
     pub up_to: Option<Position>,
 }
 

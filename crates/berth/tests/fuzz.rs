@@ -32,7 +32,7 @@ const SUICIDAL: [&str; 5] = [
 /// Has no end, so no fuzzer can read its answer; `matrix.rs` and `two_servers.rs` open it.
 const ENDLESS: &str = "stream_events";
 /// What anybody may ask.
-const PUBLIC: [&str; 2] = ["/sign-in", "/password-reset"];
+const PUBLIC: [&str; 3] = ["/about", "/sign-in", "/password-reset"];
 
 /// All that schemathesis knows to look for, but for four. A create may refuse what its schema allows (a name that is
 /// taken, a time that has passed), a missing `If-Match` is answered with 428 as RFC 6585 has it and not with 400, and

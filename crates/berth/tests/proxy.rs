@@ -128,8 +128,10 @@ async fn cookies_are_bound_to_the_path(shared: &Shared) {
 async fn every_link_stands_below_the_path(shared: &Shared) {
     let visitor = shared.visitor();
     for page in [
-        "/",
+        "/welcome",
         "/docs",
+        "/docs/guides",
+        "/docs/desk",
         "/docs/errors",
         "/docs/errors/reservation.conflict",
     ] {

@@ -62,7 +62,7 @@ pub async fn answer(State(server): State<Server>, request: Request) -> Response 
     unknown().await.into_response()
 }
 
-fn shown(page: &Bytes) -> Response {
+pub fn shown(page: &Bytes) -> Response {
     let headers = [
         (
             CONTENT_TYPE,

@@ -113,7 +113,10 @@ async fn problems(State(server): State<Server>) -> Response {
 }
 
 async fn reset(State(server): State<Server>) -> Response {
-    html(server.documents.reset.clone())
+    match &server.documents.app {
+        Some(page) => browser::shown(page),
+        None => html(server.documents.reset.clone()),
+    }
 }
 
 async fn problem(

@@ -42,7 +42,8 @@ pub fn router(server: &Server) -> Router {
         // Nested, the first page answers without a slash at the end only.
         base => Router::new()
             .nest(base, tree)
-            .route(&format!("{base}/"), get(browser::home)),
+            .route(&format!("{base}/"), get(browser::home))
+            .fallback(unknown),
     };
     // From the outside in. Failures are written out by the outermost layer, so all others stand inside it.
     let layers = ServiceBuilder::new()
@@ -50,8 +51,7 @@ pub fn router(server: &Server) -> Router {
         .layer(compression())
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(server.clone(), in_time));
-    tree.fallback(unknown)
-        .method_not_allowed_fallback(wrong_method)
+    tree.method_not_allowed_fallback(wrong_method)
         .layer(layers)
         .with_state(server.clone())
 }

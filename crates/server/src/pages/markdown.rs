@@ -91,7 +91,7 @@ mod tests {
             "<h1>Title</h1>",
             "<code>a&lt;b</code>",
             "<li>first\ngoes on</li>",
-            "{&quot;a&quot;: 1}\n</code></pre>",
+            "{\"a\": 1}\n</code></pre>",
             "<p>End.</p>",
         ] {
             assert!(html.contains(part), "{part}: {html}");

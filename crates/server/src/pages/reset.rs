@@ -1,5 +1,5 @@
 //! Where a one-time link leads. These pages run no script, and only a script could read what stands behind the `#`;
-//! so the page says how the link is used until the browser app takes its place.
+//! so where the browser app, which has a page for this, was not built in, this one says how the link is used.
 
 use super::html::escape;
 use super::shell::Shell;

@@ -1,6 +1,6 @@
 //! What every request meets: probes, problems, limits, headers, the base path.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::support::{PASSWORD, Running};
 
@@ -119,6 +119,45 @@ async fn every_answer_is_guarded_against_being_misread() -> Result<()> {
         assert!(answer.header("cache-control").is_some(), "{path}");
     }
     server.stop().await
+}
+
+/// The browser app as the server serves it, at the root and below a base path. It must have been built: `make web/dist`.
+#[tokio::test]
+async fn the_browser_app_answers_for_every_address_that_is_no_other_s() -> Result<()> {
+    const HTML: &str = "accept: text/html\r\n";
+    for base in ["", "/lab/berth"] {
+        let server = Running::start(&format!("base_path = '{base}'")).await?;
+        let page = server
+            .send("GET", &format!("{base}/sites/torino"), HTML, "")
+            .await?;
+        assert_eq!(page.status, 200, "{page:?}");
+        assert_eq!(page.header("cache-control"), Some("no-cache"));
+        let text = &page.body;
+        assert!(text.contains(&format!("<base href=\"{base}/\"")), "{text}");
+        let script = text
+            .split("src=\"./")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next());
+        let script = script.context("the page names its script; is web/dist there?")?;
+        let file = server.get(&format!("{base}/{script}")).await?;
+        assert_eq!(file.status, 200, "{script}");
+        let kept = file.header("cache-control").unwrap_or_default();
+        assert!(kept.contains("immutable"), "{kept}");
+        for nothing in ["/assets/none.js", "/api/v1/none", "/../etc/passwd"] {
+            let answer = server.get(&format!("{base}{nothing}")).await?;
+            assert_eq!(answer.status, 404, "{nothing}");
+        }
+        let api = server
+            .send("GET", &format!("{base}/api/v1/none"), HTML, "")
+            .await?;
+        assert_eq!(api.status, 404, "an address of the API is never the app's");
+        for guide in ["guides", "desk", "errors"] {
+            let page = server.get(&format!("{base}/docs/{guide}")).await?;
+            assert_eq!(page.status, 200, "{guide}");
+        }
+        server.stop().await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]
