@@ -12,8 +12,11 @@ const [berth, listen] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'berth-e2e-'));
 const demo = ['demo', '--listen', listen, '--data-dir', folder];
 
+// What begins with BERTH_ would be taken for a setting.
+const plain = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('BERTH_')));
+
 function start(args, env = {}) {
-  const child = spawn(berth, args, { stdio: 'inherit', env: { ...process.env, ...env } });
+  const child = spawn(berth, args, { stdio: 'inherit', env: { ...plain, ...env } });
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
   return child;
 }
@@ -37,7 +40,7 @@ async function moved() {
   server.pathname = `/${name}`;
   const settings = { BERTH_DATA_DIR: folder, BERTH_SECRET_KEY_FILE: join(folder, 'demo.key'), BERTH_LOG_FILTER: 'warn' };
   const from = { ...settings, BERTH_DATABASE: `sqlite:${join(folder, 'demo.sqlite')}` };
-  execFileSync(berth, ['db', 'move', '--to', server.href], { stdio: 'inherit', env: { ...process.env, ...from } });
+  execFileSync(berth, ['db', 'move', '--to', server.href], { stdio: 'inherit', env: { ...plain, ...from } });
   return start(['serve', '--listen', listen], { ...settings, BERTH_DATABASE: server.href });
 }
 
