@@ -15,9 +15,10 @@ test('what is wrong comes first, with what to do', async ({ browser, baseURL }) 
   const page = await pageOf(browser, 'ines', baseURL!);
   await page.route('**/health/report', async (route) => {
     const answer = await route.fetch();
-    const report = (await answer.json()) as { controllers: { name: string; lag_s: number }[]; database: { disk: { free_bytes: number } } };
+    const report = (await answer.json()) as { controllers: { name: string; lag_s: number }[]; database: { disk: { free_bytes: number; total_bytes: number } | null } };
     report.controllers.find(({ name }) => name === 'reservations')!.lag_s = 900;
-    report.database.disk.free_bytes = 500_000_000;
+    // Of a database on another machine nobody knows the disk.
+    report.database.disk = { total_bytes: 100_000_000_000, free_bytes: 500_000_000 };
     await route.fulfill({ response: answer, json: report });
   });
   await page.goto('/admin/health');
