@@ -14,7 +14,18 @@ pub fn to_html(document: &str, address: impl Fn(&str) -> Option<String>) -> Stri
     let parser = Parser::new_ext(document, Options::ENABLE_TABLES);
     // Of links in links Markdown knows none, so one mark is enough.
     let mut is_dropped = false;
+    // The pages load no pictures, and show no words in their place.
+    let mut is_picture = false;
     let events = parser.flat_map(|event| match event {
+        Event::Start(Tag::Image { .. }) => {
+            is_picture = true;
+            Vec::new()
+        }
+        Event::End(TagEnd::Image) => {
+            is_picture = false;
+            Vec::new()
+        }
+        _ if is_picture => Vec::new(),
         Event::Html(text) | Event::InlineHtml(text) => {
             vec![Event::Text(without_comments(text))]
         }
@@ -39,8 +50,6 @@ pub fn to_html(document: &str, address: impl Fn(&str) -> Option<String>) -> Stri
             }
         },
         Event::End(TagEnd::Link) if std::mem::take(&mut is_dropped) => Vec::new(),
-        // The pages load nothing.
-        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => Vec::new(),
         Event::Start(Tag::Table(columns)) => {
             let open = Event::Html("<div class=\"wide\">".into());
             vec![open, Event::Start(Tag::Table(columns))]
