@@ -61,6 +61,24 @@ impl Keeper {
         Ok(lease)
     }
 
+    /// One round, if the lease is ours; says whether there may be more. After trouble the next asks for the lease anew.
+    pub async fn turn(
+        &mut self,
+        trouble: &'static str,
+        round: impl AsyncFnOnce(Lease) -> Result<bool>,
+    ) -> bool {
+        let worked = match self.ours().await {
+            Ok(Some(lease)) => round(lease).await,
+            Ok(None) => Ok(false),
+            Err(error) => Err(error),
+        };
+        worked.unwrap_or_else(|error| {
+            tracing::warn!(%error, controller = self.name, "{trouble}; trying again");
+            self.doubt();
+            false
+        })
+    }
+
     /// Forgets the lease after an error, so that the next round asks again.
     pub fn doubt(&mut self) {
         self.held = None;

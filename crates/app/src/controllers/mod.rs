@@ -29,20 +29,29 @@ use lease::Keeper;
 
 pub use by_hand::ByHand;
 
-/// A controller, and how long it rests at most between two rounds.
+/// A controller that is leased, and how long it rests at most between two rounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Controller {
     pub name: &'static str,
     pub pause: Duration,
 }
 
-/// Those that are leased, for whoever looks after them.
+const SEQUENCER: Controller = controller("sequencer", sequencer::LOOK_EVERY);
+const RESERVATIONS: Controller =
+    controller("reservations", reservations::LOOK_EVERY.unsigned_abs());
+const WAITLIST: Controller = controller("waitlist", waitlist::LOOK_EVERY);
+const NOTIFIER: Controller = controller("notifier", notifier::LOOK_EVERY);
+const SWEEPER: Controller = controller("sweeper", sweeper::SWEEP_EVERY);
+const CLOSURES: Controller = controller("closures", closures::LOOK_EVERY);
+
+/// All of them, for whoever looks after them.
 pub(crate) const CONTROLLERS: &[Controller] = &[
-    controller("sequencer", sequencer::LOOK_EVERY),
-    controller("reservations", reservations::LOOK_EVERY.unsigned_abs()),
-    controller("waitlist", waitlist::LOOK_EVERY),
-    controller("sweeper", sweeper::SWEEP_EVERY),
-    controller("closures", closures::LOOK_EVERY),
+    SEQUENCER,
+    RESERVATIONS,
+    WAITLIST,
+    NOTIFIER,
+    SWEEPER,
+    CLOSURES,
 ];
 
 const fn controller(name: &'static str, pause: Duration) -> Controller {
@@ -53,23 +62,19 @@ const fn controller(name: &'static str, pause: Duration) -> Controller {
 pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> JoinSet<()> {
     let server = server_name(app);
     let mut tasks = JoinSet::new();
-    let keeper = |name| Keeper::new(app, name, &server);
-    tasks.spawn(sequencer::run(
-        app.clone(),
-        keeper("sequencer"),
-        stop.clone(),
-    ));
+    let keeper = |of: Controller| Keeper::new(app, of.name, &server);
+    tasks.spawn(sequencer::run(app.clone(), keeper(SEQUENCER), stop.clone()));
     tasks.spawn(reservations::run(
         app.clone(),
-        keeper("reservations"),
+        keeper(RESERVATIONS),
         stop.clone(),
     ));
-    tasks.spawn(waitlist::run(app.clone(), keeper("waitlist"), stop.clone()));
-    tasks.spawn(notifier::run(app.clone(), keeper("notifier"), stop.clone()));
-    tasks.spawn(sweeper::run(app.clone(), keeper("sweeper"), stop.clone()));
+    tasks.spawn(waitlist::run(app.clone(), keeper(WAITLIST), stop.clone()));
+    tasks.spawn(notifier::run(app.clone(), keeper(NOTIFIER), stop.clone()));
+    tasks.spawn(sweeper::run(app.clone(), keeper(SWEEPER), stop.clone()));
     tasks.spawn(closures::run(
         app.clone(),
-        keeper("closures"),
+        keeper(CLOSURES),
         fetch,
         stop.clone(),
     ));

@@ -10,24 +10,17 @@ use crate::App;
 use crate::error::Result;
 
 /// How late a reminder may be, and how late somebody is told whatever happens to the bell.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// What happens together is told together; still soon enough for a page that shows it live.
 const GATHER: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     let mut newest = app.tail.bell();
     loop {
-        let worked = async {
-            match keeper.ours().await? {
-                Some(lease) => round(&app, &lease).await,
-                None => Ok(false),
-            }
-        };
-        let more = worked.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "people could not be told what happened; trying again");
-            keeper.doubt();
-            false
-        });
+        let work = async |lease| round(&app, &lease).await;
+        let more = keeper
+            .turn("people could not be told what happened", work)
+            .await;
         if more && !stop.is_cancelled() {
             continue;
         }

@@ -21,17 +21,10 @@ const BATCH: u64 = 200;
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
-        let worked = async {
-            match keeper.ours().await? {
-                Some(lease) => round(&app, &lease).await,
-                None => Ok(false),
-            }
-        };
-        let more = worked.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "reservations could not be carried on; trying again");
-            keeper.doubt();
-            false
-        });
+        let work = async |lease| round(&app, &lease).await;
+        let more = keeper
+            .turn("reservations could not be carried on", work)
+            .await;
         if more && !stop.is_cancelled() {
             continue;
         }

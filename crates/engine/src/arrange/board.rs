@@ -192,16 +192,10 @@ impl<'a> Board<'a> {
     }
 
     /// Who begins on a slot at this moment or later, in order.
-    pub fn from(&self, slot: SlotId, moment: i64) -> Vec<Stand> {
+    pub fn from(&self, slot: SlotId, moment: i64) -> &[Stand] {
         let standing = &self.slots[slot].standing;
         let first = standing.partition_point(|stand| stand.during.0 < moment);
-        standing[first..].to_vec()
-    }
-
-    pub fn next_on(&self, slot: SlotId, moment: i64) -> Option<Stand> {
-        let standing = &self.slots[slot].standing;
-        let first = standing.partition_point(|stand| stand.during.0 < moment);
-        standing.get(first).copied()
+        &standing[first..]
     }
 
     /// Whether a unit that takes all of its resource may be moved to a slot, if nobody else stood there.

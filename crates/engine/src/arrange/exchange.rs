@@ -23,20 +23,20 @@ pub fn exchange(board: &mut Board<'_>, units: &[UnitId]) -> bool {
     let before = board.stands();
     for unit in units {
         let Some(begin) = best_beginning(board, *unit) else {
-            settle(board, units, false);
+            unsettle(board, units);
             restore(board, &before);
             return false;
         };
         begin_on(board, *unit, begin);
         board.units[*unit].is_settled = true;
     }
-    settle(board, units, false);
+    unsettle(board, units);
     true
 }
 
-fn settle(board: &mut Board<'_>, units: &[UnitId], is_settled: bool) {
+fn unsettle(board: &mut Board<'_>, units: &[UnitId]) {
     for unit in units {
-        board.units[*unit].is_settled = is_settled;
+        board.units[*unit].is_settled = false;
     }
 }
 
@@ -80,7 +80,7 @@ fn go_on(
     tried: &mut usize,
 ) -> bool {
     let (_, end) = board.during(unit);
-    let next = board.next_on(slot, reached);
+    let next = board.from(slot, reached).first().copied();
     let Some(next) = next.filter(|next| next.during.0 < end) else {
         board.put(unit, slot);
         return true;
@@ -164,7 +164,8 @@ fn exchange_of(
     from: i64,
     end: i64,
 ) -> Option<Exchange> {
-    let (ours, theirs) = (board.from(slot, from), board.from(with, from));
+    let ours = board.from(slot, from).to_vec();
+    let theirs = board.from(with, from).to_vec();
     let (mut here, mut there) = (0, 0);
     let mut until = from;
     // Both are taken together as long as one of them is.

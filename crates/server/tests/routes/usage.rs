@@ -89,7 +89,16 @@ async fn the_server_tells_its_admins_how_it_is() {
         .iter()
         .map(|one| one["name"].as_str().unwrap())
         .collect();
-    assert!(names.contains(&"sequencer") && names.contains(&"sweeper"));
+    for name in [
+        "sequencer",
+        "reservations",
+        "waitlist",
+        "notifier",
+        "sweeper",
+        "closures",
+    ] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
     // No controller runs in this lab, so what was written waits for its number.
     assert_eq!(report["controllers"][0]["holder"], Value::Null);
     assert_eq!(report["event_head"], 0);
