@@ -19,6 +19,7 @@ export const common = {
   filter: 'Filter',
   length: 'Length',
   lengthWrong: 'Write a length such as 90m, 2h30m or 3d.',
+  nothingCalled: (name: string) => `Nothing is called “${name}” here.`,
   loading: 'Loading…',
   loadMore: 'Show more',
   name: 'Name',

@@ -18,6 +18,7 @@ export const common: Messages['common'] = {
   filter: 'Filtra',
   length: 'Durata',
   lengthWrong: 'Scrivi una durata come 90m, 2h30m o 3d.',
+  nothingCalled: (name) => `Qui nulla si chiama «${name}».`,
   loading: 'Caricamento…',
   loadMore: 'Mostra altri',
   name: 'Nome',
