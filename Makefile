@@ -57,7 +57,7 @@ screenshots: web/dist ## a picture of every page, light, dark and on a phone, in
 	BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth npm --prefix web run screenshots
 
 .PHONY: bench
-bench: ## measure; one group with ONLY=booking
+bench: web/dist ## measure; one group with ONLY=booking
 	@scripts/setup test
 	cargo run --release --locked --package berth-bench -- $(ONLY)
 

@@ -17,12 +17,21 @@ mod loaded;
 mod report;
 mod series;
 mod start;
+mod web;
 
 use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 6] = ["booking", "direct", "loaded", "desk", "rearrange", "start"];
+const GROUPS: [&str; 7] = [
+    "booking",
+    "direct",
+    "loaded",
+    "desk",
+    "rearrange",
+    "start",
+    "web",
+];
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -54,6 +63,9 @@ async fn main() -> Result<()> {
     }
     if wanted("start") {
         start::run(&mut report).await?;
+    }
+    if wanted("web") {
+        web::run(&mut report)?;
     }
     report.finish()
 }

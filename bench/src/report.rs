@@ -18,6 +18,11 @@ const GOALS: &[(&str, Goal)] = &[
     ("rearrange.1k.p99_ms", Goal::AtMost(50.0)),
     ("server.start_ms", Goal::AtMost(300.0)),
     ("cli.round_trip_ms", Goal::AtMost(20.0)),
+    ("web.calendar.script_kb", Goal::AtMost(200.0)),
+    ("web.timeline_200x2000.cpu_ms", Goal::AtMost(1000.0)),
+    ("web.month_2000.cpu_ms", Goal::AtMost(1000.0)),
+    ("web.drag.long_frames", Goal::AtMost(0.0)),
+    ("web.live_ms", Goal::AtMost(1000.0)),
 ];
 
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@ import { expect, test } from '@playwright/test';
 import { call, pageOf } from './people';
 import { later } from './when';
 
-test('a booking by one is seen by another within a second', async ({ browser, baseURL }) => {
+test('a booking by one is seen by another without reloading', async ({ browser, baseURL }) => {
   const title = `Live ${Date.now()}`;
   const page = await pageOf(browser, 'priya', baseURL!);
   const listening = page.waitForResponse('**/events/stream');
@@ -12,10 +12,8 @@ test('a booking by one is seen by another within a second', async ({ browser, ba
   await listening;
   const body = { title, start: later(240, 9), end: later(240, 15), resources: [{ resource: 'bench-gpu' }] };
   await call('marco', baseURL!, 'POST', '/sites/torino/reservations', body);
-  const since = Date.now();
-  await expect(page.locator('[data-item]', { hasText: title })).toBeVisible({ timeout: 5_000 });
-  // The promise is a second; a machine that also builds and measures gets some more.
-  expect(Date.now() - since).toBeLessThan(3_000);
+  // How soon is measured where machines are idle: `make bench ONLY=web`.
+  await expect(page.locator('[data-item]', { hasText: title })).toBeVisible();
   await page.context().close();
 });
 

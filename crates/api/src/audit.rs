@@ -1,13 +1,86 @@
 //! The audit log: who changed what, when, from where, before and after, and why.
 
+use std::str::FromStr;
+
 use berth_model::audit::{self, ChainedEntry};
 use berth_model::{AuditId, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
+use crate::moment::Moment;
 use crate::names::{Names, PersonRef, SiteRef};
+use crate::page::{Cursor, Limit};
+use crate::reference::PersonReference;
+
+/// Which entries are wanted; all of them, if nothing is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct AuditQuery {
+    /// Only what this person did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub actor: Option<PersonReference>,
+    /// Only this action, `reservation.cancel`; or all that happens to such things, `reservation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline, value_type = Option<String>, pattern = "^[a-z_]+([.][a-z_]+)?$", max_length = 60)]
+    pub action: Option<ActionName>,
+    /// Only what was done to this, by its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub subject: Option<Text>,
+    /// Only from this moment on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub from: Option<Moment>,
+    /// Only before this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub to: Option<Moment>,
+    #[serde(default)]
+    #[param(inline, required = false)]
+    pub limit: Limit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub cursor: Option<Cursor>,
+}
+
+/// A noun, or a noun and a verb: `reservation`, `reservation.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ActionName(String);
+
+impl ActionName {
+    pub fn get(self) -> String {
+        self.0
+    }
+}
+
+impl TryFrom<String> for ActionName {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_word = |word: &str| {
+            !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        };
+        let words: Vec<&str> = text.split('.').collect();
+        if text.len() <= 60 && words.len() <= 2 && words.into_iter().all(is_word) {
+            Ok(Self(text))
+        } else {
+            Err("write a noun, or a noun and a verb: `reservation` or `reservation.cancel`")
+        }
+    }
+}
+
+impl FromStr for ActionName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::try_from(text.to_owned())
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {

@@ -33,10 +33,19 @@ pub struct SignedIn {
 pub struct Me {
     pub person: Person,
     pub memberships: Vec<MySite>,
+    /// Sites that I have asked to join and not heard from yet.
+    pub asked: Vec<AskedSite>,
     /// For a browser's session; null when an API token asks.
     pub csrf_token: Option<Revealed>,
     /// What the API token may do; null for a browser's session, which may do all that its person may.
     pub scopes: Option<Vec<Scope>>,
+}
+
+/// A site that the person has asked to join.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AskedSite {
+    pub site: SiteRef,
+    pub since: Timestamp,
 }
 
 /// A site that the person belongs to.

@@ -143,9 +143,11 @@ pub struct TypeUsage {
     pub figures: UsageFigures,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageShare {
     pub used_s: u64,
+    /// The same for each bucket, in their order.
+    pub used_s_by_bucket: Vec<u64>,
     /// Bookings that start within the time and were not given up before.
     pub bookings: u64,
 }
@@ -166,7 +168,7 @@ pub struct ProjectUsage {
 }
 
 /// All who are not named, together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageRest {
     pub count: u64,
     #[serde(flatten)]
@@ -256,11 +258,21 @@ pub struct SiteTotals {
     pub used_s: u64,
     /// From 0 to 1; null where there was nothing to have.
     pub utilisation: Option<f64>,
+    /// Week by week, from Monday to Monday by the site's clock.
+    pub weeks: Vec<WeekUsage>,
     /// How many people used something or booked it.
     pub people: u64,
     pub outcomes: Outcomes,
     /// Reasons why bookings were refused, all together.
     pub refusals: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WeekUsage {
+    #[serde(flatten)]
+    pub bucket: UsageBucket,
+    #[serde(flatten)]
+    pub seconds: UsageSeconds,
 }
 
 #[cfg(test)]

@@ -2,14 +2,25 @@
 
 use berth_engine::rights::Action;
 use berth_model::audit::{Actor, ChainedEntry};
-use berth_model::reference::SiteReference;
-use berth_store::audit::{self, Verification};
+use berth_model::reference::{PersonReference, SiteReference};
+use berth_store::audit::{self, Filter, Verification};
 use berth_store::{Conn, sites};
+use jiff::Timestamp;
 
 use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::Result;
+
+/// Which entries are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct WantedEntries {
+    pub actor: Option<PersonReference>,
+    pub action: Option<String>,
+    pub subject: Option<String>,
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+}
 
 impl App {
     /// A site's entries, newest first, those before the given number.
@@ -17,6 +28,7 @@ impl App {
         &self,
         caller: &Caller,
         site: &SiteReference,
+        wanted: &WantedEntries,
         before: u64,
         limit: u64,
     ) -> Result<(Vec<ChainedEntry>, Directory)> {
@@ -24,7 +36,8 @@ impl App {
         let place = self
             .place(&mut reader, caller, site, Action::SeeAudit)
             .await?;
-        let entries = audit::of_site(&mut reader, place.id(), before, limit).await?;
+        let filter = self.audit_filter(&mut reader, wanted).await?;
+        let entries = audit::of_site(&mut reader, place.id(), &filter, before, limit).await?;
         let directory = named(
             &mut reader,
             caller,
@@ -38,14 +51,30 @@ impl App {
     pub async fn whole_audit(
         &self,
         caller: &Caller,
+        wanted: &WantedEntries,
         before: u64,
         limit: u64,
     ) -> Result<(Vec<ChainedEntry>, Directory)> {
         caller.may(Action::SeeAllAudit, false, "audit log")?;
         let mut reader = self.store.read().await?;
-        let entries = audit::of_all(&mut reader, before, limit).await?;
+        let filter = self.audit_filter(&mut reader, wanted).await?;
+        let entries = audit::of_all(&mut reader, &filter, before, limit).await?;
         let directory = named(&mut reader, caller, &entries, Directory::default()).await?;
         Ok((entries, directory))
+    }
+
+    async fn audit_filter(&self, conn: &mut Conn, wanted: &WantedEntries) -> Result<Filter> {
+        let actor = match &wanted.actor {
+            Some(actor) => Some(self.person(conn, actor).await?.id),
+            None => None,
+        };
+        Ok(Filter {
+            actor,
+            action: wanted.action.clone(),
+            subject: wanted.subject.clone(),
+            from: wanted.from,
+            to: wanted.to,
+        })
     }
 
     pub async fn verify_audit(&self, caller: &Caller) -> Result<Verification> {

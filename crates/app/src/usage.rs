@@ -64,11 +64,28 @@ pub struct Figures {
 }
 
 /// Somebody's or something's part of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Share {
-    pub used_s: f64,
+    /// One for each bucket; empty where nothing was used.
+    pub used_s: Vec<f64>,
     /// Bookings that start within the time, and were not given up before they began.
     pub bookings: u64,
+}
+
+impl Share {
+    pub fn total_s(&self) -> f64 {
+        self.used_s.iter().sum()
+    }
+
+    fn join(mut self, other: &Share) -> Share {
+        self.used_s
+            .resize(self.used_s.len().max(other.used_s.len()), 0.0);
+        for (sum, one) in self.used_s.iter_mut().zip(&other.used_s) {
+            *sum += one;
+        }
+        self.bookings += other.bookings;
+        self
+    }
 }
 
 /// The greatest, and the rest together.
@@ -226,6 +243,7 @@ impl App {
         let parts = parts(&things, outs, number_of_kind);
         let zone = site.time_zone.rules();
         let mut ledger = Ledger::new(span, zone.clone(), parts, kinds.len(), counted);
+        let buckets = Grid::new(span, zone.clone()).buckets(question.step);
 
         let is_asked_for =
             |owner: Option<PersonId>| question.mine.is_none() || question.mine == owner;
@@ -236,11 +254,16 @@ impl App {
             if !is_asked_for(taken.owner) {
                 return;
             }
-            let used_s = ledger.add(taken.place, taken.span, taken.amount);
-            if let Some(owner) = taken.owner {
-                people.entry(owner).or_default().used_s += used_s;
-                projects.entry(taken.project).or_default().used_s += used_s;
-            }
+            let mut shares = taken.owner.map(|owner| {
+                let person = people.entry(owner).or_default();
+                (person, projects.entry(taken.project).or_default())
+            });
+            ledger.add(taken.place, taken.span, taken.amount, |span, times| {
+                if let Some((person, project)) = &mut shares {
+                    buckets.spread(span, times, &mut person.used_s);
+                    buckets.spread(span, times, &mut project.used_s);
+                }
+            });
         })
         .await?;
 
@@ -268,7 +291,6 @@ impl App {
             }
         };
         let measured = ledger.close();
-        let buckets = measured.grid.buckets(question.step);
         let (people, projects) = (ranking(people), ranking(projects));
         let mut directory = Directory::with_site(site);
         let named: Vec<PersonId> = people.first.iter().map(|(id, _)| *id).collect();
@@ -405,14 +427,13 @@ fn ranking<K: Copy + Eq + Hash + Ord>(all: HashMap<K, Share>) -> Ranking<K> {
     let mut first: Vec<(K, Share)> = all.into_iter().collect();
     // Among equals by id, so that the same question gets the same answer.
     first.sort_by(|(a, x), (b, y)| {
-        let by_use = y.used_s.total_cmp(&x.used_s);
+        let by_use = y.total_s().total_cmp(&x.total_s());
         by_use.then(y.bookings.cmp(&x.bookings)).then(a.cmp(b))
     });
     let others = first.split_off(first.len().min(RANKED_MAX));
-    let rest = others.iter().fold(Share::default(), |sum, (_, one)| Share {
-        used_s: sum.used_s + one.used_s,
-        bookings: sum.bookings + one.bookings,
-    });
+    let rest = others
+        .iter()
+        .fold(Share::default(), |sum, (_, one)| sum.join(one));
     Ranking {
         first,
         others: others.len(),

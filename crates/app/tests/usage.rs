@@ -94,7 +94,7 @@ async fn use_is_worked_out_from_what_was_taken(lab: Lab) {
         .people
         .first
         .iter()
-        .map(|(id, share)| (*id, share.used_s, share.bookings))
+        .map(|(id, share)| (*id, share.total_s(), share.bookings))
         .collect();
     let hour = 3600.0;
     let expected = [(lab.ada.id(), 8.0 * hour, 2), (lab.bob.id(), hour, 1)];
@@ -103,7 +103,7 @@ async fn use_is_worked_out_from_what_was_taken(lab: Lab) {
         .projects
         .first
         .iter()
-        .map(|(id, share)| (id.is_some(), share.used_s))
+        .map(|(id, share)| (id.is_some(), share.total_s()))
         .collect();
     assert_eq!(projects, [(false, 7.0 * hour), (true, 2.0 * hour)]);
 

@@ -221,15 +221,21 @@ impl Ledger {
         }
     }
 
-    /// Adds what was taken of a resource, all of it or an amount, and says how many seconds that was of what is counted
-    /// over everything.
-    pub fn add(&mut self, number: usize, taken: Span, amount: Option<Amount>) -> f64 {
+    /// Adds what was taken of a resource, all of it or an amount, and tells of what that was of all that is counted
+    /// over everything: spans, each with how many resources' worth of it.
+    pub fn add(
+        &mut self,
+        number: usize,
+        taken: Span,
+        amount: Option<Amount>,
+        mut tell: impl FnMut(Span, f64),
+    ) {
         let whole = self.grid.span();
         let Some(span) = whole.and_then(|whole| whole.intersection(taken)) else {
-            return 0.0;
+            return;
         };
         let Some(node) = self.nodes.get(number) else {
-            return 0.0;
+            return;
         };
         let share = match (amount, node.capacity) {
             (Some(amount), Some(of)) => (amount.get() as f64 / of.get() as f64).min(1.0),
@@ -246,13 +252,13 @@ impl Ledger {
         if is_plain {
             let weights = node.weights.iter().map(|(c, weight)| (*c, share * weight));
             self.grid.add(span, &mut self.used, weights);
-            return counted(&node.weights, all) * share * seconds(span);
+            tell(span, counted(&node.weights, all) * share);
+            return;
         }
-        let mut sum = 0.0;
         for left in span.minus(&node.out) {
             let weights = node.above.iter().map(|(c, weight)| (*c, share * weight));
             self.grid.add(left, &mut self.used, weights);
-            sum += counted(&node.above, all) * share * seconds(left);
+            tell(left, counted(&node.above, all) * share);
         }
         for below in &self.order[node.run.0..node.run.1] {
             let below = &self.nodes[*below];
@@ -260,11 +266,10 @@ impl Ledger {
                 let weights = below.columns(all).map(|column| (column, share));
                 self.grid.add(left, &mut self.used, weights);
                 if below.is_counted {
-                    sum += share * seconds(left);
+                    tell(left, share);
                 }
             }
         }
-        sum
     }
 
     pub fn close(self) -> Usage {
@@ -311,10 +316,6 @@ impl Measured {
 fn counted(weights: &[(usize, f64)], all: usize) -> f64 {
     let found = weights.iter().find(|(column, _)| *column == all);
     found.map_or(0.0, |(_, weight)| *weight)
-}
-
-fn seconds(span: Span) -> f64 {
-    span.duration().as_secs_f64()
 }
 
 /// The same time in order, without overlaps.

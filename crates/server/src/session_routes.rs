@@ -7,7 +7,7 @@ use berth_api::about::About;
 use berth_api::people::Person;
 use berth_api::secret::Revealed;
 use berth_api::sessions::{
-    Me, MySite, PasswordChange, PasswordReset, ProfilePatch, SignIn, SignedIn,
+    AskedSite, Me, MySite, PasswordChange, PasswordReset, ProfilePatch, SignIn, SignedIn,
 };
 use berth_api::{Code, Names, paths};
 use berth_app::accounts::SessionToken;
@@ -108,10 +108,15 @@ async fn me(
 ) -> Result<impl IntoResponse> {
     let belongs = server.app.me(&caller).await?;
     let mut names = Names::default();
-    for (site, _) in &belongs {
+    for (site, _) in &belongs.memberships {
         names.add_site(site.into());
     }
+    let asked = belongs.asked.iter().map(|(site, request)| AskedSite {
+        site: site.into(),
+        since: request.created_at,
+    });
     let memberships = belongs
+        .memberships
         .iter()
         .map(|(_, membership)| MySite::new(membership, &names))
         .collect();
@@ -123,6 +128,7 @@ async fn me(
     let me = Me {
         person: caller.person.into(),
         memberships,
+        asked: asked.collect(),
         csrf_token: session.as_ref().map(csrf_token).transpose()?,
         scopes,
     };

@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 
 use berth_model::audit::{Actor, AuditEntry, ChainedEntry};
 use berth_model::{AuditId, PersonId, SiteId, Text};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::sql::{Conn, Row, query};
+use crate::sql::{Conn, Query, Row, either, query};
 
 pub(crate) fn actor_columns(actor: Actor) -> (&'static str, Option<Uuid>) {
     match actor {
@@ -125,27 +126,73 @@ fn entry(row: &Row) -> Result<ChainedEntry> {
     })
 }
 
+/// Which entries are wanted; an empty one wants all.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub actor: Option<PersonId>,
+    /// A whole action, or the noun before its dot for all that happens to such things.
+    pub action: Option<String>,
+    pub subject: Option<String>,
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+}
+
 /// A site's entries, newest first, those before the given number.
 pub async fn of_site(
     conn: &mut Conn,
     site: SiteId,
+    filter: &Filter,
     before: u64,
     limit: u64,
 ) -> Result<Vec<ChainedEntry>> {
-    query("SELECT * FROM audit_entry WHERE site = $1 AND number < $2 ORDER BY number DESC LIMIT $3")
+    let chosen = either(
+        "SELECT * FROM audit_entry WHERE number < $1 AND ($3 IS NULL OR actor = $3)
+           AND ($4 IS NULL OR action = $4 OR action LIKE $4 || '.%') AND ($5 IS NULL OR subject = $5)
+           AND ($6 IS NULL OR at >= $6) AND ($7 IS NULL OR at < $7) AND site = $8 ORDER BY number DESC LIMIT $2",
+        "SELECT * FROM audit_entry WHERE number < $1 AND ($3::uuid IS NULL OR actor = $3)
+           AND ($4::text IS NULL OR action = $4 OR action LIKE $4 || '.%') AND ($5::text IS NULL OR subject = $5)
+           AND ($6::bigint IS NULL OR at >= $6) AND ($7::bigint IS NULL OR at < $7) AND site = $8 ORDER BY number DESC LIMIT $2",
+    );
+    filtered(chosen, filter, before, limit)
         .bind(site.0)
-        .bind(before.min(i64::MAX as u64))
-        .bind(limit)
         .map(conn, entry)
         .await
 }
 
-pub async fn of_all(conn: &mut Conn, before: u64, limit: u64) -> Result<Vec<ChainedEntry>> {
-    query("SELECT * FROM audit_entry WHERE number < $1 ORDER BY number DESC LIMIT $2")
-        .bind(before.min(i64::MAX as u64))
-        .bind(limit)
+pub async fn of_all(
+    conn: &mut Conn,
+    filter: &Filter,
+    before: u64,
+    limit: u64,
+) -> Result<Vec<ChainedEntry>> {
+    let chosen = either(
+        "SELECT * FROM audit_entry WHERE number < $1 AND ($3 IS NULL OR actor = $3)
+           AND ($4 IS NULL OR action = $4 OR action LIKE $4 || '.%') AND ($5 IS NULL OR subject = $5)
+           AND ($6 IS NULL OR at >= $6) AND ($7 IS NULL OR at < $7) ORDER BY number DESC LIMIT $2",
+        "SELECT * FROM audit_entry WHERE number < $1 AND ($3::uuid IS NULL OR actor = $3)
+           AND ($4::text IS NULL OR action = $4 OR action LIKE $4 || '.%') AND ($5::text IS NULL OR subject = $5)
+           AND ($6::bigint IS NULL OR at >= $6) AND ($7::bigint IS NULL OR at < $7) ORDER BY number DESC LIMIT $2",
+    );
+    filtered(chosen, filter, before, limit)
         .map(conn, entry)
         .await
+}
+
+fn filtered(chosen: Query, filter: &Filter, before: u64, limit: u64) -> Query {
+    chosen
+        .bind(before.min(i64::MAX as u64))
+        .bind(limit)
+        .bind(filter.actor.map(|actor| actor.0))
+        .bind(filter.action.clone())
+        .bind(filter.subject.clone())
+        .bind(filter.from)
+        .bind(filter.to)
+}
+
+/// The newest entry.
+pub async fn last(conn: &mut Conn) -> Result<Option<ChainedEntry>> {
+    let newest = of_all(conn, &Filter::default(), u64::MAX, 1).await?;
+    Ok(newest.into_iter().next())
 }
 
 /// What a check of the whole chain found.

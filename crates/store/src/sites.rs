@@ -386,6 +386,20 @@ pub async fn join_requests(conn: &mut Conn, site: SiteId) -> Result<Vec<(JoinReq
     .await
 }
 
+/// The sites that a person has asked to join and not heard from yet.
+pub async fn join_requests_by(
+    conn: &mut Conn,
+    asker: PersonId,
+) -> Result<Vec<(Site, JoinRequest)>> {
+    query(
+        "SELECT s.*, j.id AS request_id, j.site, j.person AS asker, j.message, j.state AS request_state, j.created_at AS asked_at
+         FROM join_request j JOIN site s ON s.id = j.site WHERE j.person = $1 AND j.state = 'waiting' ORDER BY s.name",
+    )
+    .bind(asker.0)
+    .map(conn, |row| Ok((site(row)?, join_request(row)?)))
+    .await
+}
+
 /// Decides a request that still waits; of two admins who decide at once, one finds it decided.
 pub async fn decide_join_request(
     conn: &mut Conn,

@@ -125,7 +125,7 @@ async fn what_a_booking_writes_reads_back(home: &Home) {
     assert_eq!(reservation.expect("an answer"), Some(written.reservation));
     let history = reservations::history(&mut conn, id).await;
     assert_eq!(history.expect("an answer"), [written.history]);
-    let entries = audit::of_all(&mut conn, u64::MAX, 10)
+    let entries = audit::of_all(&mut conn, &audit::Filter::default(), u64::MAX, 10)
         .await
         .expect("entries");
     let entries: Vec<AuditEntry> = entries.into_iter().map(|chained| chained.entry).collect();
@@ -220,7 +220,7 @@ async fn a_series_is_written_like_so_many_bookings(home: &Home) {
             std::slice::from_ref(&one.history)
         );
     }
-    let entries = audit::of_all(&mut conn, u64::MAX, 10)
+    let entries = audit::of_all(&mut conn, &audit::Filter::default(), u64::MAX, 10)
         .await
         .expect("entries");
     let mut entries: Vec<AuditEntry> = entries.into_iter().map(|chained| chained.entry).collect();

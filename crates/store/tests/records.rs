@@ -224,7 +224,7 @@ async fn what_is_not_chained_yet_is_not_shown_but_counted(home: &Home) {
     assert_eq!((found.checked, found.unchained, found.broken), (2, 2, None));
     let mut conn = home.read().await;
     assert_eq!(
-        audit::of_all(&mut conn, u64::MAX, 10)
+        audit::of_all(&mut conn, &audit::Filter::default(), u64::MAX, 10)
             .await
             .expect("an answer")
             .len(),

@@ -132,7 +132,7 @@ test.describe('week', () => {
 
 test('the agenda lists by day, folds what is over, and opens', async ({ page }) => {
   await openPage(page, 'view=agenda&rows=40&items=60');
-  await expect(page.getByRole('heading', { level: 2 }).first()).toContainText('Wednesday');
+  await expect(page.getByRole('heading', { level: 2 }).first()).toContainText('Wed');
   const first = page.locator('[data-item]').first();
   await first.click();
   expect(await callsOf(page, 'open')).toEqual([[await first.getAttribute('data-item')]]);

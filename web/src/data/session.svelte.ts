@@ -24,6 +24,11 @@ class Session {
     return this.me?.memberships.some((membership) => membership.site.name === site) ?? false;
   }
 
+  /** Whether they asked to join it and were not answered yet. */
+  hasAsked(site: string): boolean {
+    return this.me?.asked.some((asked) => asked.site.name === site) ?? false;
+  }
+
   isAdmin(site: string): boolean {
     return this.isGlobalAdmin || this.#roleIn(site) === 'site_admin';
   }

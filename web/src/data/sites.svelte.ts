@@ -9,9 +9,6 @@ class Sites {
   list = $state.raw<readonly Site[]>([]);
   isLoaded = $state(false);
   failure = $state.raw<Failure | null>(null);
-  /** By id, those that the person has asked to join since the pages were opened. The server keeps them and does not list them. */
-  asked = $state.raw<ReadonlySet<string>>(new Set());
-
   /** Those that the person belongs to, or that a global admin looks after. */
   get mine(): readonly Site[] {
     return this.list.filter((site) => session.isMember(site.name));
@@ -36,18 +33,8 @@ class Sites {
     }
   }
 
-  noteAsked(id: string): void {
-    this.asked = new Set(this.asked).add(id);
-  }
-
-  /** Somebody has answered. */
-  forgetAsked(id: string): void {
-    this.asked = new Set([...this.asked].filter((one) => one !== id));
-  }
-
   clear(): void {
     this.list = [];
-    this.asked = new Set();
     this.isLoaded = false;
   }
 }

@@ -3,12 +3,12 @@
 use reqwest::Method;
 
 use super::{Client, Error, EventStream, sse};
-use crate::audit::{AuditEntry, AuditVerification};
+use crate::audit::{AuditEntry, AuditQuery, AuditVerification};
 use crate::events::{EventPage, EventQuery, EventStreamQuery, Position};
 use crate::headers;
 use crate::health::HealthReport;
 use crate::notifications::{MarkRead, MarkUnread, NotificationPage, NotificationQuery, Unread};
-use crate::page::{Page, PageQuery};
+use crate::page::Page;
 use crate::paths;
 use crate::reference::SiteReference;
 
@@ -16,13 +16,13 @@ impl Client {
     pub async fn site_audit(
         &self,
         site: &SiteReference,
-        query: &PageQuery,
+        query: &AuditQuery,
     ) -> Result<Page<AuditEntry>, Error> {
         let call = self.call(Method::GET, &paths::site_audit(site));
         call.query(query).json().await
     }
 
-    pub async fn audit(&self, query: &PageQuery) -> Result<Page<AuditEntry>, Error> {
+    pub async fn audit(&self, query: &AuditQuery) -> Result<Page<AuditEntry>, Error> {
         let call = self.call(Method::GET, paths::AUDIT);
         call.query(query).json().await
     }

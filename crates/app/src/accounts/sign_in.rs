@@ -4,7 +4,7 @@ use berth_engine::rights::Action;
 use berth_model::audit::Actor;
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, Scope};
-use berth_model::site::{Membership, Site};
+use berth_model::site::{JoinRequest, Membership, Site};
 use berth_model::{LoginName, SessionId};
 use berth_store::{people, sessions, sites};
 use jiff::{SignedDuration, Timestamp};
@@ -67,6 +67,14 @@ pub struct SignedIn {
 
 /// How stale "last seen" may get before it is written again: a write per request would be a write per click.
 const SEEN_PRECISION: SignedDuration = SignedDuration::from_mins(5);
+
+/// Where somebody belongs, and where they would like to.
+#[derive(Debug, Clone)]
+pub struct Belonging {
+    pub memberships: Vec<(Site, Membership)>,
+    /// Requests to join that nobody has answered yet.
+    pub asked: Vec<(Site, JoinRequest)>,
+}
 
 impl App {
     /// Checks a password. Says the same, and takes as long, whether the account exists or not.
@@ -183,9 +191,12 @@ impl App {
     }
 
     /// The caller's own account: where they belong.
-    pub async fn me(&self, caller: &Caller) -> Result<Vec<(Site, Membership)>> {
+    pub async fn me(&self, caller: &Caller) -> Result<Belonging> {
         caller.may(Action::SeeOwnAccount, true, "account")?;
         let mut reader = self.store.read().await?;
-        Ok(sites::memberships_of(&mut reader, caller.id()).await?)
+        Ok(Belonging {
+            memberships: sites::memberships_of(&mut reader, caller.id()).await?,
+            asked: sites::join_requests_by(&mut reader, caller.id()).await?,
+        })
     }
 }

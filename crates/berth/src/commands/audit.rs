@@ -1,8 +1,9 @@
 //! `berth audit`: who changed what, and whether anyone has rewritten the log.
 
-use berth_api::audit::{ActorKind, AuditEntry};
-use berth_api::page::PageQuery;
-use clap::Subcommand;
+use berth_api::audit::{ActionName, ActorKind, AuditEntry, AuditQuery};
+use berth_api::reference::PersonReference;
+use berth_model::Text;
+use clap::{Args, Subcommand};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -19,21 +20,54 @@ pub enum Audit {
         #[arg(long)]
         everywhere: bool,
         #[command(flatten)]
+        wanted: Wanted,
+        #[command(flatten)]
         length: Length,
     },
     /// Follow the whole chain of the log and say whether it is intact (global admins)
     Verify,
 }
 
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// Only what this person did
+    #[arg(long, value_name = "PERSON")]
+    by: Option<PersonReference>,
+    /// Only this action, `reservation.cancel`, or all that happens to a `reservation`
+    #[arg(long)]
+    action: Option<ActionName>,
+    /// Only what was done to this, by its id
+    #[arg(long, value_name = "ID")]
+    subject: Option<Text>,
+    /// Only from this time on
+    #[arg(long, value_name = "WHEN")]
+    from: Option<String>,
+    /// Only before this time
+    #[arg(long, value_name = "WHEN")]
+    to: Option<String>,
+}
+
 pub async fn run(command: Audit, context: &Context) -> anyhow::Result<()> {
     match command {
-        Audit::List { everywhere, length } => list(everywhere, length, context).await,
+        Audit::List {
+            everywhere,
+            wanted,
+            length,
+        } => list(everywhere, wanted, length, context).await,
         Audit::Verify => verify(context).await,
     }
 }
 
-async fn list(everywhere: bool, length: Length, context: &Context) -> anyhow::Result<()> {
-    let client = &context.client;
+async fn list(
+    everywhere: bool,
+    wanted: Wanted,
+    length: Length,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let (client, times) = (&context.client, &context.times);
+    let moment =
+        |text: &Option<String>| text.as_deref().map(|at| times.read_moment(at)).transpose();
+    let (from, to) = (moment(&wanted.from)?, moment(&wanted.to)?);
     let site = if everywhere {
         None
     } else {
@@ -41,7 +75,15 @@ async fn list(everywhere: bool, length: Length, context: &Context) -> anyhow::Re
     };
     let page = length
         .read(async |limit, cursor| {
-            let query = PageQuery { limit, cursor };
+            let query = AuditQuery {
+                actor: wanted.by.clone(),
+                action: wanted.action.clone(),
+                subject: wanted.subject.clone(),
+                from,
+                to,
+                limit,
+                cursor,
+            };
             match site {
                 Some(site) => client.site_audit(site, &query).await,
                 None => client.audit(&query).await,
@@ -58,7 +100,7 @@ async fn list(everywhere: bool, length: Length, context: &Context) -> anyhow::Re
             Column::left("FROM").shrinks(1),
             Column::left("REASON").shrinks(2),
         ];
-        let mut table = Table::new(columns, "Nothing is recorded yet.");
+        let mut table = Table::new(columns, "Nothing is recorded.");
         for entry in &page.items {
             table.row(row(entry, &context.times));
         }

@@ -17,6 +17,7 @@ pub async fn run(context: &Context) -> anyhow::Result<()> {
 
 fn details(me: &Me, context: &Context) -> Details {
     let sites = me.memberships.iter();
+    let asked = me.asked.iter();
     let scopes = me
         .scopes
         .iter()
@@ -36,6 +37,10 @@ fn details(me: &Me, context: &Context) -> Details {
         .lines(
             "Sites",
             sites.map(|of| format!("{} ({})", of.site.name, show::word(of.role))),
+        )
+        .lines(
+            "Asked to join",
+            asked.map(|of| format!("{}, {}", of.site.name, context.times.moment(of.since))),
         )
         .line("May", scopes.join(", "))
         .maybe(

@@ -84,8 +84,8 @@ pub async fn resume(
 /// When anything was last done in this world.
 pub async fn last_seen(store: &Store) -> anyhow::Result<Option<Timestamp>> {
     let mut reader = store.read().await?;
-    let newest = audit::of_all(&mut reader, u64::MAX, 1).await?;
-    Ok(newest.first().map(|chained| chained.entry.at))
+    let newest = audit::last(&mut reader).await?;
+    Ok(newest.map(|chained| chained.entry.at))
 }
 
 /// How long before its end people begin to be told what concerns them: there is something to read, and not too much.

@@ -182,6 +182,7 @@ pub const WALK: &[Line] = &[
     line("usage --mine -o csv"),
     line("usage --all-sites"),
     line("audit list --everywhere --limit 10"),
+    line("audit list --everywhere --action site --from 2020-01-01 --limit 10"),
     line("audit verify"),
     line("event list --limit 10"),
     line("member remove cy --yes"),

@@ -159,6 +159,20 @@ impl Buckets {
     pub fn gather(&self, cells: &[f64]) -> Vec<f64> {
         gather(&self.of_cell, self.spans.len(), cells)
     }
+
+    /// Adds the seconds of a span to those of each bucket, so many times.
+    pub fn spread(&self, span: Span, times: f64, seconds: &mut Vec<f64>) {
+        seconds.resize(self.spans.len(), 0.0);
+        let first = self
+            .spans
+            .partition_point(|bucket| bucket.end() <= span.start());
+        let touched = self.spans.iter().enumerate().skip(first);
+        for (place, bucket) in touched.take_while(|(_, bucket)| bucket.start() < span.end()) {
+            if let Some(within) = bucket.intersection(span) {
+                seconds[place] += times * within.duration().as_secs_f64();
+            }
+        }
+    }
 }
 
 /// Sums over the cells of each of so many groups.

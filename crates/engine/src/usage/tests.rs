@@ -52,22 +52,36 @@ fn a_day(parts: Vec<Part>, counted: Counted) -> Ledger {
     Ledger::new(day, TimeZone::UTC, parts, KINDS, counted)
 }
 
+/// Adds it, and says how many seconds that was of everything.
+fn added(ledger: &mut Ledger, number: usize, taken: Span, amount: Option<Amount>) -> f64 {
+    let mut sum = 0.0;
+    ledger.add(number, taken, amount, |span, times| {
+        sum += times * span.duration().as_secs_f64();
+    });
+    sum
+}
+
 #[test]
 fn a_booked_server_counts_its_gpus_as_used_and_a_booked_gpu_half_its_server() {
     let mut ledger = a_day(lab(), Counted::Leaves);
-    let whole = ledger.add(
+    let whole = added(
+        &mut ledger,
         0,
         span("2026-11-16T06:00:00Z", "2026-11-16T08:00:00Z"),
         None,
     );
     assert_eq!(whole, 2.0 * 2.0 * 3600.0, "two leaves for two hours");
-    ledger.add(
+    added(
+        &mut ledger,
         1,
         span("2026-11-16T08:00:00Z", "2026-11-16T12:00:00Z"),
         None,
     );
     let cores = span("2026-11-15T22:00:00Z", "2026-11-16T08:00:00Z");
-    assert_eq!(ledger.add(3, cores, Amount::new(16).ok()), 2.0 * 3600.0);
+    assert_eq!(
+        added(&mut ledger, 3, cores, Amount::new(16).ok()),
+        2.0 * 3600.0
+    );
     let usage = ledger.close();
     assert_eq!(total(&usage.kinds[0]), (4.0, 24.0));
     assert_eq!(total(&usage.kinds[1]), (8.0, 48.0));
@@ -80,8 +94,8 @@ fn a_booked_server_counts_its_gpus_as_used_and_a_booked_gpu_half_its_server() {
 fn of_one_type_only_that_is_counted() {
     let mut ledger = a_day(lab(), Counted::Kind(0));
     let hour = span("2026-11-16T06:00:00Z", "2026-11-16T07:00:00Z");
-    assert_eq!(ledger.add(2, hour, None), 1800.0);
-    assert_eq!(ledger.add(3, hour, None), 0.0);
+    assert_eq!(added(&mut ledger, 2, hour, None), 1800.0);
+    assert_eq!(added(&mut ledger, 3, hour, None), 0.0);
     let usage = ledger.close();
     assert_eq!(total(&usage.all), (0.5, 24.0));
     assert_eq!(usage.all.resources, 1);
@@ -93,7 +107,7 @@ fn what_is_out_is_neither_available_nor_used() {
     parts[1].out = vec![span("2026-11-16T06:00:00Z", "2026-11-16T09:00:00Z")];
     let mut ledger = a_day(parts, Counted::Leaves);
     let booked = span("2026-11-16T08:00:00Z", "2026-11-16T10:00:00Z");
-    assert_eq!(ledger.add(0, booked, None), 3.0 * 3600.0);
+    assert_eq!(added(&mut ledger, 0, booked, None), 3.0 * 3600.0);
     let usage = ledger.close();
     assert_eq!(total(&usage.kinds[0]), (2.0, 24.0));
     assert_eq!(total(&usage.kinds[1]), (3.0, 45.0));
@@ -337,16 +351,21 @@ proptest! {
         let range = case.span(0, case.minutes);
         let parts = case.parts.clone();
         let mut ledger = Ledger::new(range, zone(case.zone), parts, KINDS, case.counted);
-        let mut told = 0.0;
+        let buckets = Grid::new(range, zone(case.zone)).buckets(case.step);
+        let mut told = Vec::new();
         for claim in &case.claims {
             let amount = claim.amount.map(|amount| Amount::new(amount).unwrap());
-            told += ledger.add(claim.part, case.span(claim.from, claim.to), amount);
+            let taken = case.span(claim.from, claim.to);
+            ledger.add(claim.part, taken, amount, |span, times| {
+                buckets.spread(span, times, &mut told);
+            });
         }
         let usage = ledger.close();
         let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
-        prop_assert!(near(told, usage.all.used_total_s()), "{told}");
+        let all = buckets.gather(&usage.all.used_s);
+        prop_assert!(told.iter().zip(&all).all(|(a, b)| near(*a, *b)), "{told:?} {all:?}");
+        prop_assert!(near(told.iter().sum(), usage.all.used_total_s()));
 
-        let buckets = usage.grid.buckets(case.step);
         let measured: Vec<(Option<usize>, &Measured)> = (0..KINDS)
             .map(|kind| (Some(kind), &usage.kinds[kind]))
             .chain([(None, &usage.all)])

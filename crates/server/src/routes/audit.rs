@@ -2,10 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use berth_api::audit::{AuditEntry, AuditVerification, BrokenLink, hex};
-use berth_api::page::{Limit, Page, PageQuery};
+use berth_api::audit::{ActionName, AuditEntry, AuditQuery, AuditVerification, BrokenLink, hex};
+use berth_api::page::{Limit, Page};
 use berth_api::paths;
 use berth_app::Directory;
+use berth_app::audit::WantedEntries;
 use berth_model::audit::ChainedEntry;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -26,39 +27,39 @@ pub fn router() -> OpenApiRouter<Server> {
 
 /// What was changed in the site, newest first.
 #[utoipa::path(
-    get, path = paths::SITE_AUDIT, tag = "audit", params(SiteAt, PageQuery),
+    get, path = paths::SITE_AUDIT, tag = "audit", params(SiteAt, AuditQuery),
     responses((status = 200, description = "A page of entries.", body = Page<AuditEntry>))
 )]
 async fn list_site_audit(
     State(server): State<Server>,
     Signed(caller): Signed,
     Path(at): Path<SiteAt>,
-    Query(query): Query<PageQuery>,
+    Query(query): Query<AuditQuery>,
 ) -> Result<Json<Page<AuditEntry>>> {
-    let before = before_number(query.cursor.as_ref())?;
+    let (wanted, before, limit) = asked(query)?;
     let found = server
         .app
-        .site_audit(&caller, &at.site, before, one_more(query.limit))
+        .site_audit(&caller, &at.site, &wanted, before, one_more(limit))
         .await?;
-    Ok(page(found, query.limit))
+    Ok(page(found, limit))
 }
 
 /// What was changed anywhere, newest first.
 #[utoipa::path(
-    get, path = paths::AUDIT, tag = "audit", params(PageQuery),
+    get, path = paths::AUDIT, tag = "audit", params(AuditQuery),
     responses((status = 200, description = "A page of entries.", body = Page<AuditEntry>))
 )]
 async fn list_audit(
     State(server): State<Server>,
     Signed(caller): Signed,
-    Query(query): Query<PageQuery>,
+    Query(query): Query<AuditQuery>,
 ) -> Result<Json<Page<AuditEntry>>> {
-    let before = before_number(query.cursor.as_ref())?;
+    let (wanted, before, limit) = asked(query)?;
     let found = server
         .app
-        .whole_audit(&caller, before, one_more(query.limit))
+        .whole_audit(&caller, &wanted, before, one_more(limit))
         .await?;
-    Ok(page(found, query.limit))
+    Ok(page(found, limit))
 }
 
 /// Follow the whole chain of the audit log, and say whether anybody has rewritten it.
@@ -81,6 +82,18 @@ async fn verify_audit(
             what: broken.to_string(),
         }),
     }))
+}
+
+fn asked(query: AuditQuery) -> Result<(WantedEntries, u64, Limit)> {
+    let before = before_number(query.cursor.as_ref())?;
+    let wanted = WantedEntries {
+        actor: query.actor,
+        action: query.action.map(ActionName::get),
+        subject: query.subject.map(|subject| subject.as_str().to_owned()),
+        from: query.from.map(|from| from.get()),
+        to: query.to.map(|to| to.get()),
+    };
+    Ok((wanted, before, query.limit))
 }
 
 fn page(

@@ -7,10 +7,11 @@ use berth_api::paths;
 use berth_api::usage::{
     AllUsage, AllUsageQuery, Bucket, LeadBar, LeadQuantile, LeadTimes, Outcomes, PeopleUsage,
     PersonUsage, ProjectUsage, ProjectsUsage, RefusalCount, SiteTotals, TypeUsage, Usage,
-    UsageBucket, UsageFigures, UsageQuery, UsageRest, UsageSeconds, UsageShare,
+    UsageBucket, UsageFigures, UsageQuery, UsageRest, UsageSeconds, UsageShare, WeekUsage,
 };
 use berth_app::usage::{Figures, Ranking, Seconds, Share, SiteUsage, UsageRequest};
 use berth_engine::usage::{self as engine, Step};
+use berth_model::Span;
 use jiff::SignedDuration;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -89,12 +90,7 @@ fn shown(found: SiteUsage, bucket: Bucket, mine: bool) -> Usage {
         bucket,
         mine,
         kind: found.kind.map(|kind| names.kind(kind)),
-        buckets: spans
-            .map(|span| UsageBucket {
-                start: span.start(),
-                end: span.end(),
-            })
-            .collect(),
+        buckets: spans.map(bucket_of).collect(),
         all: figures(&found.all),
         types: found
             .kinds
@@ -121,6 +117,13 @@ fn shown(found: SiteUsage, bucket: Bucket, mine: bool) -> Usage {
     }
 }
 
+fn bucket_of(span: &Span) -> UsageBucket {
+    UsageBucket {
+        start: span.start(),
+        end: span.end(),
+    }
+}
+
 fn seconds(seconds: &Seconds) -> UsageSeconds {
     UsageSeconds {
         available_s: seconds.available,
@@ -138,39 +141,42 @@ fn figures(of: &Figures) -> UsageFigures {
     }
 }
 
-fn share(share: Share) -> UsageShare {
+fn share(share: &Share, found: &SiteUsage) -> UsageShare {
+    let mut by_bucket = share.used_s.clone();
+    by_bucket.resize(found.buckets.len(), 0.0);
     UsageShare {
-        used_s: share.used_s.round() as u64,
+        used_s: share.total_s().round() as u64,
+        used_s_by_bucket: by_bucket.iter().map(|used| used.round() as u64).collect(),
         bookings: share.bookings,
     }
 }
 
-fn rest<K>(ranking: &Ranking<K>) -> UsageRest {
+fn rest<K>(ranking: &Ranking<K>, found: &SiteUsage) -> UsageRest {
     UsageRest {
         count: count(ranking.others),
-        share: share(ranking.rest),
+        share: share(&ranking.rest, found),
     }
 }
 
 fn people(found: &SiteUsage, names: &Names) -> PeopleUsage {
     let person = |(id, of): &(_, Share)| PersonUsage {
         person: names.person(*id),
-        share: share(*of),
+        share: share(of, found),
     };
     PeopleUsage {
         items: found.people.first.iter().map(person).collect(),
-        rest: rest(&found.people),
+        rest: rest(&found.people, found),
     }
 }
 
 fn projects(found: &SiteUsage, names: &Names) -> ProjectsUsage {
     let project = |(id, of): &(Option<_>, Share)| ProjectUsage {
         project: id.map(|id| names.project(id)),
-        share: share(*of),
+        share: share(of, found),
     };
     ProjectsUsage {
         items: found.projects.first.iter().map(project).collect(),
-        rest: rest(&found.projects),
+        rest: rest(&found.projects, found),
     }
 }
 
@@ -210,9 +216,22 @@ fn totals(found: &SiteUsage) -> SiteTotals {
         available_s: found.all.total.available,
         used_s: found.all.total.used,
         utilisation: seconds(&found.all.total).utilisation(),
+        weeks: found
+            .buckets
+            .iter()
+            .zip(&found.all.buckets)
+            .map(week)
+            .collect(),
         people: count(found.people.first.len() + found.people.others),
         outcomes: outcomes(found),
         refusals: refusals.map(|one| one.count).sum(),
+    }
+}
+
+fn week((span, of): (&Span, &Seconds)) -> WeekUsage {
+    WeekUsage {
+        bucket: bucket_of(span),
+        seconds: seconds(of),
     }
 }
 

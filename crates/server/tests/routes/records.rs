@@ -41,6 +41,29 @@ async fn the_log_says_who_did_what_and_holds_together() {
         .is(200);
     assert_eq!(older.each("action"), ["resource.create"]);
 
+    let asked = async |query: &str| {
+        let path = format!("/sites/torino/audit?limit=100&{query}");
+        let found = adele.get(&path).await.is(200);
+        let actions = found.each("action").into_iter().cloned();
+        actions.collect::<Vec<_>>()
+    };
+    let both = ["reservation.cancel", "reservation.create"];
+    assert_eq!(asked("actor=ada").await, both);
+    assert_eq!(asked("action=reservation").await, both);
+    assert_eq!(asked(&format!("subject={}", made.id())).await, both);
+    assert_eq!(asked("action=reservation.cancel").await, both[..1]);
+    assert!(asked("action=reserv").await.is_empty());
+    assert!(asked("from=2090-01-01T00:00:00Z").await.is_empty());
+    assert!(asked("to=2020-01-01T00:00:00Z").await.is_empty());
+    adele
+        .get("/sites/torino/audit?actor=nobody-here")
+        .await
+        .refuses(404, "object.not_found");
+    adele
+        .get("/sites/torino/audit?action=%25")
+        .await
+        .refuses(422, "request.invalid");
+
     adele.get("/audit").await.refuses(403, "auth.not_allowed");
     let all = root.get("/audit?limit=500").await.is(200);
     assert!(all.each("action").contains(&&json!("site.create")));

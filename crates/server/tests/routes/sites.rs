@@ -85,6 +85,8 @@ async fn someone_asks_to_join_and_is_let_in() {
     otto.post(asking, json!({}))
         .await
         .refuses(409, "join.waiting");
+    let asked_sites = async || otto.get("/me").await.is(200)["asked"].clone();
+    assert_eq!(asked_sites().await[0]["site"]["name"], "torino");
     ada.post(asking, json!({}))
         .await
         .refuses(409, "member.already");
@@ -111,6 +113,7 @@ async fn someone_asks_to_join_and_is_let_in() {
         .await
         .is(200);
     assert_eq!(declined["state"], "declined");
+    assert_eq!(asked_sites().await, json!([]));
     assert!(adele.get(asking).await.is(200).each("id").is_empty());
 }
 

@@ -34,10 +34,11 @@ async fn what_is_booked_shows_up_in_the_figures() {
     let people = &usage["people"];
     assert_eq!(people["items"][0]["person"]["login"], "ada");
     assert_eq!(people["items"][0]["bookings"], 1);
-    assert_eq!(
-        people["rest"],
-        json!({"count": 0, "used_s": 0, "bookings": 0})
-    );
+    let course = people["items"][0]["used_s_by_bucket"].as_array().unwrap();
+    let used: u64 = course.iter().filter_map(Value::as_u64).sum();
+    assert_eq!((course.len(), used), (by_bucket.len(), 2 * 3 * 3600));
+    assert_eq!(people["rest"]["count"], 0);
+    assert_eq!(people["rest"]["used_s"], 0);
     assert_eq!(usage["projects"]["items"][0]["project"], Value::Null);
     assert_eq!(usage["outcomes"]["bookings"], 1);
     assert_eq!(usage["lead_times"]["bookings"], 1);
@@ -67,6 +68,12 @@ async fn what_is_booked_shows_up_in_the_figures() {
     assert_eq!(all["sites"][0]["site"]["name"], "torino");
     assert_eq!(all["sites"][0]["used_s"], 2 * 3 * 3600);
     assert_eq!(all["sites"][0]["people"], 1);
+    let weeks = all["sites"][0]["weeks"].as_array().unwrap();
+    let used: u64 = weeks
+        .iter()
+        .filter_map(|week| week["used_s"].as_u64())
+        .sum();
+    assert_eq!(used, 2 * 3 * 3600);
 }
 
 #[tokio::test]

@@ -67,8 +67,8 @@ async fn everything_arrives() -> Result<()> {
         (41, 3, None)
     );
     let heads = (
-        audit::of_all(&mut here, u64::MAX, 1).await?,
-        audit::of_all(&mut there, u64::MAX, 1).await?,
+        audit::of_all(&mut here, &audit::Filter::default(), u64::MAX, 1).await?,
+        audit::of_all(&mut there, &audit::Filter::default(), u64::MAX, 1).await?,
     );
     assert_eq!(heads.0, heads.1);
     assert_eq!(

@@ -130,6 +130,7 @@ export const closures = {
 
 export const settings = {
   title: 'Site settings',
+  lead: 'What the site is called, its clock, what outsiders see, and how it looks.',
   outsiders: 'What outsiders see',
   outsidersHint: 'Signed-in people who are not members.',
   views: {

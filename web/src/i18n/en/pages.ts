@@ -19,6 +19,7 @@ export const bookings = {
   emptySeries: 'You have no series.',
   emptySeriesHint: 'Choose “Repeat” when you book something on the timeline.',
   ends: (when: string) => `last on ${when}`,
+  runsOut: (when: string) => `ends ${when}`,
   empty: 'You have booked nothing.',
   emptyHint: 'Find a free time on the timeline, or let Berth find one.',
   emptyPast: 'Nothing of yours is over yet.',
@@ -58,7 +59,7 @@ export const find = {
   startsIn: (when: string) => `starts ${when}`,
   asks: (when: string) => `Needs approval; can be decided until ${when}.`,
   book: 'Book this',
-  bookNamed: 'Just these',
+  bookNamed: 'Exactly these',
   waitFor: 'Wait for it',
 };
 

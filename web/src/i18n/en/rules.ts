@@ -54,6 +54,7 @@ export const policies = {
   history: 'Versions',
   setBy: (who: string, when: string) => `set by ${who}, ${when}`,
   empty: 'No policies: anything may be booked.',
+  emptyGlobal: 'No ceilings and no defaults: each site decides for itself.',
   test: 'Test a booking',
   testHint: 'What the policies make of a booking that nobody makes. Whether there is room is not asked.',
   testGo: 'Test',
@@ -80,8 +81,8 @@ export const policies = {
   limitHours: 'Opening hours',
   rule: {
     who_may_book: 'Who may book',
-    notice: 'Book at least … ahead',
-    horizon: 'Book at most … ahead',
+    notice: 'Booked ahead at least',
+    horizon: 'Booked ahead at most',
     length_min: 'Lasts at least',
     length_max: 'Lasts at most',
     length_step: 'Lasts a multiple of',

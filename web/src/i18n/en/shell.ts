@@ -92,7 +92,7 @@ export const signIn = {
   firstRun: 'Just installed?',
   firstRunLink: 'How to make the first account',
   firstTitle: 'The first account',
-  firstLead: 'Berth has no default password. Make the first global administrator on the machine it runs on:',
+  firstLead: 'Berth has no default password. Make the first global administrator on the machine it runs on.',
   firstStep1: 'Run this command there. It asks for a password.',
   firstStep2: 'Sign in with that name.',
   firstStep3: 'Open a site, and let people in.',

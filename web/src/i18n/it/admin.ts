@@ -128,6 +128,7 @@ export const closures: Messages['closures'] = {
 
 export const settings: Messages['settings'] = {
   title: 'Impostazioni della sede',
+  lead: 'Come si chiama la sede, il suo orologio, che cosa vede chi è fuori, e il suo aspetto.',
   outsiders: 'Che cosa vede chi è fuori',
   outsidersHint: 'Persone connesse che non sono membri.',
   views: {

@@ -54,6 +54,7 @@ export const policies: Messages['policies'] = {
   history: 'Versioni',
   setBy: (who, when) => `impostata da ${who}, ${when}`,
   empty: 'Nessuna regola: si può prenotare tutto.',
+  emptyGlobal: 'Nessun limite e nessun predefinito: ogni sede decide da sé.',
   test: 'Prova una prenotazione',
   testHint: 'Che cosa dicono le regole di una prenotazione che nessuno fa. Non si chiede se c’è posto.',
   testGo: 'Prova',
@@ -80,8 +81,8 @@ export const policies: Messages['policies'] = {
   limitHours: 'Orari di apertura',
   rule: {
     who_may_book: 'Chi può prenotare',
-    notice: 'Prenotare con almeno … di anticipo',
-    horizon: 'Prenotare al massimo … prima',
+    notice: 'Anticipo minimo',
+    horizon: 'Anticipo massimo',
     length_min: 'Dura almeno',
     length_max: 'Dura al massimo',
     length_step: 'Dura un multiplo di',

@@ -92,7 +92,7 @@ export const signIn: Messages['signIn'] = {
   firstRun: 'Appena installato?',
   firstRunLink: 'Come creare il primo account',
   firstTitle: 'Il primo account',
-  firstLead: 'Berth non ha una password predefinita. Crea il primo amministratore globale sulla macchina dove gira:',
+  firstLead: 'Berth non ha una password predefinita. Crea il primo amministratore globale sulla macchina dove gira.',
   firstStep1: 'Esegui lì questo comando. Chiede una password.',
   firstStep2: 'Accedi con quel nome.',
   firstStep3: 'Apri una sede e fai entrare le persone.',

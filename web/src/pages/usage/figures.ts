@@ -18,6 +18,8 @@ export interface Ranked {
   readonly hint?: string;
   readonly used_s: number;
   readonly bookings: number;
+  /** The seconds of each bucket. */
+  readonly course: readonly number[];
 }
 
 /** Writes the tables of one answer, in one language. */
@@ -88,26 +90,36 @@ export class UsageFigures {
     };
   }
 
+  /** The same with the hours of each bucket, which is too wide for paper. */
+  rankedInTime(label: string, items: readonly Ranked[]): Figures {
+    const { columns, rows } = this.ranked(label, items);
+    return {
+      columns: [...columns, ...this.usage.buckets.map((_, index) => ({ label: this.bucketName(index), show: this.#number }))],
+      rows: rows.map((row, index) => [...row, ...items[index]!.course.map(hours)]),
+    };
+  }
+
   people(): Ranked[] {
     const { items, rest } = this.usage.people;
-    const named = items.map(({ person, used_s, bookings }) => ({ key: person.id, label: person.display_name, hint: person.login, used_s, bookings }));
+    const named = items.map(({ person, used_s, used_s_by_bucket: course, bookings }) => ({ key: person.id, label: person.display_name, hint: person.login, used_s, bookings, course }));
     return [...named, ...this.#rest(rest)];
   }
 
   projects(): Ranked[] {
     const { items, rest } = this.usage.projects;
-    const named = items.map(({ project, used_s, bookings }) => ({
+    const named = items.map(({ project, used_s, used_s_by_bucket: course, bookings }) => ({
       key: project?.id ?? 'none',
       label: project?.title ?? this.t.usage.noProject,
       ...(project ? { hint: project.name } : {}),
       used_s,
       bookings,
+      course,
     }));
     return [...named, ...this.#rest(rest)];
   }
 
-  #rest({ count, used_s, bookings }: UsageShare & { count: number }): Ranked[] {
-    return count > 0 ? [{ key: 'rest', label: this.t.usage.rest(count), used_s, bookings }] : [];
+  #rest({ count, used_s, used_s_by_bucket: course, bookings }: UsageShare & { count: number }): Ranked[] {
+    return count > 0 ? [{ key: 'rest', label: this.t.usage.rest(count), used_s, bookings, course }] : [];
   }
 
   week(): Figures {

@@ -52,7 +52,7 @@ export const timelineWords: Labels = {
   },
   empty: { noRows: 'No resource matches.', noItems: 'No bookings here. Drag on a row, or press B.' },
   more: (count) => `+${count} more`,
-  over: (count) => `+${count} over already`,
+  over: (count) => `Show ${count} already over`,
   counts: {
     word: (count) => (count === 1 ? 'booking' : 'bookings'),
     bookings: (count) => counted(count, 'booking', 'bookings'),

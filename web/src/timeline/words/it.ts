@@ -55,7 +55,7 @@ export const timelineWords: Labels = {
     noItems: 'Nessuna prenotazione qui. Trascina su una riga, o premi B.',
   },
   more: (count) => `+${count} altre`,
-  over: (count) => `+${count} già finite`,
+  over: (count) => (count === 1 ? 'Mostra quella già finita' : `Mostra le ${count} già finite`),
   counts: {
     word: (count) => (count === 1 ? 'prenotazione' : 'prenotazioni'),
     bookings: (count) => contati(count, 'prenotazione', 'prenotazioni'),

@@ -15,8 +15,6 @@ use crate::when;
 const SUBJECT: &str = "database";
 /// A database that takes longer than this to answer is as good as gone.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Greater than the number of any audit entry, and still a number to both databases.
-const LAST: u64 = i64::MAX as u64;
 /// Two clocks of one installation may differ by this much.
 const CLOCKS_APART: SignedDuration = SignedDuration::from_secs(5);
 /// No Berth is older than this, so no clock that is right shows an earlier time.
@@ -146,8 +144,8 @@ async fn read(store: &Store) -> berth_store::Result<(SchemaGap, bool, Option<Tim
     let gap = store.schema_gap().await?;
     let has_admin = installation::has_admin(store).await?;
     let mut reader = store.read().await?;
-    let last = audit::of_all(&mut reader, LAST, 1).await?;
-    Ok((gap, has_admin, last.first().map(|chained| chained.entry.at)))
+    let last = audit::last(&mut reader).await?;
+    Ok((gap, has_admin, last.map(|chained| chained.entry.at)))
 }
 
 /// A clock that went back would order the record wrongly and start reservations late.

@@ -1,7 +1,8 @@
 //! The figures as bars, shades and tables on a terminal.
 
 use berth_api::usage::{
-    AllUsage, LeadTimes, Outcomes, RefusalCount, Usage, UsageFigures, UsageSeconds, UsageShare,
+    AllUsage, LeadTimes, Outcomes, RefusalCount, Usage, UsageFigures, UsageRest, UsageSeconds,
+    UsageShare,
 };
 use jiff::SignedDuration;
 
@@ -184,44 +185,53 @@ fn week(hours: &[UsageSeconds]) -> String {
     text
 }
 
-fn people(usage: &Usage) -> Table<3> {
-    let columns = [
-        Column::left("WHO").shrinks(1),
-        Column::right("HOURS"),
-        Column::right("BOOKINGS"),
-    ];
-    let mut table = Table::new(columns, "");
-    for one in &usage.people.items {
-        table.row(shared(show::person(&one.person), one.share));
-    }
-    let rest = usage.people.rest;
-    if rest.count > 0 {
-        table.row(shared(format!("{} others", rest.count), rest.share));
-    }
-    table
+fn people(usage: &Usage) -> Table<4> {
+    let items = usage.people.items.iter();
+    let named = items.map(|one| (show::person(&one.person), &one.share));
+    ranking("WHO", named.collect(), &usage.people.rest)
 }
 
-fn projects(usage: &Usage) -> Table<3> {
-    let columns = [
-        Column::left("PROJECT").shrinks(1),
-        Column::right("HOURS"),
-        Column::right("BOOKINGS"),
-    ];
-    let mut table = Table::new(columns, "");
-    for one in &usage.projects.items {
+fn projects(usage: &Usage) -> Table<4> {
+    let items = usage.projects.items.iter();
+    let named = items.map(|one| {
         let name = one.project.as_ref().map(|project| project.name.clone());
         let name = name.unwrap_or_else(|| "(no project)".to_owned());
-        table.row(shared(name, one.share));
-    }
-    let rest = usage.projects.rest;
-    if rest.count > 0 {
-        table.row(shared(format!("{} others", rest.count), rest.share));
-    }
-    table
+        (name, &one.share)
+    });
+    ranking("PROJECT", named.collect(), &usage.projects.rest)
 }
 
-fn shared(name: String, share: UsageShare) -> [String; 3] {
-    [name, hours(share.used_s), share.bookings.to_string()]
+fn ranking<'a>(
+    title: &'static str,
+    mut named: Vec<(String, &'a UsageShare)>,
+    rest: &'a UsageRest,
+) -> Table<4> {
+    let columns = [
+        Column::left(title).shrinks(1),
+        Column::right("HOURS"),
+        Column::right("BOOKINGS"),
+        Column::left("OVER TIME").shrinks(2),
+    ];
+    let mut table = Table::new(columns, "");
+    if rest.count > 0 {
+        named.push((format!("{} others", rest.count), &rest.share));
+    }
+    // The most that anybody used in a bucket is the full height of all lines, so that they can be compared.
+    let buckets = named.iter().flat_map(|(_, share)| &share.used_s_by_bucket);
+    let available_s = buckets.max().copied().unwrap_or(0);
+    for (name, share) in named {
+        let course = share.used_s_by_bucket.iter().map(|used_s| UsageSeconds {
+            available_s,
+            used_s: *used_s,
+        });
+        table.row([
+            name,
+            hours(share.used_s),
+            share.bookings.to_string(),
+            line(&course.collect::<Vec<_>>()),
+        ]);
+    }
+    table
 }
 
 fn leads(leads: &LeadTimes) -> String {
@@ -332,7 +342,7 @@ mod tests {
         let kind = json!({"id": "typ_01kc3v9xwbe8rv5w2n9q3m7t4h", "name": "gpu", "title": "GPU"});
         let mut of_type = figures.clone();
         of_type["type"] = kind;
-        let rest = json!({"count": 3, "used_s": 1800, "bookings": 4});
+        let rest = json!({"count": 3, "used_s": 1800, "used_s_by_bucket": [1800], "bookings": 4});
         let hours: Vec<Value> = (0..168)
             .map(|_| json!({"available_s": 0, "used_s": 0}))
             .collect();
@@ -343,8 +353,8 @@ mod tests {
             "buckets": [{"start": "2026-11-15T23:00:00Z", "end": "2026-11-16T23:00:00Z"}],
             "all": figures, "types": [of_type],
             "people": {"items": [], "rest": rest},
-            "projects": {"items": [{"project": null, "used_s": 41_400, "bookings": 2}],
-                "rest": {"count": 0, "used_s": 0, "bookings": 0}},
+            "projects": {"items": [{"project": null, "used_s": 41_400, "used_s_by_bucket": [41_400], "bookings": 2}],
+                "rest": {"count": 0, "used_s": 0, "used_s_by_bucket": [0], "bookings": 0}},
             "week": hours,
             "lead_times": {"bookings": 6,
                 "quantiles": [{"percent": 50, "lead_s": 7200}, {"percent": 90, "lead_s": 90_000}],

@@ -1,4 +1,7 @@
-/** Which entries of the log are wanted, and what they are called. The server has no filters, so the page looks itself. */
+/**
+ * Which entries of the log are wanted, and what they are called. The server's own filters want whole logins and ids; people type parts
+ * of names, so the page looks itself.
+ */
 import type { AuditEntry } from '../../../api/types';
 
 export interface Wanted {

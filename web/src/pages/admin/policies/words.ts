@@ -1,6 +1,8 @@
 /** Policies in words. */
 import type { PolicyScope, PolicyVersion } from '../../../api/types';
 import type { Messages } from '../../../i18n/en';
+import { parseLength } from '../../../i18n/length';
+import { formatLength } from '../../../time/format';
 
 export function scopeWords(scope: PolicyScope, t: Messages): string {
   if (scope === 'ceilings') return t.policies.ceilings;
@@ -14,7 +16,7 @@ export function scopeWords(scope: PolicyScope, t: Messages): string {
   return parts.length > 0 ? parts.join(', ') : t.policies.whole;
 }
 
-/** The rules that ask something, with their values as a policy writes them. */
+/** The rules that ask something, with their values as a person reads them. */
 export function ruleLines(version: PolicyVersion, t: Messages): [string, string][] {
   return Object.entries(version.policy ?? {})
     .filter(([, value]) => value !== null)
@@ -24,6 +26,8 @@ export function ruleLines(version: PolicyVersion, t: Messages): [string, string]
 function valueWords(value: unknown, t: Messages): string {
   if (typeof value === 'boolean') return value ? t.common.yes : t.common.no;
   if (Array.isArray(value)) return value.map((one) => valueWords(one, t)).join(', ');
+  const length = typeof value === 'string' ? parseLength(value) : null;
+  if (length !== null) return formatLength(length, t.timeline.units);
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.entries(value)
     .filter(([, inner]) => inner !== null && !(Array.isArray(inner) && inner.length === 0))
