@@ -1,0 +1,7 @@
+//! Who of those who wait gets what, and when.
+
+pub mod quota;
+pub mod share;
+
+/// A moment or a length in microseconds: a plan compares millions of them.
+pub type Micros = i64;

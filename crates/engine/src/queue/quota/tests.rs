@@ -1,0 +1,111 @@
+use proptest::prelude::*;
+
+use super::super::share::Shares;
+use super::*;
+
+const GPU: Counted = Counted(0);
+
+fn gpus(amount: u64) -> Amounts {
+    Amounts::of([(GPU, amount)])
+}
+
+/// A site with sixteen GPUs; two projects with six of them guaranteed to each, and a person in each.
+struct Lab {
+    quotas: Quotas,
+    site: Account,
+    projects: [Account; 2],
+    people: [Account; 2],
+}
+
+fn lab() -> Lab {
+    let mut shares = Shares::new(1, 0);
+    let site = shares.site();
+    let projects = [shares.add_project(1.0), shares.add_project(1.0)];
+    let people = projects.map(|project| shares.person(project, 1));
+    let mut quotas = Quotas::default();
+    for account in projects.into_iter().chain(people) {
+        quotas.set_parent(account, shares.parent(account));
+    }
+    let allow = |limit, guaranteed| Some(Allowance { guaranteed, limit });
+    quotas.allow(site, GPU, allow(Some(16), 0));
+    quotas.allow(projects[0], GPU, allow(Some(12), 6));
+    quotas.allow(projects[1], GPU, allow(None, 6));
+    Lab {
+        quotas,
+        site,
+        projects,
+        people,
+    }
+}
+
+#[test]
+fn beyond_the_guaranteed_part_it_is_borrowed_up_to_the_limit() {
+    let mut lab = lab();
+    let ada = lab.people[0];
+    assert_eq!(lab.quotas.judge(ada, &gpus(6)), Verdict::Own);
+    lab.quotas.hold(ada, &gpus(6));
+    assert!(!lab.quotas.has_borrowed(ada, &gpus(6)));
+    assert_eq!(lab.quotas.judge(ada, &gpus(6)), Verdict::Borrowed);
+    lab.quotas.hold(ada, &gpus(6));
+    assert!(lab.quotas.has_borrowed(ada, &gpus(6)));
+    let over = Verdict::OverLimit {
+        account: lab.projects[0],
+        counted: GPU,
+    };
+    assert_eq!(lab.quotas.judge(ada, &gpus(1)), over);
+}
+
+#[test]
+fn what_is_guaranteed_is_ones_own_even_where_others_hold_everything() {
+    let mut lab = lab();
+    let [ada, bob] = lab.people;
+    lab.quotas.hold(bob, &gpus(16));
+    assert_eq!(lab.quotas.judge(ada, &gpus(6)), Verdict::Own);
+    assert_eq!(
+        lab.quotas.judge(ada, &gpus(7)),
+        Verdict::NothingIdle { counted: GPU }
+    );
+    lab.quotas.free(bob, &gpus(16));
+    assert_eq!(lab.quotas.used(lab.site, GPU), 0);
+}
+
+#[test]
+fn what_nobody_rations_is_everybodys() {
+    let mut shares = Shares::new(1, 0);
+    let project = shares.add_project(1.0);
+    let mut quotas = Quotas::default();
+    quotas.set_parent(project, Some(shares.site()));
+    assert_eq!(quotas.judge(project, &gpus(1000)), Verdict::Own);
+    assert!(!quotas.has_borrowed(project, &gpus(1000)));
+}
+
+proptest! {
+    /// Whatever is held and freed by those whom the verdict allows, no limit is ever exceeded, and nothing leaks.
+    #[test]
+    fn limits_hold_and_nothing_is_left_over(
+        wishes in prop::collection::vec((0..2_usize, 1..9_u64, any::<bool>()), 1..80),
+    ) {
+        let mut lab = lab();
+        let mut held: Vec<(Account, Amounts)> = Vec::new();
+        for (whose, amount, gives_back) in wishes {
+            if gives_back && !held.is_empty() {
+                let (account, amounts) = held.remove(amount as usize % held.len());
+                lab.quotas.free(account, &amounts);
+            }
+            let (account, more) = (lab.people[whose], gpus(amount));
+            let is_room = lab.quotas.used(lab.site, GPU) + amount <= 16;
+            if lab.quotas.judge(account, &more).is_allowed() && is_room {
+                lab.quotas.hold(account, &more);
+                held.push((account, more));
+            }
+            let sum = |of: Account| -> u64 {
+                held.iter().filter(|(one, _)| *one == of).map(|(_, amounts)| amounts.get(GPU)).sum()
+            };
+            for (person, project) in lab.people.iter().zip(lab.projects) {
+                prop_assert_eq!(lab.quotas.used(project, GPU), sum(*person));
+            }
+            prop_assert!(lab.quotas.used(lab.projects[0], GPU) <= 12);
+            prop_assert!(lab.quotas.used(lab.site, GPU) <= 16);
+        }
+    }
+}
