@@ -8,6 +8,7 @@
 //! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
 //! site what a file declares, [`notify`] says who is told of what happened, and [`usage`] how much of what there was to
 //! have was had.
+//! [`queue`] decides who of those who wait gets what.
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
 //!
@@ -24,6 +25,7 @@ pub mod notify;
 pub mod placement;
 pub mod plan;
 pub mod policy;
+pub mod queue;
 pub mod recurrence;
 pub mod rights;
 pub mod room;

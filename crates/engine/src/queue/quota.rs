@@ -128,7 +128,8 @@ impl Quotas {
     }
 
     pub fn used(&self, account: Account, counted: Counted) -> u64 {
-        self.known(account).map_or(0, |entry| entry.used.get(counted))
+        self.known(account)
+            .map_or(0, |entry| entry.used.get(counted))
     }
 
     pub fn hold(&mut self, account: Account, amounts: &Amounts) {
@@ -159,12 +160,18 @@ impl Quotas {
             let Some(allowed) = entry.allowance(counted) else {
                 continue;
             };
-            if allowed.limit.is_some_and(|limit| entry.used.get(counted) + amount > limit) {
+            if allowed
+                .limit
+                .is_some_and(|limit| entry.used.get(counted) + amount > limit)
+            {
                 // The site's limit is what there is; reaching it is no one's fault.
                 return match entry.parent {
                     None if is_own => Verdict::Own,
                     None => Verdict::NothingIdle { counted },
-                    Some(_) => Verdict::OverLimit { account: at, counted },
+                    Some(_) => Verdict::OverLimit {
+                        account: at,
+                        counted,
+                    },
                 };
             }
             if entry.parent.is_some() {
@@ -181,9 +188,9 @@ impl Quotas {
     /// Whether what an account holds is more than what is guaranteed to it, so that others may ask it back.
     pub fn has_borrowed(&self, account: Account, amounts: &Amounts) -> bool {
         let borrowed = |counted| {
-            let mut rationed = self.up(account).filter(|(_, entry)| {
-                entry.parent.is_some() && entry.allowance(counted).is_some()
-            });
+            let mut rationed = self
+                .up(account)
+                .filter(|(_, entry)| entry.parent.is_some() && entry.allowance(counted).is_some());
             let first = rationed.next();
             first.is_some_and(|(_, entry)| !entry.is_within_guaranteed(counted, 0))
         };

@@ -192,7 +192,13 @@ impl Shares {
         let own = &self.accounts[account.place()];
         let all = self.accounts[0].sum();
         let used = if all > 0.0 { own.sum() / all } else { 0.0 };
-        let part = |mode: f64| if own.sum() > 0.0 { mode / own.sum() } else { 0.0 };
+        let part = |mode: f64| {
+            if own.sum() > 0.0 {
+                mode / own.sum()
+            } else {
+                0.0
+            }
+        };
         Standing {
             of_share: used / due,
             due,

@@ -13,7 +13,11 @@ fn close(a: f64, b: f64) -> bool {
 fn who_used_less_for_their_weight_is_first() {
     let mut shares = Shares::new(WEEK, 0);
     let (heavy, light) = (shares.add_project(2.0), shares.add_project(1.0));
-    assert_eq!(shares.compare(heavy, light), Ordering::Less, "equals by age");
+    assert_eq!(
+        shares.compare(heavy, light),
+        Ordering::Less,
+        "equals by age"
+    );
     shares.charge(heavy, Mode::Batch, 0, HOUR, 1.0);
     assert_eq!(shares.compare(heavy, light), Ordering::Greater);
     shares.charge(light, Mode::Reserved, 0, HOUR, 1.0);
@@ -38,7 +42,11 @@ fn what_has_begun_counts_until_it_is_over() {
     shares.release(begun);
     shares.charge(a, Mode::Batch, 0, HOUR, 1.0);
     shares.charge(b, Mode::Batch, 0, 2 * HOUR, 1.0);
-    assert_eq!(shares.compare(a, b), Ordering::Less, "it took an hour, not eight");
+    assert_eq!(
+        shares.compare(a, b),
+        Ordering::Less,
+        "it took an hour, not eight"
+    );
 }
 
 #[test]
@@ -51,12 +59,18 @@ fn one_is_told_how_much_of_ones_share_one_has() {
     shares.charge(ada, Mode::Batch, 0, HOUR, 2.0);
     shares.charge(other, Mode::Batch, 0, HOUR, 1.0);
     let standing = shares.standing(ada, |_| true);
-    assert!(close(standing.due, 0.75 / 2.0), "three quarters, shared by two");
+    assert!(
+        close(standing.due, 0.75 / 2.0),
+        "three quarters, shared by two"
+    );
     assert!(close(standing.used, 0.75));
     assert!(close(standing.of_share, 2.0));
     assert!(close(standing.modes[Mode::Reserved as usize], 1.0 / 3.0));
     let alone = shares.standing(ada, |account| account != bob);
-    assert!(close(alone.due, 0.75), "who asks for nothing leaves it to the others");
+    assert!(
+        close(alone.due, 0.75),
+        "who asks for nothing leaves it to the others"
+    );
 }
 
 proptest! {
