@@ -90,7 +90,7 @@ pub fn welcome(address: SocketAddr, folder: &Path, free_gpu: &str) -> String {
         "
 Berth's demo is ready: three sites, two months behind them, and people who go on booking while you watch.
 
-  {address}  first steps
+  {address}  the pages, for your browser
   {address}{docs}  the API, readable
   {address}{openapi}  the API for programs
 
