@@ -230,5 +230,4 @@ fn more(left: &Left, piece: &Piece, all: &Left) -> Option<Left> {
 }
 
 #[cfg(test)]
-#[path = "fleet/tests.rs"]
 mod tests;

@@ -75,6 +75,11 @@ impl Mix {
         mix
     }
 
+    /// How many shapes it has.
+    pub fn shapes(&self) -> usize {
+        self.weight.len()
+    }
+
     fn push(&mut self, task: Task, part: f64) {
         let at = self.weight.len();
         self.cpu_milli.push(small(task.cpu_milli));
