@@ -7,7 +7,7 @@
 //!
 //! This is one moment: that whatever is placed ends before a reservation begins is the node's wall; when things end and who
 //! comes first is the planner's business. It must be quick, since a plan asks a hundred thousand times. So nodes in the
-//! same state are looked at once ([`classes`]) and what was found is remembered ([`offers`]).
+//! same state are looked at once (`classes`) and what was found is remembered (`offers`).
 
 mod classes;
 mod gang;
@@ -133,7 +133,9 @@ impl Fleet {
         let node = self.known(piece.node)?;
         let State { kind, left } = self.classes.state_of(node);
         let left = less(left, piece).ok_or(Unfit::NotLeft(piece.node))?;
-        self.set(node, State { kind: *kind, left });
+        let state = State { kind: *kind, left };
+        let wall_us = self.walls_us[node as usize];
+        self.classes.take(node, state, wall_us);
         Ok(())
     }
 
@@ -142,12 +144,10 @@ impl Fleet {
         let State { kind, left } = self.classes.state_of(node);
         let all = self.kinds[*kind as usize].all();
         let left = more(left, piece, &all).ok_or(Unfit::NotTaken(piece.node))?;
-        self.set(node, State { kind: *kind, left });
+        let state = State { kind: *kind, left };
+        let wall_us = self.walls_us[node as usize];
+        self.classes.free(node, state, wall_us);
         Ok(())
-    }
-
-    fn set(&mut self, node: u32, state: State) {
-        self.classes.set(node, state, self.walls_us[node as usize]);
     }
 
     fn known(&self, node: NodeIndex) -> Result<u32, Unfit> {

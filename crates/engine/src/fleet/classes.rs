@@ -18,6 +18,9 @@ pub(super) struct State {
 /// one are kept for work that is long.
 pub(super) type Walled = (i64, u32);
 
+/// So many empty classes are no burden, and states come back.
+const EMPTY_KEPT: usize = 256;
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Classes {
     states: Vec<State>,
@@ -26,6 +29,8 @@ pub(super) struct Classes {
     /// The farthest wall among a class's nodes; the beginning of time for a class without any.
     farthest_wall_us: Vec<i64>,
     of_node: Vec<u32>,
+    empty: usize,
+    freed: u64,
 }
 
 impl Classes {
@@ -55,6 +60,11 @@ impl Classes {
         self.members[class].range((until_us, 0)..).next().copied()
     }
 
+    /// How often something became free: until it changes, there is no more room than there was.
+    pub fn freed(&self) -> u64 {
+        self.freed
+    }
+
     /// Adds the next node.
     pub fn add(&mut self, state: State, until_us: i64) {
         let node = self.of_node.len() as u32;
@@ -63,7 +73,18 @@ impl Classes {
         self.join(class, (until_us, node));
     }
 
-    pub fn set(&mut self, node: u32, state: State, until_us: i64) {
+    /// Puts a node into a state that has less left.
+    pub fn take(&mut self, node: u32, state: State, until_us: i64) {
+        self.change(node, state, until_us);
+    }
+
+    /// Puts a node into a state that has more left.
+    pub fn free(&mut self, node: u32, state: State, until_us: i64) {
+        self.freed += 1;
+        self.change(node, state, until_us);
+    }
+
+    fn change(&mut self, node: u32, state: State, until_us: i64) {
         let class = self.class_of(state);
         self.leave(node, until_us);
         self.of_node[node as usize] = class as u32;
@@ -71,6 +92,7 @@ impl Classes {
     }
 
     pub fn set_wall(&mut self, node: u32, old_us: i64, new_us: i64) {
+        self.freed += 1;
         self.leave(node, old_us);
         self.join(self.of(node), (new_us, node));
     }
@@ -84,10 +106,12 @@ impl Classes {
         self.by_state.insert(state, class as u32);
         self.members.push(BTreeSet::new());
         self.farthest_wall_us.push(i64::MIN);
+        self.empty += 1;
         class
     }
 
     fn join(&mut self, class: usize, node: Walled) {
+        self.empty -= usize::from(self.members[class].is_empty());
         self.members[class].insert(node);
         self.look_at_walls(class);
     }
@@ -95,6 +119,7 @@ impl Classes {
     fn leave(&mut self, node: u32, until_us: i64) {
         let class = self.of(node);
         self.members[class].remove(&(until_us, node));
+        self.empty += usize::from(self.members[class].is_empty());
         self.look_at_walls(class);
     }
 
@@ -105,7 +130,8 @@ impl Classes {
 
     /// Forgets the classes that have no nodes, if they are many. Gives those that are kept, in their order.
     pub fn forget_empty(&mut self) -> Option<Vec<usize>> {
-        if self.len() <= 2 * self.of_node.len() + 256 {
+        let with_nodes = self.len() - self.empty;
+        if self.empty <= with_nodes.max(EMPTY_KEPT) {
             return None;
         }
         let has_nodes = |class: &usize| !self.members[*class].is_empty();
@@ -122,6 +148,7 @@ impl Classes {
         self.farthest_wall_us = keep(std::mem::take(&mut self.farthest_wall_us), &kept);
         let numbered = self.states.iter().cloned().zip(0..);
         self.by_state = numbered.collect();
+        self.empty = 0;
         Some(kept)
     }
 }

@@ -14,40 +14,43 @@
 use std::collections::BTreeMap;
 
 use super::need::{Gpus, Task};
-use super::node::{Kind, Left, Models, UNDIVIDED};
+use super::node::{Group, Kind, Left, Models, UNDIVIDED};
 
 /// How often each shape of task is asked for; the most frequent ones, and only those with GPUs, since what is to be
 /// kept usable is the GPUs.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Mix {
-    asks: Vec<Ask>,
-    /// The shapes' CPU and memory and weight, those of one [`Ask`] next to each other. The three are apart, and small
-    /// numbers, so that the compiler can compare several at once: a plan reads them millions of times.
-    cpu_milli: Vec<i32>,
-    memory_mib: Vec<i32>,
-    weight: Vec<i32>,
-    /// How many GPUs, in [`UNIT`]s, the mix would use for each unit of CPU and memory.
-    gpus_per_cpu_milli: f64,
-    gpus_per_memory_mib: f64,
-}
-
-/// Shapes with the same wish for GPUs.
+///
+/// The shapes stand in lanes, one number of all shapes next to each other and as small as it may be, so that the compiler
+/// can compare several at once: a plan reads them millions of times. Lanes without a shape have no weight.
 #[derive(Debug, Clone, PartialEq)]
-struct Ask {
-    gpus: Gpus,
-    models: Models,
-    gpu_memory_bytes: u64,
-    shapes: std::ops::Range<usize>,
+pub struct Mix {
+    cpu_milli: Lanes,
+    memory_mib: Lanes,
+    /// How many undivided GPUs; none for a share.
+    whole: Lanes,
+    /// How many thousandths of one; more than any has for those who want it undivided.
+    share: Lanes,
+    weight: Lanes,
+    /// Which GPUs will do for each shape.
+    gpus: Vec<(Models, u64)>,
+    fluid: Fluid,
 }
 
-/// One thousandth of a GPU's worth. The weights of all shapes add up to it, about.
+/// A number for each shape.
+pub(super) type Lanes = [i32; Mix::SHAPES_MAX];
+
+/// The worth of a thousandth of a GPU that everybody could use. The weights of all shapes add up to it, about.
 const UNIT: i64 = 1 << 16;
 
 const MIB: u64 = 1 << 20;
 
+impl Default for Mix {
+    fn default() -> Mix {
+        Mix::of([])
+    }
+}
+
 impl Mix {
-    /// As many as make a difference: on the openb lists 32 shapes are a tenth of a per cent worse and 151 no better.
-    /// Not more than the bits of [`Kind`]'s sets.
+    /// As many as make a difference: on the openb lists 32 shapes are a little worse and 151 no better.
     pub const SHAPES_MAX: usize = 64;
 
     /// The mix of these tasks, each with how often it was asked for.
@@ -55,141 +58,135 @@ impl Mix {
         let mut counts: BTreeMap<Task, u64> = BTreeMap::new();
         for (task, count) in tasks {
             if task.gpus.thousandths() > 0 && count > 0 {
-                *counts.entry(task).or_default() += count;
+                *counts.entry(task.plain()).or_default() += count;
             }
         }
         let mut shapes: Vec<(Task, u64)> = counts.into_iter().collect();
         let fluid = Fluid::of(&shapes);
         shapes.sort_by_key(|(task, count)| (std::cmp::Reverse(*count), *task));
         shapes.truncate(Mix::SHAPES_MAX);
-        shapes.sort_by_key(|(task, _)| (task.gpus, task.models, task.gpu_memory_bytes, *task));
         let total: u64 = shapes.iter().map(|(_, count)| count).sum();
-        let mut mix = Mix {
-            gpus_per_cpu_milli: fluid.gpus_per_cpu_milli,
-            gpus_per_memory_mib: fluid.gpus_per_memory_mib,
-            ..Mix::default()
+        let lanes = |number: &dyn Fn(&Task) -> i32| {
+            let mut lanes: Lanes = [0; Mix::SHAPES_MAX];
+            for (lane, (task, _)) in lanes.iter_mut().zip(&shapes) {
+                *lane = number(task);
+            }
+            lanes
         };
-        for (task, count) in shapes {
-            mix.push(task, count as f64 / total as f64);
+        let mut weight: Lanes = [0; Mix::SHAPES_MAX];
+        for (lane, (_, count)) in weight.iter_mut().zip(&shapes) {
+            *lane = (*count as f64 / total as f64 * UNIT as f64) as i32;
         }
-        mix
+        let wish = |(task, _): &(Task, u64)| (task.models, task.gpu_memory_bytes);
+        Mix {
+            cpu_milli: lanes(&|task| small(task.cpu_milli)),
+            memory_mib: lanes(&|task| small(task.memory_bytes.div_ceil(MIB))),
+            whole: lanes(&|task| match task.gpus {
+                Gpus::Whole(count) => i32::from(count),
+                Gpus::None | Gpus::Share(_) => 0,
+            }),
+            share: lanes(&|task| match task.gpus {
+                Gpus::Share(share) => i32::from(share),
+                Gpus::None | Gpus::Whole(_) => i32::MAX,
+            }),
+            weight,
+            gpus: shapes.iter().map(wish).collect(),
+            fluid,
+        }
     }
 
     /// How many shapes it has.
     pub fn shapes(&self) -> usize {
-        self.weight.len()
+        self.gpus.len()
     }
 
-    fn push(&mut self, task: Task, part: f64) {
-        let at = self.weight.len();
-        self.cpu_milli.push(small(task.cpu_milli));
-        self.memory_mib.push(small(task.memory_bytes.div_ceil(MIB)));
-        self.weight.push((part * UNIT as f64) as i32);
-        let wish = |ask: &Ask| (ask.gpus, ask.models, ask.gpu_memory_bytes);
-        match self.asks.last_mut() {
-            Some(ask) if wish(ask) == (task.gpus, task.models, task.gpu_memory_bytes) => {
-                ask.shapes.end = at + 1;
+    /// For each group of a kind's GPUs, the shapes it would do for: all bits set in their lanes.
+    pub(super) fn met_by(&self, kind: &Kind) -> Vec<Lanes> {
+        let met = |group: &Group| {
+            let mut met: Lanes = [0; Mix::SHAPES_MAX];
+            for (lane, (models, memory_bytes)) in met.iter_mut().zip(&self.gpus) {
+                *lane = -i32::from(group.meets(*models, *memory_bytes));
             }
-            _ => self.asks.push(Ask {
-                gpus: task.gpus,
-                models: task.models,
-                gpu_memory_bytes: task.gpu_memory_bytes,
-                shapes: at..at + 1,
-            }),
-        }
-    }
-
-    /// For each group of a kind's GPUs, which of the asks it would do for, as bits.
-    pub(super) fn asks_met(&self, kind: &Kind) -> Vec<u64> {
-        let met = |group: &super::node::Group| {
-            let asks = self.asks.iter().enumerate();
-            asks.filter(|(_, ask)| group.meets(ask.models, ask.gpu_memory_bytes))
-                .fold(0, |bits, (number, _)| bits | 1 << number)
+            met
         };
         kind.groups.iter().map(met).collect()
     }
 
-    /// What a node in this state is worth, in [`UNIT`]s of a thousandth of a GPU, both views added.
-    pub(super) fn worth(&self, kind: &Kind, left: &Left, asks_met: &[u64]) -> i64 {
+    /// What a node in this state is worth, in [`UNIT`]s for each thousandth of a GPU, both views added.
+    pub(super) fn worth(&self, kind: &Kind, left: &Left, met: &[Lanes]) -> i64 {
         let free: i64 = left.gpus.iter().map(|free| i64::from(*free)).sum();
-        if free == 0 {
-            return 0;
+        match free {
+            0 => 0,
+            free => self.piecewise(kind, left, met) + self.fluid.worth(left, free * UNIT),
         }
-        self.piecewise(kind, left, asks_met) + self.fluid(left, free * UNIT)
     }
 
-    fn fluid(&self, left: &Left, free: i64) -> i64 {
-        // Never beyond 2^53, where a float would cease to be exact about whole numbers: the smallest of the three counts.
-        let by_cpu = (left.cpu_milli as f64 * self.gpus_per_cpu_milli) as i64;
-        let by_memory = ((left.memory_bytes / MIB) as f64 * self.gpus_per_memory_mib) as i64;
-        free.min(by_cpu).min(by_memory)
-    }
-
-    fn piecewise(&self, kind: &Kind, left: &Left, asks_met: &[u64]) -> i64 {
+    fn piecewise(&self, kind: &Kind, left: &Left, met: &[Lanes]) -> i64 {
+        let mut whole: Lanes = [0; Mix::SHAPES_MAX];
+        let mut partly: Lanes = [0; Mix::SHAPES_MAX];
+        for (group, met) in kind.groups.iter().zip(met) {
+            let mut undivided = 0;
+            for gpu in &group.gpus {
+                match left.gpus[usize::from(*gpu)] {
+                    0 => {}
+                    UNDIVIDED => undivided += 1,
+                    free => self.add_partly(&mut partly, i32::from(free), met),
+                }
+            }
+            for (whole, met) in whole.iter_mut().zip(met) {
+                *whole += undivided & met;
+            }
+        }
         let cpu_milli = small(left.cpu_milli);
         let memory_mib = small(left.memory_bytes / MIB);
         let mut worth = 0;
-        for (number, ask) in self.asks.iter().enumerate() {
-            let groups = kind.groups.iter().zip(asks_met);
-            let meeting = groups.filter(|(_, met)| *met >> number & 1 == 1);
-            let gpus = meeting.flat_map(|(group, _)| &group.gpus);
-            let free = gpus.map(|gpu| left.gpus[usize::from(*gpu)]);
-            let usable = match ask.gpus {
-                Gpus::None => 0,
-                Gpus::Share(share) => free.filter(|free| *free >= share).map(i64::from).sum(),
-                Gpus::Whole(count) => {
-                    let whole = free.filter(|free| *free == UNDIVIDED).count();
-                    match whole >= usize::from(count) {
-                        true => whole as i64 * i64::from(UNDIVIDED),
-                        false => 0,
-                    }
-                }
-            };
-            if usable > 0 {
-                worth += usable * self.weight_fed(&ask.shapes, cpu_milli, memory_mib);
-            }
+        for lane in 0..Mix::SHAPES_MAX {
+            let fed = (cpu_milli >= self.cpu_milli[lane]) & (memory_mib >= self.memory_mib[lane]);
+            let enough = whole[lane] >= self.whole[lane];
+            let undivided = whole[lane] * i32::from(UNDIVIDED) * i32::from(enough);
+            let weight = self.weight[lane] * i32::from(fed);
+            worth += i64::from(undivided + partly[lane]) * i64::from(weight);
         }
         worth
     }
 
-    /// The weight of those of these shapes that so much CPU and memory would do for.
-    fn weight_fed(&self, shapes: &std::ops::Range<usize>, cpu_milli: i32, memory_mib: i32) -> i64 {
-        let needs = self.cpu_milli[shapes.clone()]
-            .iter()
-            .zip(&self.memory_mib[shapes.clone()]);
-        let fed: i32 = needs
-            .zip(&self.weight[shapes.clone()])
-            .map(|((cpu, memory), weight)| {
-                let fits = (cpu_milli >= *cpu) & (memory_mib >= *memory);
-                weight * i32::from(fits)
-            })
-            .sum();
-        i64::from(fed)
+    /// A GPU with so much left is usable by those who want no more of it.
+    fn add_partly(&self, partly: &mut Lanes, free: i32, met: &Lanes) {
+        for lane in 0..Mix::SHAPES_MAX {
+            partly[lane] += free & met[lane] & -i32::from(free >= self.share[lane]);
+        }
     }
 }
 
-/// The mean of CPU and memory that the mix uses with a GPU, the other way round.
+/// The mix as a liquid: how many thousandths of a GPU, in [`UNIT`]s, it would use for each unit of CPU and memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Fluid {
-    gpus_per_cpu_milli: f64,
-    gpus_per_memory_mib: f64,
+    per_cpu_milli: f64,
+    per_memory_mib: f64,
 }
 
 impl Fluid {
     fn of(shapes: &[(Task, u64)]) -> Fluid {
         let sum = |amount: fn(&Task) -> f64| -> f64 {
-            let amounts = shapes
-                .iter()
-                .map(|(task, count)| amount(task) * *count as f64);
-            amounts.sum()
+            let amounts = shapes.iter();
+            amounts
+                .map(|(task, count)| amount(task) * *count as f64)
+                .sum()
         };
         let gpus = sum(|task| f64::from(task.gpus.thousandths())) * UNIT as f64;
         // A mix that uses no CPU at all is limited by none; a tiny need says the same without a special case.
         let cpu_milli = sum(|task| task.cpu_milli as f64).max(1.0);
         let memory_mib = sum(|task| task.memory_bytes as f64 / MIB as f64).max(1.0);
         Fluid {
-            gpus_per_cpu_milli: gpus / cpu_milli,
-            gpus_per_memory_mib: gpus / memory_mib,
+            per_cpu_milli: gpus / cpu_milli,
+            per_memory_mib: gpus / memory_mib,
         }
+    }
+
+    fn worth(&self, left: &Left, free: i64) -> i64 {
+        let by_cpu = (left.cpu_milli as f64 * self.per_cpu_milli) as i64;
+        let by_memory = ((left.memory_bytes / MIB) as f64 * self.per_memory_mib) as i64;
+        free.min(by_cpu).min(by_memory)
     }
 }
 

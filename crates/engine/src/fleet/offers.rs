@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::classes::{Classes, Walled, keep};
-use super::mix::Mix;
+use super::mix::{Lanes, Mix};
 use super::node::{Kind, Left};
 use super::pick::{Bundle, Chosen, Seen, fill};
 
@@ -25,8 +25,8 @@ const SLACK_BITS: u32 = 16;
 #[derive(Debug, Clone)]
 pub(super) struct Offers {
     mix: Mix,
-    /// By kind.
-    asks_met: Vec<Vec<u64>>,
+    /// By kind: which of the mix's shapes its GPUs would do for.
+    met: Vec<Vec<Lanes>>,
     /// By class; as far as it goes.
     worth: Vec<Option<i64>>,
     rows: Vec<Row>,
@@ -40,6 +40,16 @@ pub(super) struct Offers {
 #[derive(Debug, Clone, Default)]
 struct Row {
     losses: Vec<Loss>,
+    refused: Option<Refused>,
+}
+
+/// There was no place for what ends at this moment, and so there is none for what ends later, until something is
+/// freed: taking never makes room. Most of a long queue is refused most of the time, and this answers it at once.
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    until_us: i64,
+    /// How often the fleet had been freed then.
+    freed: u64,
 }
 
 /// What would be left over, as parts of the largest node: the tie-break is best fit.
@@ -78,7 +88,7 @@ impl Slack {
 impl Offers {
     pub fn new(mix: Mix, kinds: &[Kind]) -> Offers {
         Offers {
-            asks_met: kinds.iter().map(|kind| mix.asks_met(kind)).collect(),
+            met: kinds.iter().map(|kind| mix.met_by(kind)).collect(),
             mix,
             worth: Vec::new(),
             rows: Vec::new(),
@@ -136,24 +146,36 @@ pub(super) struct Look<'a> {
 impl Look<'_> {
     /// The node that loses least by the bundle, of all that reach this moment.
     pub fn best(mut self, until_us: i64) -> Option<u32> {
+        let freed = self.classes.freed();
+        let still = |refused: Refused| refused.freed == freed && refused.until_us <= until_us;
+        if self.offers.rows[self.row].refused.is_some_and(still) {
+            return None;
+        }
         let mut best: Option<(Loss, Walled)> = None;
         let mut least = NO_PLACE - 1;
-        for class in 0..self.classes.len() {
-            if self.offers.rows[self.row].losses[class] > least {
+        // The row is taken out of its table while it is read: this loop is where a plan spends its time.
+        let mut losses = std::mem::take(&mut self.offers.rows[self.row].losses);
+        for (class, known) in losses.iter_mut().enumerate() {
+            if *known > least || !self.classes.reaches(class, until_us) {
                 continue;
             }
-            if !self.classes.reaches(class, until_us) {
+            if *known == UNKNOWN {
+                *known = self.look_at(class);
+            }
+            if *known > least {
                 continue;
             }
-            let loss = self.loss(class);
-            let Some(node) = self.classes.nearest_wall(class, until_us) else {
-                continue;
-            };
-            if loss <= least && best.is_none_or(|best| (loss, node) < best) {
-                best = Some((loss, node));
-                least = loss;
+            let nearest = self.classes.nearest_wall(class, until_us);
+            let Some(node) = nearest else { continue };
+            if best.is_none_or(|best| (*known, node) < best) {
+                best = Some((*known, node));
+                least = *known;
             }
         }
+        self.offers.rows[self.row] = Row {
+            losses,
+            refused: best.is_none().then_some(Refused { until_us, freed }),
+        };
         best.map(|(_, (_, node))| node)
     }
 
@@ -176,17 +198,17 @@ impl Look<'_> {
         if known != UNKNOWN {
             return known;
         }
-        let loss = match self.fill(class) {
-            false => NO_PLACE,
-            true => {
-                let before = self.worth_before(class);
-                let seen = self.seen(class);
-                let lost = before - seen.worth(&self.offers.left);
-                (lost << SLACK_BITS) + self.offers.slack.in_bits(&self.offers.left)
-            }
-        };
+        let loss = self.look_at(class);
         self.offers.rows[self.row].losses[class] = loss;
         loss
+    }
+
+    fn look_at(&mut self, class: usize) -> Loss {
+        if !self.fill(class) {
+            return NO_PLACE;
+        }
+        let lost = self.worth_before(class) - self.seen(class).worth(&self.offers.left);
+        (lost << SLACK_BITS) + self.offers.slack.in_bits(&self.offers.left)
     }
 
     fn worth_before(&mut self, class: usize) -> i64 {
@@ -203,7 +225,7 @@ impl Look<'_> {
         Seen {
             kind: &self.kinds[kind],
             mix: &self.offers.mix,
-            asks_met: &self.offers.asks_met[kind],
+            met: &self.offers.met[kind],
         }
     }
 

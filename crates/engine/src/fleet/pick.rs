@@ -1,6 +1,6 @@
 //! Which GPUs of one node a task gets, and what that costs those who come next.
 
-use super::mix::Mix;
+use super::mix::{Lanes, Mix};
 use super::need::{Gpus, Task};
 use super::node::{Group, Kind, Left, UNDIVIDED};
 
@@ -9,12 +9,12 @@ use super::node::{Group, Kind, Left, UNDIVIDED};
 pub(super) struct Seen<'a> {
     pub kind: &'a Kind,
     pub mix: &'a Mix,
-    pub asks_met: &'a [u64],
+    pub met: &'a [Lanes],
 }
 
 impl Seen<'_> {
     pub fn worth(&self, left: &Left) -> i64 {
-        self.mix.worth(self.kind, left, self.asks_met)
+        self.mix.worth(self.kind, left, self.met)
     }
 }
 
@@ -101,28 +101,40 @@ fn for_share<'a>(
     groups: impl Iterator<Item = &'a Group>,
     share: u16,
 ) -> Option<u16> {
-    let mut best: Option<(i64, u16)> = None;
+    let mut best: Option<u16> = None;
+    let mut best_worth: Option<i64> = None;
     for group in groups {
         // Of GPUs of a group with equally much left one is enough to look at. A few are remembered; to look at one
         // twice is no harm.
-        let mut seen_free = [u16::MAX; 4];
+        let mut known = [u16::MAX; 4];
         for gpu in &group.gpus {
-            let at = usize::from(*gpu);
-            let free = left.gpus[at];
-            if free < share || seen_free.contains(&free) {
+            let free = left.gpus[usize::from(*gpu)];
+            if free < share || known.contains(&free) {
                 continue;
             }
-            seen_free.rotate_right(1);
-            seen_free[0] = free;
-            left.gpus[at] = free - share;
-            let worth = seen.worth(left);
-            left.gpus[at] = free;
-            if best.is_none_or(|(most, _)| worth > most) {
-                best = Some((worth, *gpu));
+            known.rotate_right(1);
+            known[0] = free;
+            // Where there is only one, it need not be weighed.
+            let Some(rival) = best else {
+                best = Some(*gpu);
+                continue;
+            };
+            let to_beat = best_worth.unwrap_or_else(|| worth_without(seen, left, rival, share));
+            let worth = worth_without(seen, left, *gpu, share);
+            if worth > to_beat {
+                best = Some(*gpu);
             }
+            best_worth = Some(worth.max(to_beat));
         }
     }
-    best.map(|(_, gpu)| gpu)
+    best
+}
+
+fn worth_without(seen: Seen, left: &mut Left, gpu: u16, share: u16) -> i64 {
+    left.gpus[usize::from(gpu)] -= share;
+    let worth = seen.worth(left);
+    left.gpus[usize::from(gpu)] += share;
+    worth
 }
 
 /// Takes undivided GPUs: from the tightest group that has them all, or else from as few groups as can be.

@@ -132,6 +132,17 @@ fn of_equal_nodes_the_one_with_the_nearest_wall_that_is_far_enough() {
     assert_eq!(stands(31), Some(vec![3]));
     fleet.set_wall(NodeIndex(3), 25).unwrap();
     assert_eq!(fleet.place(&until(31)), None);
+    assert_eq!(
+        put(&mut fleet, &until(26)),
+        Some(vec![0]),
+        "shorter work fits where longer did not"
+    );
+    fleet.set_wall(NodeIndex(3), 40).unwrap();
+    assert_eq!(
+        put(&mut fleet, &until(31)),
+        Some(vec![3]),
+        "a refusal lasts until the wall moves"
+    );
 }
 
 #[test]
@@ -322,6 +333,11 @@ proptest! {
             let placed = fleet.place(&need);
             prop_assert_eq!(all_left(&fleet), left.clone(), "asking takes nothing");
             prop_assert_eq!(placed.is_some(), naive::fits(&nodes, &left, &need));
+            for until_us in [i64::MAX, 10, 0] {
+                let need = Need { until_us, ..need };
+                let found = fleet.place(&need).is_some();
+                prop_assert_eq!(found, naive::fits(&nodes, &left, &need));
+            }
             let Some(placed) = placed else { continue };
             prop_assert!(naive::is_what_was_asked_for(&nodes, &need, &placed));
             fleet.take(&placed).unwrap();
