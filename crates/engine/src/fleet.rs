@@ -1,0 +1,233 @@
+//! What the nodes of a site have left at one moment, and which of it a workload gets.
+//!
+//! A workload asks ([`Need`]) for one task or several equal ones, each with CPU, memory, and whole GPUs or a share of
+//! one. Of the nodes that have it, it gets what those who come next will miss least, by what people here usually ask
+//! for ([`Mix`]); of equals the tightest, then the one with the nearest wall, then the first. The same question always gets
+//! the same answer, and there is an answer whenever there is a place.
+//!
+//! This is one moment: that whatever is placed ends before a reservation begins is the node's wall; when things end and who
+//! comes first is the planner's business. It must be quick, since a plan asks a hundred thousand times. So nodes in the
+//! same state are looked at once (`classes`) and what was found is remembered (`offers`).
+
+mod classes;
+mod gang;
+mod mix;
+mod need;
+mod node;
+mod offers;
+mod pick;
+
+use std::collections::{BTreeMap, HashMap};
+
+pub use mix::Mix;
+pub use need::{Gpus, Near, Need, Part, Piece, Placement, Task};
+pub use node::{Gpu, Left, Mode, Model, Models, Node, NodeIndex, UNDIVIDED};
+
+use classes::{Classes, State};
+use node::Kind;
+use offers::Offers;
+use pick::Bundle;
+
+/// The nodes of a site and what is left of them.
+#[derive(Debug, Clone)]
+pub struct Fleet {
+    kinds: Vec<Kind>,
+    classes: Classes,
+    offers: Offers,
+    walls_us: Vec<i64>,
+    racks: BTreeMap<u32, Vec<u32>>,
+}
+
+/// A placement that is not one of this fleet as it stands. The fleet was left as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error("node {} does not have left what the placement takes", .0.0)]
+    NotLeft(NodeIndex),
+    #[error("node {} would have more left than it has in all", .0.0)]
+    NotTaken(NodeIndex),
+    #[error("there is no node {}", .0.0)]
+    NoNode(NodeIndex),
+}
+
+impl Fleet {
+    /// Nodes on which nothing is placed.
+    pub fn new(nodes: &[Node], mix: Mix) -> Fleet {
+        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kind_of = HashMap::new();
+        let mut classes = Classes::default();
+        let mut racks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (number, node) in (0..).zip(nodes) {
+            let make = (node.cpu_milli, node.memory_bytes, &node.gpus);
+            let kind = *kind_of.entry(make).or_insert_with(|| {
+                kinds.push(Kind::of(node));
+                kinds.len() as u32 - 1
+            });
+            let left = kinds[kind as usize].all();
+            classes.add(State { kind, left }, node.until_us);
+            racks.entry(node.rack).or_default().push(number);
+        }
+        Fleet {
+            offers: Offers::new(mix, &kinds),
+            kinds,
+            classes,
+            walls_us: nodes.iter().map(|node| node.until_us).collect(),
+            racks,
+        }
+    }
+
+    /// From now on this is what people usually ask for.
+    pub fn learn(&mut self, mix: Mix) {
+        self.offers = Offers::new(mix, &self.kinds);
+    }
+
+    /// What is left of a node.
+    pub fn left(&self, node: NodeIndex) -> Option<&Left> {
+        let node = self.known(node).ok()?;
+        Some(&self.classes.state_of(node).left)
+    }
+
+    /// Moves a node's next wall.
+    pub fn set_wall(&mut self, node: NodeIndex, until_us: i64) -> Result<(), Unfit> {
+        let node = self.known(node)?;
+        let old_us = std::mem::replace(&mut self.walls_us[node as usize], until_us);
+        self.classes.set_wall(node, old_us, until_us);
+        Ok(())
+    }
+
+    /// Takes what a placement names.
+    pub fn take(&mut self, placement: &Placement) -> Result<(), Unfit> {
+        self.all_or_none(&placement.pieces, Fleet::take_piece, Fleet::give_back_piece)
+    }
+
+    /// Gives back what a placement took.
+    pub fn give_back(&mut self, placement: &Placement) -> Result<(), Unfit> {
+        self.all_or_none(&placement.pieces, Fleet::give_back_piece, Fleet::take_piece)
+    }
+
+    fn all_or_none(
+        &mut self,
+        pieces: &[Piece],
+        go: fn(&mut Fleet, &Piece) -> Result<(), Unfit>,
+        undo: fn(&mut Fleet, &Piece) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        for (done, piece) in pieces.iter().enumerate() {
+            if let Err(unfit) = go(self, piece) {
+                pieces[..done]
+                    .iter()
+                    .rev()
+                    .try_for_each(|piece| undo(self, piece))?;
+                return Err(unfit);
+            }
+        }
+        self.forget_empty();
+        Ok(())
+    }
+
+    fn forget_empty(&mut self) {
+        if let Some(kept) = self.classes.forget_empty() {
+            self.offers.keep(&kept);
+        }
+    }
+
+    fn take_piece(&mut self, piece: &Piece) -> Result<(), Unfit> {
+        let node = self.known(piece.node)?;
+        let State { kind, left } = self.classes.state_of(node);
+        let left = less(left, piece).ok_or(Unfit::NotLeft(piece.node))?;
+        let state = State { kind: *kind, left };
+        let wall_us = self.walls_us[node as usize];
+        self.classes.take(node, state, wall_us);
+        Ok(())
+    }
+
+    fn give_back_piece(&mut self, piece: &Piece) -> Result<(), Unfit> {
+        let node = self.known(piece.node)?;
+        let State { kind, left } = self.classes.state_of(node);
+        let all = self.kinds[*kind as usize].all();
+        let left = more(left, piece, &all).ok_or(Unfit::NotTaken(piece.node))?;
+        let state = State { kind: *kind, left };
+        let wall_us = self.walls_us[node as usize];
+        self.classes.free(node, state, wall_us);
+        Ok(())
+    }
+
+    fn known(&self, node: NodeIndex) -> Result<u32, Unfit> {
+        match (node.0 as usize) < self.walls_us.len() {
+            true => Ok(node.0),
+            false => Err(Unfit::NoNode(node)),
+        }
+    }
+
+    /// The node that loses least by a bundle, and what the bundle gets there, a piece for each task.
+    fn best(&mut self, bundle: &Bundle, until_us: i64) -> Option<Vec<Piece>> {
+        let look = self.offers.look(&self.kinds, &self.classes, bundle);
+        let node = look.best(until_us)?;
+        Some(self.pieces(bundle, node))
+    }
+
+    /// The same among the nodes of a rack.
+    fn best_in(&mut self, bundle: &Bundle, rack: u32, until_us: i64) -> Option<Vec<Piece>> {
+        let nodes = self.racks.get(&rack)?.iter();
+        let walled = nodes.map(|node| (self.walls_us[*node as usize], *node));
+        let reaching = walled.filter(|(wall_us, _)| *wall_us >= until_us);
+        let look = self.offers.look(&self.kinds, &self.classes, bundle);
+        let node = look.best_of(reaching)?;
+        Some(self.pieces(bundle, node))
+    }
+
+    fn pieces(&mut self, bundle: &Bundle, node: u32) -> Vec<Piece> {
+        let mut look = self.offers.look(&self.kinds, &self.classes, bundle);
+        let chosen = look.chosen(node);
+        let (each, thousandths) = match bundle.task.gpus {
+            Gpus::None => (0, 0),
+            Gpus::Whole(count) => (usize::from(count), UNDIVIDED),
+            Gpus::Share(share) => (1, share),
+        };
+        let piece = |task: usize| Piece {
+            node: NodeIndex(node),
+            cpu_milli: bundle.task.cpu_milli,
+            memory_bytes: bundle.task.memory_bytes,
+            gpus: chosen[task * each..(task + 1) * each]
+                .iter()
+                .map(|gpu| Part {
+                    gpu: *gpu,
+                    thousandths,
+                })
+                .collect(),
+        };
+        (0..bundle.count as usize).map(piece).collect()
+    }
+}
+
+fn less(left: &Left, piece: &Piece) -> Option<Left> {
+    let mut gpus = left.gpus.clone();
+    for part in &piece.gpus {
+        let free = gpus.get_mut(usize::from(part.gpu))?;
+        *free = free.checked_sub(part.thousandths)?;
+    }
+    Some(Left {
+        cpu_milli: left.cpu_milli.checked_sub(piece.cpu_milli)?,
+        memory_bytes: left.memory_bytes.checked_sub(piece.memory_bytes)?,
+        gpus,
+    })
+}
+
+/// None where that would be more than all.
+fn more(left: &Left, piece: &Piece, all: &Left) -> Option<Left> {
+    let mut gpus = left.gpus.clone();
+    for part in &piece.gpus {
+        let at = usize::from(part.gpu);
+        let free = gpus.get(at)?.checked_add(part.thousandths)?;
+        gpus[at] = Some(free).filter(|free| *free <= all.gpus[at])?;
+    }
+    let cpu_milli = left.cpu_milli.checked_add(piece.cpu_milli)?;
+    let memory_bytes = left.memory_bytes.checked_add(piece.memory_bytes)?;
+    let in_bounds = cpu_milli <= all.cpu_milli && memory_bytes <= all.memory_bytes;
+    in_bounds.then_some(Left {
+        cpu_milli,
+        memory_bytes,
+        gpus,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! From one task to a whole workload: its tasks as near to each other as they wish and can, all of them or none.
+
+use super::Fleet;
+use super::need::{Gpus, Near, Need, Piece, Placement};
+use super::pick::{Bundle, Link, room_for};
+
+impl Fleet {
+    /// Where this workload would stand best now; none if it does not fit. Takes nothing: the fleet only remembers what
+    /// it found out.
+    pub fn place(&mut self, need: &Need) -> Option<Placement> {
+        let near = match need.tasks {
+            0 => return Some(Placement { pieces: Vec::new() }),
+            // One task stands near itself; whether its GPUs are linked is all that is left to wish for.
+            1 => Near::Node.max(need.near),
+            _ => need.near,
+        };
+        let bundle = Bundle {
+            task: need.task.plain(),
+            count: need.tasks,
+            link: Link::Any,
+        };
+        let linked = Bundle {
+            link: Link::One,
+            ..bundle
+        };
+        let mut pieces = None;
+        if near == Near::Link && takes_several_gpus(&bundle) {
+            pieces = self.best(&linked, need.until_us);
+        }
+        if pieces.is_none() && near >= Near::Node {
+            pieces = self.best(&bundle, need.until_us);
+        }
+        if pieces.is_none() && need.tasks > 1 {
+            let one = Bundle { count: 1, ..bundle };
+            pieces = match near {
+                Near::Anywhere => self.gather(&one, &[(None, need.tasks)], need.until_us),
+                Near::Rack | Near::Node | Near::Link => {
+                    let racks = self.racks_for(&bundle, need.until_us)?;
+                    self.gather(&one, &racks, need.until_us)
+                }
+            };
+        }
+        pieces.map(|pieces| Placement { pieces })
+    }
+
+    /// So many tasks from each of these racks, none being the whole fleet: one after another, each where it is the least
+    /// loss with those before it placed.
+    fn gather(
+        &mut self,
+        one: &Bundle,
+        from: &[(Option<u32>, u32)],
+        until_us: i64,
+    ) -> Option<Vec<Piece>> {
+        let tasks = from
+            .iter()
+            .flat_map(|(rack, count)| std::iter::repeat_n(*rack, *count as usize));
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut whole = true;
+        for rack in tasks {
+            let found = match rack {
+                None => self.best(one, until_us),
+                Some(rack) => self.best_in(one, rack, until_us),
+            };
+            let piece = found.and_then(|pieces| pieces.into_iter().next());
+            let taken = piece.filter(|piece| self.take_piece(piece).is_ok());
+            whole = taken.is_some();
+            let Some(piece) = taken else { break };
+            pieces.push(piece);
+        }
+        for piece in pieces.iter().rev() {
+            self.give_back_piece(piece).ok()?;
+        }
+        self.forget_empty();
+        whole.then_some(pieces)
+    }
+
+    /// How many of the bundle's tasks come from which racks: all from the tightest that has room for them, else as
+    /// many as there is room for from the widest, and the rest likewise.
+    fn racks_for(&self, bundle: &Bundle, until_us: i64) -> Option<Vec<(Option<u32>, u32)>> {
+        let mut room: Vec<(u64, u32)> = self
+            .racks
+            .iter()
+            .map(|(rack, nodes)| (self.room_in(nodes, bundle, until_us), *rack))
+            .collect();
+        room.sort_unstable_by_key(|(room, rack)| (std::cmp::Reverse(*room), *rack));
+        let mut more = u64::from(bundle.count);
+        let mut from = Vec::new();
+        while more > 0 {
+            if room.is_empty() {
+                return None;
+            }
+            let enough = room.partition_point(|(room, _)| *room >= more);
+            let (room, rack) = room.remove(enough.saturating_sub(1));
+            let taken = room.min(more);
+            from.push((Some(rack), taken as u32));
+            more -= taken;
+        }
+        Some(from)
+    }
+
+    fn room_in(&self, nodes: &[u32], bundle: &Bundle, until_us: i64) -> u64 {
+        let most = u64::from(bundle.count);
+        let reaching = nodes
+            .iter()
+            .filter(|node| self.walls_us[**node as usize] >= until_us);
+        let room = reaching.map(|node| {
+            let state = self.classes.state_of(*node);
+            let kind = &self.kinds[state.kind as usize];
+            room_for(kind, &state.left, &bundle.task, most)
+        });
+        room.fold(0, u64::saturating_add)
+    }
+}
+
+fn takes_several_gpus(bundle: &Bundle) -> bool {
+    let each = match bundle.task.gpus {
+        Gpus::None => 0,
+        Gpus::Whole(count) => u32::from(count),
+        Gpus::Share(_) => 1,
+    };
+    each.saturating_mul(bundle.count) > 1
+}

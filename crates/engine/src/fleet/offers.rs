@@ -1,0 +1,242 @@
+//! What each class of nodes would lose by a task, remembered for as long as it stays true, which is for ever: see
+//! [`Classes`]. A placement then is one look along a row of numbers.
+
+use std::collections::HashMap;
+
+use super::classes::{Classes, Walled, keep};
+use super::mix::{Lanes, Mix};
+use super::node::{Kind, Left};
+use super::pick::{Bundle, Chosen, Seen, fill};
+
+/// Many more than there are shapes in a mix; a bound on memory, for a site where no two tasks are alike.
+const ROWS_MAX: usize = 256;
+
+/// What a class loses by a bundle: first the loss to those who come next, then, in the lower bits, how much would be
+/// left over. Less is better.
+type Loss = i64;
+
+/// The bundle does not fit.
+const NO_PLACE: Loss = i64::MAX;
+/// Nobody has looked yet. Less than any loss, so that whoever looks for the least comes upon it.
+const UNKNOWN: Loss = i64::MIN;
+
+const SLACK_BITS: u32 = 16;
+
+#[derive(Debug, Clone)]
+pub(super) struct Offers {
+    mix: Mix,
+    /// By kind: which of the mix's shapes its GPUs would do for.
+    met: Vec<Vec<Lanes>>,
+    /// By class; as far as it goes.
+    worth: Vec<Option<i64>>,
+    rows: Vec<Row>,
+    row_of: HashMap<Bundle, usize>,
+    slack: Slack,
+    left: Left,
+    chosen: Chosen,
+}
+
+/// The losses by one bundle, by class; as far as it goes.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    losses: Vec<Loss>,
+    refused: Option<Refused>,
+}
+
+/// There was no place for what ends at this moment, and so there is none for what ends later, until something is
+/// freed: taking never makes room. Most of a long queue is refused most of the time, and this answers it at once.
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    until_us: i64,
+    /// How often the fleet had been freed then.
+    freed: u64,
+}
+
+/// What would be left over, as parts of the largest node: the tie-break is best fit.
+#[derive(Debug, Clone, Copy)]
+struct Slack {
+    per_cpu_milli: f64,
+    per_memory_byte: f64,
+    per_gpu_thousandth: f64,
+}
+
+impl Slack {
+    /// A third of what the bits hold for each of the three.
+    const EACH: f64 = 21_000.0;
+
+    fn of(kinds: &[Kind]) -> Slack {
+        let per = |most: Option<u64>| Slack::EACH / most.unwrap_or(0).max(1) as f64;
+        let gpus = |kind: &Kind| 1000 * kind.gpus.len() as u64;
+        Slack {
+            per_cpu_milli: per(kinds.iter().map(|kind| kind.cpu_milli).max()),
+            per_memory_byte: per(kinds.iter().map(|kind| kind.memory_bytes).max()),
+            per_gpu_thousandth: per(kinds.iter().map(gpus).max()),
+        }
+    }
+
+    fn in_bits(self, left: &Left) -> i64 {
+        let gpus: u64 = left.gpus.iter().map(|free| u64::from(*free)).sum();
+        let parts = [
+            left.cpu_milli as f64 * self.per_cpu_milli,
+            left.memory_bytes as f64 * self.per_memory_byte,
+            gpus as f64 * self.per_gpu_thousandth,
+        ];
+        parts.iter().map(|part| *part as i64).sum()
+    }
+}
+
+impl Offers {
+    pub fn new(mix: Mix, kinds: &[Kind]) -> Offers {
+        Offers {
+            met: kinds.iter().map(|kind| mix.met_by(kind)).collect(),
+            mix,
+            worth: Vec::new(),
+            rows: Vec::new(),
+            row_of: HashMap::new(),
+            slack: Slack::of(kinds),
+            left: Left::default(),
+            chosen: Chosen::new(),
+        }
+    }
+
+    /// The row of this bundle, and how to look at the classes with it.
+    pub fn look<'a>(
+        &'a mut self,
+        kinds: &'a [Kind],
+        classes: &'a Classes,
+        bundle: &'a Bundle,
+    ) -> Look<'a> {
+        if self.rows.len() >= ROWS_MAX && !self.row_of.contains_key(bundle) {
+            self.rows.clear();
+            self.row_of.clear();
+        }
+        let row = *self.row_of.entry(*bundle).or_insert(self.rows.len());
+        if row == self.rows.len() {
+            self.rows.push(Row::default());
+        }
+        self.rows[row].losses.resize(classes.len(), UNKNOWN);
+        self.worth.resize(classes.len(), None);
+        Look {
+            offers: self,
+            row,
+            kinds,
+            classes,
+            bundle,
+        }
+    }
+
+    /// Follows [`Classes::forget_empty`].
+    pub fn keep(&mut self, kept: &[usize]) {
+        self.worth = keep(std::mem::take(&mut self.worth), kept);
+        for row in &mut self.rows {
+            row.losses = keep(std::mem::take(&mut row.losses), kept);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Look<'a> {
+    offers: &'a mut Offers,
+    row: usize,
+    kinds: &'a [Kind],
+    classes: &'a Classes,
+    bundle: &'a Bundle,
+}
+
+impl Look<'_> {
+    /// The node that loses least by the bundle, of all that reach this moment.
+    pub fn best(mut self, until_us: i64) -> Option<u32> {
+        let freed = self.classes.freed();
+        let still = |refused: Refused| refused.freed == freed && refused.until_us <= until_us;
+        if self.offers.rows[self.row].refused.is_some_and(still) {
+            return None;
+        }
+        let mut best: Option<(Loss, Walled)> = None;
+        let mut least = NO_PLACE - 1;
+        // The row is taken out of its table while it is read: this loop is where a plan spends its time.
+        let mut losses = std::mem::take(&mut self.offers.rows[self.row].losses);
+        for (class, known) in losses.iter_mut().enumerate() {
+            if *known > least || !self.classes.reaches(class, until_us) {
+                continue;
+            }
+            if *known == UNKNOWN {
+                *known = self.look_at(class);
+            }
+            if *known > least {
+                continue;
+            }
+            let nearest = self.classes.nearest_wall(class, until_us);
+            let Some(node) = nearest else { continue };
+            if best.is_none_or(|best| (*known, node) < best) {
+                best = Some((*known, node));
+                least = *known;
+            }
+        }
+        self.offers.rows[self.row] = Row {
+            losses,
+            refused: best.is_none().then_some(Refused { until_us, freed }),
+        };
+        best.map(|(_, (_, node))| node)
+    }
+
+    /// The node that loses least by the bundle, of these.
+    pub fn best_of(mut self, nodes: impl Iterator<Item = Walled>) -> Option<u32> {
+        let losses = nodes.map(|node| (self.loss(self.classes.of(node.1)), node));
+        let places = losses.filter(|(loss, _)| *loss != NO_PLACE);
+        places.min().map(|(_, (_, node))| node)
+    }
+
+    /// The GPUs that the bundle gets in this node.
+    pub fn chosen(&mut self, node: u32) -> &[u16] {
+        let class = self.classes.of(node);
+        self.fill(class);
+        &self.offers.chosen
+    }
+
+    fn loss(&mut self, class: usize) -> Loss {
+        let known = self.offers.rows[self.row].losses[class];
+        if known != UNKNOWN {
+            return known;
+        }
+        let loss = self.look_at(class);
+        self.offers.rows[self.row].losses[class] = loss;
+        loss
+    }
+
+    fn look_at(&mut self, class: usize) -> Loss {
+        if !self.fill(class) {
+            return NO_PLACE;
+        }
+        let lost = self.worth_before(class) - self.seen(class).worth(&self.offers.left);
+        (lost << SLACK_BITS) + self.offers.slack.in_bits(&self.offers.left)
+    }
+
+    fn worth_before(&mut self, class: usize) -> i64 {
+        if let Some(worth) = self.offers.worth[class] {
+            return worth;
+        }
+        let worth = self.seen(class).worth(&self.classes.state(class).left);
+        self.offers.worth[class] = Some(worth);
+        worth
+    }
+
+    fn seen(&self, class: usize) -> Seen<'_> {
+        let kind = self.classes.state(class).kind as usize;
+        Seen {
+            kind: &self.kinds[kind],
+            mix: &self.offers.mix,
+            met: &self.offers.met[kind],
+        }
+    }
+
+    /// Leaves what would be left, and the GPUs chosen, in the offers' own scratch.
+    fn fill(&mut self, class: usize) -> bool {
+        let mut left = std::mem::take(&mut self.offers.left);
+        let mut chosen = std::mem::take(&mut self.offers.chosen);
+        left.clone_from(&self.classes.state(class).left);
+        let fits = fill(self.seen(class), &mut left, self.bundle, &mut chosen);
+        self.offers.left = left;
+        self.offers.chosen = chosen;
+        fits
+    }
+}

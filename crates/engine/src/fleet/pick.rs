@@ -1,0 +1,201 @@
+//! Which GPUs of one node a task gets, and what that costs those who come next.
+
+use super::mix::{Lanes, Mix};
+use super::need::{Gpus, Task};
+use super::node::{Group, Kind, Left, UNDIVIDED};
+
+/// A node as the mix sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub kind: &'a Kind,
+    pub mix: &'a Mix,
+    pub met: &'a [Lanes],
+}
+
+impl Seen<'_> {
+    pub fn worth(&self, left: &Left) -> i64 {
+        self.mix.worth(self.kind, left, self.met)
+    }
+}
+
+/// Equal tasks that have to stand in one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Bundle {
+    pub task: Task,
+    pub count: u32,
+    pub link: Link,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Link {
+    Any,
+    /// All GPUs of the bundle are linked to each other.
+    One,
+}
+
+/// The GPUs of each task of a bundle, by number; the tasks one after another, each with equally many.
+pub(super) type Chosen = Vec<u16>;
+
+/// Takes the bundle from what is left, if it fits; otherwise `left` is of no more use. Greedy is enough to find a
+/// place wherever there is one: whichever GPUs one task takes, the room for equal tasks shrinks by exactly one.
+pub(super) fn fill(seen: Seen, left: &mut Left, bundle: &Bundle, chosen: &mut Chosen) -> bool {
+    chosen.clear();
+    let groups = &seen.kind.groups;
+    match bundle.link {
+        Link::Any => fill_from(seen, left, bundle, groups, chosen),
+        Link::One => {
+            let all = left.clone();
+            // The tightest group first, so that the wider ones stay wide.
+            let mut linked: Vec<&Group> = groups.iter().filter(|group| group.linked).collect();
+            linked.sort_by_key(|group| whole_free(group, &all));
+            linked.into_iter().any(|group| {
+                left.clone_from(&all);
+                chosen.clear();
+                fill_from(seen, left, bundle, std::slice::from_ref(group), chosen)
+            })
+        }
+    }
+}
+
+fn fill_from(
+    seen: Seen,
+    left: &mut Left,
+    bundle: &Bundle,
+    groups: &[Group],
+    chosen: &mut Chosen,
+) -> bool {
+    (0..bundle.count).all(|_| pick(seen, left, &bundle.task, groups, chosen))
+}
+
+/// Takes one task from what is left, with GPUs of these groups.
+fn pick(seen: Seen, left: &mut Left, task: &Task, groups: &[Group], chosen: &mut Chosen) -> bool {
+    let rest = (
+        left.cpu_milli.checked_sub(task.cpu_milli),
+        left.memory_bytes.checked_sub(task.memory_bytes),
+    );
+    let (Some(cpu_milli), Some(memory_bytes)) = rest else {
+        return false;
+    };
+    left.cpu_milli = cpu_milli;
+    left.memory_bytes = memory_bytes;
+    let meets = |group: &&Group| group.meets(task.models, task.gpu_memory_bytes);
+    let groups = groups.iter().filter(meets);
+    match task.gpus {
+        Gpus::None => true,
+        Gpus::Whole(count) => take_whole(groups, left, count, chosen),
+        Gpus::Share(share) => {
+            let Some(gpu) = for_share(seen, left, groups, share) else {
+                return false;
+            };
+            left.gpus[usize::from(gpu)] -= share;
+            chosen.push(gpu);
+            true
+        }
+    }
+}
+
+/// The GPU that is the least loss to have this share taken from it; the first of those that are alike.
+fn for_share<'a>(
+    seen: Seen,
+    left: &mut Left,
+    groups: impl Iterator<Item = &'a Group>,
+    share: u16,
+) -> Option<u16> {
+    let mut best: Option<u16> = None;
+    let mut best_worth: Option<i64> = None;
+    for group in groups {
+        // Of GPUs of a group with equally much left one is enough to look at. A few are remembered; to look at one
+        // twice is no harm.
+        let mut known = [u16::MAX; 4];
+        for gpu in &group.gpus {
+            let free = left.gpus[usize::from(*gpu)];
+            if free < share || known.contains(&free) {
+                continue;
+            }
+            known.rotate_right(1);
+            known[0] = free;
+            // Where there is only one, it need not be weighed.
+            let Some(rival) = best else {
+                best = Some(*gpu);
+                continue;
+            };
+            let to_beat = best_worth.unwrap_or_else(|| worth_without(seen, left, rival, share));
+            let worth = worth_without(seen, left, *gpu, share);
+            if worth > to_beat {
+                best = Some(*gpu);
+            }
+            best_worth = Some(worth.max(to_beat));
+        }
+    }
+    best
+}
+
+fn worth_without(seen: Seen, left: &mut Left, gpu: u16, share: u16) -> i64 {
+    left.gpus[usize::from(gpu)] -= share;
+    let worth = seen.worth(left);
+    left.gpus[usize::from(gpu)] += share;
+    worth
+}
+
+/// Takes undivided GPUs: from the tightest group that has them all, or else from as few groups as can be.
+fn take_whole<'a>(
+    groups: impl Iterator<Item = &'a Group>,
+    left: &mut Left,
+    count: u16,
+    chosen: &mut Chosen,
+) -> bool {
+    let mut open: Vec<(usize, &Group)> = groups
+        .map(|group| (whole_free(group, left), group))
+        .collect();
+    let mut more = usize::from(count);
+    if open.iter().map(|(free, _)| free).sum::<usize>() < more {
+        return false;
+    }
+    while more > 0 {
+        let enough = |&&(free, _): &&(usize, &Group)| free >= more;
+        let tightest = open.iter().filter(enough).min_by_key(|(free, _)| *free);
+        // The first of the largest, where none has enough: `max_by_key` would give the last.
+        let largest = || open.iter().rev().max_by_key(|(free, _)| *free);
+        let Some(&(free, group)) = tightest.or_else(largest) else {
+            return false;
+        };
+        let from = free.min(more);
+        let whole = |gpu: &&u16| left.gpus[usize::from(**gpu)] == UNDIVIDED;
+        let start = chosen.len();
+        chosen.extend(group.gpus.iter().filter(whole).take(from));
+        for gpu in &chosen[start..] {
+            left.gpus[usize::from(*gpu)] = 0;
+        }
+        open.retain(|(_, other)| !std::ptr::eq(*other, group));
+        more -= from;
+    }
+    true
+}
+
+fn whole_free(group: &Group, left: &Left) -> usize {
+    let whole = |gpu: &&u16| left.gpus[usize::from(**gpu)] == UNDIVIDED;
+    group.gpus.iter().filter(whole).count()
+}
+
+/// How many such tasks would fit, `most` being enough to know.
+pub(super) fn room_for(kind: &Kind, left: &Left, task: &Task, most: u64) -> u64 {
+    let by = |have: u64, each: u64| have.checked_div(each).unwrap_or(most);
+    let meeting = kind.groups.iter();
+    let meeting = meeting.filter(|group| group.meets(task.models, task.gpu_memory_bytes));
+    let by_gpus = match task.gpus {
+        Gpus::None => most,
+        Gpus::Whole(count) => {
+            let whole: usize = meeting.map(|group| whole_free(group, left)).sum();
+            by(whole as u64, u64::from(count))
+        }
+        Gpus::Share(share) => {
+            let gpus = meeting.flat_map(|group| &group.gpus);
+            let free = gpus.map(|gpu| u64::from(left.gpus[usize::from(*gpu)]));
+            free.map(|free| by(free, u64::from(share)))
+                .fold(0, u64::saturating_add)
+        }
+    };
+    most.min(by_gpus)
+        .min(by(left.cpu_milli, task.cpu_milli))
+        .min(by(left.memory_bytes, task.memory_bytes))
+}
