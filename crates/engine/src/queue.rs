@@ -2,6 +2,7 @@
 
 pub mod quota;
 pub mod share;
+pub mod track;
 
 /// A moment or a length in microseconds: a plan compares millions of them.
 pub type Micros = i64;

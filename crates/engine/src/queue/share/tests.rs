@@ -90,7 +90,7 @@ proptest! {
             shares.charge(accounts[*whose], Mode::Batch, from, to, f64::from(*rate));
         }
         // In hours, by the definition: each moment's use, halved for every hour since.
-        let end = 2100.0;
+        let end = charges.iter().map(|(_, from, length, _)| (from + length) as f64).fold(0.0, f64::max);
         let decayed = |whose: usize| -> f64 {
             let own = charges.iter().filter(|charge| charge.0 == whose);
             let one = |(_, from, length, rate): &(usize, i64, i64, u32)| {

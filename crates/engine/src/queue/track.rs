@@ -1,0 +1,167 @@
+//! A node's time ahead: what runs on it and until when, what is reserved of it, what was promised of it.
+//!
+//! The fleet knows one moment. A track knows when what is taken comes back and when what is free is wanted by others: how
+//! much of a node something may have that begins now and lasts until some moment ([`Track::views`]), and from when on
+//! so many tasks could begin and last so long ([`Track::room`]). Both look at the node as a whole, part by part, so a reservation
+//! of one GPU is a wall to that GPU and to nothing beside it.
+
+use crate::fleet::{Left, Piece, Task};
+
+use super::Micros;
+
+/// What takes a part of a node for a time. The caller numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Taker(pub u64);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Taken {
+    by: Taker,
+    from: Micros,
+    to: Micros,
+    part: Piece,
+}
+
+/// What is left of a node for something that begins now and has ended by then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    pub until: Micros,
+    pub left: Left,
+}
+
+/// From this moment on so many tasks could begin, until the next step says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    pub at: Micros,
+    pub tasks: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Track {
+    all: Left,
+    taken: Vec<Taken>,
+}
+
+impl Track {
+    /// A node on which nothing is taken.
+    pub fn new(all: Left) -> Track {
+        Track {
+            all,
+            taken: Vec::new(),
+        }
+    }
+
+    pub fn take(&mut self, by: Taker, from: Micros, to: Micros, part: Piece) {
+        if from < to {
+            self.taken.push(Taken { by, from, to, part });
+        }
+    }
+
+    /// All that was taken by this one, or only what it would have taken from now on.
+    pub fn release(&mut self, by: Taker) {
+        self.taken.retain(|taken| taken.by != by);
+    }
+
+    /// Forgets what is over.
+    pub fn forget(&mut self, now: Micros) {
+        self.taken.retain(|taken| taken.to > now);
+    }
+
+    /// What is free at a moment. Where more is promised than there is, as when something overruns, nothing is free of it.
+    pub fn free_at(&self, at: Micros) -> Left {
+        let mut left = self.all.clone();
+        let there = |taken: &&Taken| taken.from <= at && at < taken.to;
+        for taken in self.taken.iter().filter(there) {
+            subtract(&mut left, &taken.part);
+        }
+        left
+    }
+
+    /// What is free for all of a time.
+    pub fn free_during(&self, from: Micros, to: Micros) -> Left {
+        let mut left = self.free_at(from);
+        let begins = self.taken.iter().map(|taken| taken.from);
+        for at in begins.filter(|at| from < *at && *at < to) {
+            narrow(&mut left, &self.free_at(at));
+        }
+        left
+    }
+
+    /// What something may have that begins now, by when it ends: with each wall it has to be gone by, there is more. The
+    /// last view is for what never ends; equal ones are told once.
+    pub fn views(&self, now: Micros) -> Vec<View> {
+        let mut walls: Vec<Micros> = self
+            .taken
+            .iter()
+            .map(|taken| taken.from)
+            .filter(|from| *from > now)
+            .collect();
+        walls.sort_unstable();
+        walls.dedup();
+        let mut left = self.free_at(now);
+        let mut views = Vec::new();
+        for until in walls {
+            let mut narrower = left.clone();
+            narrow(&mut narrower, &self.free_at(until));
+            if narrower != left {
+                let view = std::mem::replace(&mut left, narrower);
+                views.push(View { until, left: view });
+            }
+        }
+        views.push(View {
+            until: Micros::MAX,
+            left,
+        });
+        views
+    }
+
+    /// From when on how many tasks could begin here and last so long; `fits` says how many fit into what is left. The
+    /// first step is now.
+    pub fn room(
+        &self,
+        now: Micros,
+        length: Micros,
+        task: &Task,
+        fits: impl Fn(&Left, &Task) -> u64,
+    ) -> Vec<Step> {
+        // Room grows when something ends, and shrinks when the end of what begins now would reach a wall.
+        let grows = self.taken.iter().map(|taken| taken.to);
+        let shrinks = self
+            .taken
+            .iter()
+            .map(|taken| taken.from.saturating_sub(length) + 1);
+        let mut moments: Vec<Micros> = grows.chain(shrinks).filter(|at| *at > now).collect();
+        moments.push(now);
+        moments.sort_unstable();
+        moments.dedup();
+        let mut steps: Vec<Step> = Vec::new();
+        for at in moments {
+            let tasks = fits(&self.free_during(at, at.saturating_add(length)), task);
+            if steps.last().is_none_or(|last| last.tasks != tasks) {
+                steps.push(Step { at, tasks });
+            }
+        }
+        steps
+    }
+}
+
+fn subtract(left: &mut Left, part: &Piece) {
+    left.cpu_milli = left.cpu_milli.saturating_sub(part.cpu_milli);
+    left.memory_bytes = left.memory_bytes.saturating_sub(part.memory_bytes);
+    for taken in &part.gpus {
+        if let Some(free) = left.gpus.get_mut(usize::from(taken.gpu)) {
+            *free = free.saturating_sub(taken.thousandths);
+        }
+    }
+}
+
+/// The lesser of both, part by part.
+fn narrow(left: &mut Left, other: &Left) {
+    left.cpu_milli = left.cpu_milli.min(other.cpu_milli);
+    left.memory_bytes = left.memory_bytes.min(other.memory_bytes);
+    for (free, other) in left.gpus.iter_mut().zip(&other.gpus) {
+        *free = (*free).min(*other);
+    }
+}
+
+#[cfg(test)]
+mod tests;
