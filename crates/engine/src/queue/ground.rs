@@ -1,0 +1,180 @@
+//! The nodes with their time ahead: where something could begin now, and when and where it could begin at all.
+//!
+//! Of each node two views are kept where placing is quick. The *near* one is what it has until its next wall: a gap that only
+//! something short can use, so it is tried first. The *far* one is what nobody has asked for at any time ahead. What lies between
+//! is not offered to what begins now; it is little, and [`Ground::earliest`] sees all of it.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use crate::fleet::{Fleet, Mix, Near, Need, Node, NodeIndex, Placement};
+
+use super::Micros;
+use super::track::{Step, Taker, Track};
+
+#[derive(Debug, Clone)]
+pub struct Ground {
+    tracks: Vec<Track>,
+    near: Fleet,
+    far: Fleet,
+    /// Where a taker stands, to find it again.
+    stands: HashMap<Taker, Vec<NodeIndex>>,
+    /// When something begins or ends on a node, so that its views are another's.
+    turns: BinaryHeap<Reverse<(Micros, NodeIndex)>>,
+    now: Micros,
+}
+
+impl Ground {
+    pub fn new(nodes: &[Node], mix: Mix, now: Micros) -> Ground {
+        let far = Fleet::new(nodes, mix);
+        let indexes = (0..nodes.len()).map(|number| NodeIndex(number as u32));
+        let mut ground = Ground {
+            tracks: indexes
+                .clone()
+                .map(|node| Track::new(far.left(node).cloned().unwrap_or_default()))
+                .collect(),
+            near: far.clone(),
+            far,
+            stands: HashMap::new(),
+            turns: BinaryHeap::new(),
+            now,
+        };
+        for node in indexes {
+            ground.look_again(node);
+        }
+        ground
+    }
+
+    /// From now on this is what people usually ask for.
+    pub fn learn(&mut self, mix: Mix) {
+        self.near.learn(mix.clone());
+        self.far.learn(mix);
+    }
+
+    /// Time has come so far: what was a wall begins, and what ended gives back.
+    pub fn turn(&mut self, now: Micros) {
+        self.now = self.now.max(now);
+        let mut due = Vec::new();
+        while let Some(Reverse((at, node))) = self.turns.peek().copied() {
+            if at > self.now {
+                break;
+            }
+            self.turns.pop();
+            due.push(node);
+        }
+        due.sort_unstable();
+        due.dedup();
+        for node in due {
+            self.tracks[node.0 as usize].forget(self.now);
+            self.look_again(node);
+        }
+    }
+
+    /// Where this could begin now and last so long.
+    pub fn place(&mut self, need: &Need, length: Micros) -> Option<Placement> {
+        let until_us = self.now.saturating_add(length);
+        let near = self.near.place(&Need { until_us, ..*need });
+        // What never ends is what nobody else has asked for.
+        near.or_else(|| self.far.place(&Need { until_us, ..*need }))
+    }
+
+    pub fn take(&mut self, by: Taker, from: Micros, to: Micros, placement: &Placement) {
+        for piece in &placement.pieces {
+            let node = piece.node;
+            let Some(track) = self.tracks.get_mut(node.0 as usize) else {
+                continue;
+            };
+            track.take(by, from, to, piece.clone());
+            let on = self.stands.entry(by).or_default();
+            if on.last() != Some(&node) {
+                on.push(node);
+                self.turns.push(Reverse((from, node)));
+                self.turns.push(Reverse((to, node)));
+            }
+        }
+        for node in self.stands.get(&by).cloned().unwrap_or_default() {
+            self.look_again(node);
+        }
+    }
+
+    /// Gives back all that was taken by this one.
+    pub fn release(&mut self, by: Taker) {
+        for node in self.stands.remove(&by).unwrap_or_default() {
+            self.tracks[node.0 as usize].release(by);
+            self.look_again(node);
+        }
+    }
+
+    fn look_again(&mut self, node: NodeIndex) {
+        let views = self.tracks[node.0 as usize].views(self.now);
+        let (Some(first), Some(last)) = (views.first(), views.last()) else {
+            return;
+        };
+        // A node without a wall has no gap before it: it is offered once.
+        let wall = if views.len() > 1 { first.until } else { Micros::MIN };
+        self.near.put(node, first.left.clone(), wall);
+        self.far.put(node, last.left.clone(), Micros::MAX);
+    }
+
+    /// The earliest moment from `from` on at which this could begin and last so long, and where; none if it never could.
+    pub fn earliest(&self, need: &Need, length: Micros, from: Micros) -> Option<(Micros, Placement)> {
+        let mut changes: Vec<(Micros, NodeIndex, u64)> = Vec::new();
+        for (number, track) in self.tracks.iter().enumerate() {
+            let node = NodeIndex(number as u32);
+            let most = u64::from(need.tasks);
+            let fits = |left: &_, task: &_| self.far.room(node, left, task, most);
+            let steps = track.room(from, length, &need.task, fits);
+            let change = |Step { at, tasks }: Step| (at, node, tasks);
+            changes.extend(steps.into_iter().map(change));
+        }
+        changes.sort_unstable();
+        let mut room = vec![0_u64; self.tracks.len()];
+        let mut all = 0;
+        let mut changes = changes.into_iter().peekable();
+        while let Some((at, node, tasks)) = changes.next() {
+            let known = &mut room[node.0 as usize];
+            all = all - *known + tasks;
+            *known = tasks;
+            let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
+            if is_last_of_moment && all >= u64::from(need.tasks)
+                && let Some(placement) = self.choose(need, &room, at, length)
+            {
+                return Some((at, placement));
+            }
+        }
+        None
+    }
+
+    /// Nodes for all tasks, given how many each has room for: as few nodes as can be, the tightest of those that are enough.
+    fn choose(
+        &self,
+        need: &Need,
+        room: &[u64],
+        at: Micros,
+        length: Micros,
+    ) -> Option<Placement> {
+        let mut open: Vec<(u64, NodeIndex)> = room
+            .iter()
+            .enumerate()
+            .filter(|(_, tasks)| **tasks > 0)
+            .map(|(number, tasks)| (*tasks, NodeIndex(number as u32)))
+            .collect();
+        open.sort_unstable();
+        let mut more = u64::from(need.tasks);
+        let mut pieces = Vec::new();
+        while more > 0 {
+            let enough = open.partition_point(|(tasks, _)| *tasks < more);
+            let (tasks, node) = match open.get(enough) {
+                Some(_) => open.remove(enough),
+                None => open.pop()?,
+            };
+            let left = self.tracks[node.0 as usize].free_during(at, at.saturating_add(length));
+            let taken = tasks.min(more) as u32;
+            pieces.extend(self.far.pick(node, left, &need.task, taken)?);
+            more -= u64::from(taken);
+        }
+        let nodes_apart = need.near >= Near::Node && need.tasks > 1;
+        debug_assert!(!nodes_apart || !pieces.is_empty());
+        Some(Placement { pieces })
+    }
+}
