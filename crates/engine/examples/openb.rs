@@ -132,11 +132,12 @@ fn drawn(list: &[Task], capacity: u64, seed: u64) -> Vec<Task> {
     let mut pods = list.to_vec();
     let mut demand = thousandths(&pods);
     let wanted = capacity * 13 / 10;
+    let too_many = demand > wanted;
     while demand > wanted {
         let pod = pods.swap_remove(numbers.below(pods.len()));
         demand -= u64::from(pod.gpus.thousandths());
     }
-    loop {
+    while !too_many {
         let pod = list[numbers.below(list.len())];
         demand += u64::from(pod.gpus.thousandths());
         if demand > wanted {

@@ -9,7 +9,7 @@ use super::node::{Kind, Left};
 use super::pick::{Bundle, Chosen, Seen, fill};
 
 /// Many more than there are shapes in a mix; a bound on memory, for a site where no two tasks are alike.
-const ROWS_MAX: usize = 256;
+const ROWS_MAX: usize = 1024;
 
 /// What a class loses by a bundle: first the loss to those who come next, then, in the lower bits, how much would be
 /// left over. Less is better.
