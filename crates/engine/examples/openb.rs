@@ -132,17 +132,18 @@ fn drawn(list: &[Task], capacity: u64, seed: u64) -> Vec<Task> {
     let mut pods = list.to_vec();
     let mut demand = thousandths(&pods);
     let wanted = capacity * 13 / 10;
+    let more = demand < wanted;
     while demand > wanted {
         let pod = pods.swap_remove(numbers.below(pods.len()));
         demand -= u64::from(pod.gpus.thousandths());
     }
-    loop {
-        let pod = list[numbers.below(list.len())];
+    let draw = || Some(list[numbers.below(list.len())]);
+    let still_within = |pod: &Task| {
         demand += u64::from(pod.gpus.thousandths());
-        if demand > wanted {
-            break;
-        }
-        pods.push(pod);
+        demand <= wanted
+    };
+    if more {
+        pods.extend(std::iter::from_fn(draw).take_while(still_within));
     }
     for last in (1..pods.len()).rev() {
         pods.swap(last, numbers.below(last + 1));

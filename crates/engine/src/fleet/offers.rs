@@ -8,8 +8,9 @@ use super::mix::{Lanes, Mix};
 use super::node::{Kind, Left};
 use super::pick::{Bundle, Chosen, Seen, fill};
 
-/// Many more than there are shapes in a mix; a bound on memory, for a site where no two tasks are alike.
-const ROWS_MAX: usize = 256;
+/// Many more than there are shapes in a mix; a bound on memory, for a site where no two tasks are alike. Tests
+/// come to it sooner.
+const ROWS_MAX: usize = if cfg!(test) { 64 } else { 1024 };
 
 /// What a class loses by a bundle: first the loss to those who come next, then, in the lower bits, how much would be
 /// left over. Less is better.
