@@ -9,6 +9,7 @@
 //! comes first is the planner's business. It must be quick, since a plan asks a hundred thousand times. So nodes in the
 //! same state are looked at once (`classes`) and what was found is remembered (`offers`).
 
+mod ahead;
 mod classes;
 mod gang;
 mod mix;
@@ -176,25 +177,7 @@ impl Fleet {
 
     fn pieces(&mut self, bundle: &Bundle, node: u32) -> Vec<Piece> {
         let mut look = self.offers.look(&self.kinds, &self.classes, bundle);
-        let chosen = look.chosen(node);
-        let (each, thousandths) = match bundle.task.gpus {
-            Gpus::None => (0, 0),
-            Gpus::Whole(count) => (usize::from(count), UNDIVIDED),
-            Gpus::Share(share) => (1, share),
-        };
-        let piece = |task: usize| Piece {
-            node: NodeIndex(node),
-            cpu_milli: bundle.task.cpu_milli,
-            memory_bytes: bundle.task.memory_bytes,
-            gpus: chosen[task * each..(task + 1) * each]
-                .iter()
-                .map(|gpu| Part {
-                    gpu: *gpu,
-                    thousandths,
-                })
-                .collect(),
-        };
-        (0..bundle.count as usize).map(piece).collect()
+        bundle.pieces(NodeIndex(node), look.chosen(node))
     }
 }
 

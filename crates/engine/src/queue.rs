@@ -1,5 +1,6 @@
 //! Who of those who wait gets what, and when.
 
+pub mod ground;
 pub mod quota;
 pub mod share;
 pub mod track;

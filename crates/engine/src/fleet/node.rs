@@ -151,3 +151,15 @@ pub struct Left {
     /// Of each GPU, the thousandths that are free; none of one that is cut.
     pub gpus: Vec<u16>,
 }
+
+impl Left {
+    /// The lesser of both, part by part; of a GPU that the other does not have, nothing.
+    pub fn narrow(&mut self, other: &Left) {
+        self.cpu_milli = self.cpu_milli.min(other.cpu_milli);
+        self.memory_bytes = self.memory_bytes.min(other.memory_bytes);
+        self.gpus.resize(other.gpus.len(), 0);
+        for (free, other) in self.gpus.iter_mut().zip(&other.gpus) {
+            *free = (*free).min(*other);
+        }
+    }
+}

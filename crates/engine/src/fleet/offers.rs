@@ -126,6 +126,16 @@ impl Offers {
         }
     }
 
+    /// Nodes of this kind, as the mix sees them.
+    pub fn seen<'a>(&'a self, kinds: &'a [Kind], kind: u32) -> Seen<'a> {
+        let kind = kind as usize;
+        Seen {
+            kind: &kinds[kind],
+            mix: &self.mix,
+            met: &self.met[kind],
+        }
+    }
+
     /// Follows [`Classes::forget_empty`].
     pub fn keep(&mut self, kept: &[usize]) {
         self.worth = keep(std::mem::take(&mut self.worth), kept);
@@ -222,12 +232,7 @@ impl Look<'_> {
     }
 
     fn seen(&self, class: usize) -> Seen<'_> {
-        let kind = self.classes.state(class).kind as usize;
-        Seen {
-            kind: &self.kinds[kind],
-            mix: &self.offers.mix,
-            met: &self.offers.met[kind],
-        }
+        self.offers.seen(self.kinds, self.classes.state(class).kind)
     }
 
     /// Leaves what would be left, and the GPUs chosen, in the offers' own scratch.

@@ -1,8 +1,8 @@
 //! Which GPUs of one node a task gets, and what that costs those who come next.
 
 use super::mix::{Lanes, Mix};
-use super::need::{Gpus, Task};
-use super::node::{Group, Kind, Left, UNDIVIDED};
+use super::need::{Gpus, Part, Piece, Task};
+use super::node::{Group, Kind, Left, NodeIndex, UNDIVIDED};
 
 /// A node as the mix sees it.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,31 @@ pub(super) struct Bundle {
     pub task: Task,
     pub count: u32,
     pub link: Link,
+}
+
+impl Bundle {
+    /// A piece for each task, with the GPUs chosen in this node.
+    pub fn pieces(&self, node: NodeIndex, chosen: &[u16]) -> Vec<Piece> {
+        let (each, thousandths) = match self.task.gpus {
+            Gpus::None => (0, 0),
+            Gpus::Whole(count) => (usize::from(count), UNDIVIDED),
+            Gpus::Share(share) => (1, share),
+        };
+        let part = |gpu: &u16| Part {
+            gpu: *gpu,
+            thousandths,
+        };
+        let piece = |task: usize| Piece {
+            node,
+            cpu_milli: self.task.cpu_milli,
+            memory_bytes: self.task.memory_bytes,
+            gpus: chosen[task * each..(task + 1) * each]
+                .iter()
+                .map(part)
+                .collect(),
+        };
+        (0..self.count as usize).map(piece).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

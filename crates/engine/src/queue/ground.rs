@@ -1,13 +1,14 @@
 //! The nodes with their time ahead: where something could begin now, and when and where it could begin at all.
 //!
-//! Of each node two views are kept where placing is quick. The *near* one is what it has until its next wall: a gap that only
-//! something short can use, so it is tried first. The *far* one is what nobody has asked for at any time ahead. What lies between
-//! is not offered to what begins now; it is little, and [`Ground::earliest`] sees all of it.
+//! Of each node two views are kept where placing is quick. The *near* one is what it has until its next wall, if there is one; of
+//! nodes alike, the gap before the nearest wall is filled first, since only something short can use it. The *far* one is what
+//! nobody has asked for at any time ahead. What lies between is not offered to what begins now; it is little, and
+//! [`Ground::earliest`] sees all of it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::fleet::{Fleet, Mix, Near, Need, Node, NodeIndex, Placement};
+use crate::fleet::{Fleet, Mix, Need, Node, NodeIndex, Placement};
 
 use super::Micros;
 use super::track::{Step, Taker, Track};
@@ -73,9 +74,8 @@ impl Ground {
     /// Where this could begin now and last so long.
     pub fn place(&mut self, need: &Need, length: Micros) -> Option<Placement> {
         let until_us = self.now.saturating_add(length);
-        let near = self.near.place(&Need { until_us, ..*need });
-        // What never ends is what nobody else has asked for.
-        near.or_else(|| self.far.place(&Need { until_us, ..*need }))
+        let need = Need { until_us, ..*need };
+        self.near.place(&need).or_else(|| self.far.place(&need))
     }
 
     pub fn take(&mut self, by: Taker, from: Micros, to: Micros, placement: &Placement) {
@@ -110,14 +110,17 @@ impl Ground {
         let (Some(first), Some(last)) = (views.first(), views.last()) else {
             return;
         };
-        // A node without a wall has no gap before it: it is offered once.
-        let wall = if views.len() > 1 { first.until } else { Micros::MIN };
-        self.near.put(node, first.left.clone(), wall);
+        self.near.put(node, first.left.clone(), first.until);
         self.far.put(node, last.left.clone(), Micros::MAX);
     }
 
     /// The earliest moment from `from` on at which this could begin and last so long, and where; none if it never could.
-    pub fn earliest(&self, need: &Need, length: Micros, from: Micros) -> Option<(Micros, Placement)> {
+    pub fn earliest(
+        &self,
+        need: &Need,
+        length: Micros,
+        from: Micros,
+    ) -> Option<(Micros, Placement)> {
         let mut changes: Vec<(Micros, NodeIndex, u64)> = Vec::new();
         for (number, track) in self.tracks.iter().enumerate() {
             let node = NodeIndex(number as u32);
@@ -136,7 +139,8 @@ impl Ground {
             all = all - *known + tasks;
             *known = tasks;
             let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
-            if is_last_of_moment && all >= u64::from(need.tasks)
+            if is_last_of_moment
+                && all >= u64::from(need.tasks)
                 && let Some(placement) = self.choose(need, &room, at, length)
             {
                 return Some((at, placement));
@@ -146,13 +150,7 @@ impl Ground {
     }
 
     /// Nodes for all tasks, given how many each has room for: as few nodes as can be, the tightest of those that are enough.
-    fn choose(
-        &self,
-        need: &Need,
-        room: &[u64],
-        at: Micros,
-        length: Micros,
-    ) -> Option<Placement> {
+    fn choose(&self, need: &Need, room: &[u64], at: Micros, length: Micros) -> Option<Placement> {
         let mut open: Vec<(u64, NodeIndex)> = room
             .iter()
             .enumerate()
@@ -173,8 +171,9 @@ impl Ground {
             pieces.extend(self.far.pick(node, left, &need.task, taken)?);
             more -= u64::from(taken);
         }
-        let nodes_apart = need.near >= Near::Node && need.tasks > 1;
-        debug_assert!(!nodes_apart || !pieces.is_empty());
         Some(Placement { pieces })
     }
 }
+
+#[cfg(test)]
+mod tests;

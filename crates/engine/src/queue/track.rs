@@ -81,7 +81,7 @@ impl Track {
         let mut left = self.free_at(from);
         let begins = self.taken.iter().map(|taken| taken.from);
         for at in begins.filter(|at| from < *at && *at < to) {
-            narrow(&mut left, &self.free_at(at));
+            left.narrow(&self.free_at(at));
         }
         left
     }
@@ -101,7 +101,7 @@ impl Track {
         let mut views = Vec::new();
         for until in walls {
             let mut narrower = left.clone();
-            narrow(&mut narrower, &self.free_at(until));
+            narrower.narrow(&self.free_at(until));
             if narrower != left {
                 let view = std::mem::replace(&mut left, narrower);
                 views.push(View { until, left: view });
@@ -151,15 +151,6 @@ fn subtract(left: &mut Left, part: &Piece) {
         if let Some(free) = left.gpus.get_mut(usize::from(taken.gpu)) {
             *free = free.saturating_sub(taken.thousandths);
         }
-    }
-}
-
-/// The lesser of both, part by part.
-fn narrow(left: &mut Left, other: &Left) {
-    left.cpu_milli = left.cpu_milli.min(other.cpu_milli);
-    left.memory_bytes = left.memory_bytes.min(other.memory_bytes);
-    for (free, other) in left.gpus.iter_mut().zip(&other.gpus) {
-        *free = (*free).min(*other);
     }
 }
 

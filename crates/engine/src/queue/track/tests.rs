@@ -100,7 +100,7 @@ proptest! {
         let least = |from: i64, to: i64| {
             let mut left = track.free_at(from);
             for at in from..to.min(40) {
-                narrow(&mut left, &track.free_at(at));
+                left.narrow(&track.free_at(at));
             }
             left
         };

@@ -1,0 +1,68 @@
+//! For whoever plans ahead: nodes as they will be, rather than as they are.
+
+use super::Fleet;
+use super::classes::State;
+use super::need::{Piece, Task};
+use super::node::{Left, NodeIndex};
+use super::pick::{Bundle, Chosen, Link, fill, room_for};
+
+impl Fleet {
+    /// From now on this is left of a node, at most all of it, and this is its wall. A node that is not there stays so.
+    pub fn put(&mut self, node: NodeIndex, mut left: Left, until_us: i64) {
+        let Ok(number) = self.known(node) else {
+            return;
+        };
+        let before = self.classes.state_of(number);
+        let kind = before.kind;
+        left.narrow(&self.kinds[kind as usize].all());
+        let is_less = is_within(&left, &before.left);
+        let old_us = std::mem::replace(&mut self.walls_us[number as usize], until_us);
+        if old_us != until_us {
+            self.classes.set_wall(number, old_us, until_us);
+        }
+        let state = State { kind, left };
+        match is_less {
+            true => self.classes.take(number, state, until_us),
+            false => self.classes.free(number, state, until_us),
+        }
+        self.forget_empty();
+    }
+
+    /// How many such tasks would fit into this much of a node, `most` being enough to know.
+    pub fn room(&self, node: NodeIndex, left: &Left, task: &Task, most: u64) -> u64 {
+        let Ok(number) = self.known(node) else {
+            return 0;
+        };
+        let kind = self.classes.state_of(number).kind;
+        room_for(&self.kinds[kind as usize], left, &task.plain(), most)
+    }
+
+    /// What so many tasks would get of this much of a node.
+    pub fn pick(
+        &self,
+        node: NodeIndex,
+        mut left: Left,
+        task: &Task,
+        count: u32,
+    ) -> Option<Vec<Piece>> {
+        let number = self.known(node).ok()?;
+        let bundle = Bundle {
+            task: task.plain(),
+            count,
+            link: Link::Any,
+        };
+        let seen = self
+            .offers
+            .seen(&self.kinds, self.classes.state_of(number).kind);
+        let mut chosen = Chosen::new();
+        fill(seen, &mut left, &bundle, &mut chosen).then(|| bundle.pieces(node, &chosen))
+    }
+}
+
+fn is_within(less: &Left, more: &Left) -> bool {
+    let both = less.gpus.iter().zip(&more.gpus);
+    less.gpus.len() == more.gpus.len()
+        && less.cpu_milli <= more.cpu_milli
+        && less.memory_bytes <= more.memory_bytes
+        && both.into_iter().all(|(less, more)| less <= more)
+}
