@@ -131,13 +131,13 @@ impl Ground {
             changes.extend(steps.into_iter().map(change));
         }
         changes.sort_unstable();
-        let mut room = vec![0_u64; self.tracks.len()];
+        let mut room = vec![Room::default(); self.tracks.len()];
         let mut all = 0;
         let mut changes = changes.into_iter().peekable();
         while let Some((at, node, tasks)) = changes.next() {
             let known = &mut room[node.0 as usize];
-            all = all - *known + tasks;
-            *known = tasks;
+            all = all - known.tasks + tasks;
+            *known = Room { since: at, tasks };
             let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
             if is_last_of_moment
                 && all >= u64::from(need.tasks)
@@ -149,30 +149,32 @@ impl Ground {
         None
     }
 
-    /// Nodes for all tasks, given how many each has room for: as few nodes as can be, the tightest of those that are enough.
-    fn choose(&self, need: &Need, room: &[u64], at: Micros, length: Micros) -> Option<Placement> {
-        let mut open: Vec<(u64, NodeIndex)> = room
-            .iter()
-            .enumerate()
-            .filter(|(_, tasks)| **tasks > 0)
-            .map(|(number, tasks)| (*tasks, NodeIndex(number as u32)))
-            .collect();
-        open.sort_unstable();
+    /// Nodes for all tasks, given how many each has room for: first those that came free last. What is free already stays
+    /// with those who are short enough to be gone by then, and all the others.
+    fn choose(&self, need: &Need, room: &[Room], at: Micros, length: Micros) -> Option<Placement> {
+        let nodes = (0..).map(NodeIndex).zip(room);
+        let mut open: Vec<_> = nodes.filter(|(_, room)| room.tasks > 0).collect();
+        open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, *node));
         let mut more = u64::from(need.tasks);
         let mut pieces = Vec::new();
-        while more > 0 {
-            let enough = open.partition_point(|(tasks, _)| *tasks < more);
-            let (tasks, node) = match open.get(enough) {
-                Some(_) => open.remove(enough),
-                None => open.pop()?,
-            };
+        for (node, room) in open {
+            let taken = room.tasks.min(more);
             let left = self.tracks[node.0 as usize].free_during(at, at.saturating_add(length));
-            let taken = tasks.min(more) as u32;
-            pieces.extend(self.far.pick(node, left, &need.task, taken)?);
-            more -= u64::from(taken);
+            pieces.extend(self.far.pick(node, left, &need.task, taken as u32)?);
+            more -= taken;
+            if more == 0 {
+                return Some(Placement { pieces });
+            }
         }
-        Some(Placement { pieces })
+        None
     }
+}
+
+/// How many tasks a node has room for, and since when.
+#[derive(Debug, Clone, Copy, Default)]
+struct Room {
+    since: Micros,
+    tasks: u64,
 }
 
 #[cfg(test)]

@@ -177,6 +177,11 @@ impl Shares {
         self.accounts[account.place()].load()
     }
 
+    /// By how much such a cost, now, would raise an account's [`Shares::load`].
+    pub fn load_of(&self, account: Account, cost: f64, now: Micros) -> f64 {
+        cost * self.unit(now) / self.accounts[account.place()].weight
+    }
+
     /// How somebody stands among all of the site; `asking` says whose share counts: those who have used or want anything.
     pub fn standing(&self, account: Account, asking: impl Fn(Account) -> bool) -> Standing {
         let mut due = 1.0;

@@ -1,0 +1,354 @@
+//! Small worlds, long random runs, and months of fairness.
+
+use std::collections::BTreeMap as Map;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fleet::{Gpu, Gpus, Mode as GpuMode, Model, Models, Near, NodeIndex, Part, Piece, Task};
+
+const MINUTE: Micros = 60_000_000;
+
+fn node(gpus: usize) -> Node {
+    let gpu = Gpu {
+        model: Model::new(0).unwrap(),
+        memory_bytes: 80,
+        link: None,
+        mode: GpuMode::Shared,
+    };
+    Node {
+        cpu_milli: 64_000,
+        memory_bytes: 512,
+        gpus: vec![gpu; gpus],
+        rack: 0,
+        until_us: i64::MAX,
+    }
+}
+
+fn need(tasks: u32, gpus: u16) -> Need {
+    Need {
+        task: Task {
+            cpu_milli: 1000,
+            memory_bytes: 1,
+            gpus: Gpus::Whole(gpus),
+            models: Models::ANY,
+            gpu_memory_bytes: 0,
+        },
+        tasks,
+        near: Near::Anywhere,
+        until_us: 0,
+    }
+}
+
+fn ask(account: Account, need: Need, limit: Micros, since: Micros) -> Ask {
+    let gpus = need.tasks * need.task.gpus.thousandths() / 1000;
+    Ask {
+        account,
+        need,
+        limit,
+        expected: limit,
+        since,
+        amounts: Amounts::default(),
+        rate: f64::from(gpus),
+    }
+}
+
+fn planner(order: Order, nodes: &[Node]) -> Planner {
+    let gpus: usize = nodes.iter().map(|node| node.gpus.len()).sum();
+    let shares = Shares::new(7 * 24 * HOUR, 0);
+    Planner::new(order, nodes, Mix::default(), gpus as f64, shares, 0)
+}
+
+fn started(starts: &[Start]) -> Vec<u64> {
+    starts.iter().map(|start| start.key.0).collect()
+}
+
+#[test]
+fn what_is_short_goes_first_until_what_is_long_has_waited_too_long() {
+    let mut queue = planner(Order::Shortest, &[node(2)]);
+    let site = queue.shares.site();
+    queue.submit(Key(1), ask(site, need(1, 1), 2 * HOUR, 0));
+    queue.submit(Key(2), ask(site, need(1, 2), 2 * HOUR, 0));
+    queue.submit(Key(3), ask(site, need(1, 1), HOUR, 0));
+    assert_eq!(started(&queue.plan(0)), [3, 1]);
+    assert_eq!(queue.why(Key(2)), Some(Why::NoRoom));
+    queue.submit(Key(4), ask(site, need(1, 1), 90 * MINUTE, HOUR));
+    queue.end(Key(3), HOUR);
+    // An hour is half of its limit: the long one is promised what comes free at two, and the short would be in its way.
+    assert_eq!(started(&queue.plan(HOUR)), [0; 0]);
+    assert_eq!(queue.why(Key(2)), Some(Why::Promised(2 * HOUR)));
+    queue.submit(Key(5), ask(site, need(1, 1), 60 * MINUTE, HOUR));
+    assert_eq!(started(&queue.plan(HOUR)), [5], "this one is gone by then");
+    queue.end(Key(1), 100 * MINUTE);
+    assert_eq!(started(&queue.plan(100 * MINUTE)), [0; 0]);
+    queue.end(Key(5), 110 * MINUTE);
+    assert_eq!(
+        started(&queue.plan(110 * MINUTE)),
+        [2],
+        "sooner than promised"
+    );
+}
+
+#[test]
+fn a_reservation_is_a_wall_to_the_gpu_it_holds() {
+    let mut queue = planner(Order::Shortest, &[node(2)]);
+    let site = queue.shares.site();
+    let part = Part {
+        gpu: 0,
+        thousandths: 1000,
+    };
+    let reserved = Placement {
+        pieces: vec![Piece {
+            node: NodeIndex(0),
+            cpu_milli: 0,
+            memory_bytes: 0,
+            gpus: vec![part],
+        }],
+    };
+    queue.reserve(7, HOUR, 2 * HOUR, &reserved);
+    queue.submit(Key(1), ask(site, need(1, 1), 3 * HOUR, 0));
+    queue.submit(Key(2), ask(site, need(1, 1), 3 * HOUR, 0));
+    let starts = queue.plan(0);
+    assert_eq!(started(&starts), [1]);
+    assert_eq!(starts[0].placement.pieces[0].gpus[0].gpu, 1);
+    queue.submit(Key(3), ask(site, need(1, 1), HOUR, 0));
+    assert_eq!(started(&queue.plan(0)), [3], "gone before the wall");
+}
+
+#[test]
+fn a_quota_holds_one_back_and_nobody_else() {
+    let mut queue = planner(Order::Shares, &[node(4)]);
+    let projects = [queue.shares.add_project(1.0), queue.shares.add_project(1.0)];
+    let gpus = super::super::quota::Counted(0);
+    for project in projects {
+        let parent = queue.shares.parent(project);
+        queue.quotas.set_parent(project, parent);
+    }
+    let one = super::super::quota::Allowance {
+        guaranteed: 1,
+        limit: Some(1),
+    };
+    queue.quotas.allow(projects[0], gpus, Some(one));
+    for key in 0..4 {
+        let mut ask = ask(projects[key as usize % 2], need(1, 1), HOUR, 0);
+        ask.amounts = Amounts::of([(gpus, 1)]);
+        queue.submit(Key(key), ask);
+    }
+    let mut begun = started(&queue.plan(0));
+    begun.sort_unstable();
+    assert_eq!(begun, [0, 1, 3]);
+    assert!(matches!(
+        queue.why(Key(2)),
+        Some(Why::Quota(Verdict::OverLimit { .. }))
+    ));
+    queue.end(Key(0), MINUTE);
+    assert_eq!(started(&queue.plan(MINUTE)), [2]);
+}
+
+/// A world in which things really run: what began ends when it ends, or at its limit.
+struct World {
+    queue: Planner,
+    now: Micros,
+    ends: BTreeSet<(Micros, Key)>,
+    lasts: Map<Key, Micros>,
+    began: Map<Key, Start>,
+}
+
+impl World {
+    fn new(queue: Planner) -> World {
+        World {
+            queue,
+            now: 0,
+            ends: BTreeSet::new(),
+            lasts: Map::new(),
+            began: Map::new(),
+        }
+    }
+
+    fn submit(&mut self, key: u64, ask: Ask, lasts: Micros) {
+        self.lasts.insert(Key(key), lasts.min(ask.limit));
+        self.queue.submit(Key(key), ask);
+    }
+
+    fn plan(&mut self) -> Vec<Start> {
+        let starts = self.queue.plan(self.now);
+        for start in &starts {
+            self.ends
+                .insert((self.now + self.lasts[&start.key], start.key));
+            self.began.insert(start.key, start.clone());
+        }
+        starts
+    }
+
+    /// Goes on to whatever is next, but not beyond a moment; says who ended.
+    fn go_on(&mut self, until: Micros) -> Vec<Key> {
+        let next_end = self.ends.first().map(|(at, _)| *at);
+        let next_look = self.queue.next_look(self.now);
+        let next = next_end.into_iter().chain(next_look).min();
+        self.now = next.unwrap_or(until).min(until);
+        let mut ended = Vec::new();
+        while let Some((at, key)) = self.ends.first().copied().filter(|(at, _)| *at <= self.now) {
+            self.ends.remove(&(at, key));
+            self.queue.end(key, at);
+            self.began.remove(&key);
+            ended.push(key);
+        }
+        ended
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Job {
+    at: i64,
+    tasks: u32,
+    gpus: u16,
+    limit: i64,
+    part: f64,
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let job = (0..600_i64, 1..4_u32, 1..4_u16, 10..400_i64, 0.05..1.0_f64);
+    let job = job.prop_map(|(at, tasks, gpus, limit, part)| Job {
+        at,
+        tasks,
+        gpus,
+        limit,
+        part,
+    });
+    prop::collection::vec(job, 1..40)
+}
+
+/// What is reserved of which GPU: node, GPU, from, how long, in minutes.
+type Walls = Vec<(u32, u16, i64, i64)>;
+
+fn walls() -> impl Strategy<Value = Walls> {
+    prop::collection::vec((0..3_u32, 0..4_u16, 0..900_i64, 10..200_i64), 0..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// After every step: nothing is held twice, no wall is crossed, gangs are whole, promises are kept, and all gets done.
+    #[test]
+    fn long_random_runs_keep_every_promise(jobs in jobs(), walls in walls(), by_shares in any::<bool>()) {
+        let order = if by_shares { Order::Shares } else { Order::Shortest };
+        let mut queue = planner(order, &[node(4), node(4), node(4)]);
+        let accounts = [queue.shares.add_project(2.0), queue.shares.add_project(1.0)];
+        let mut laid: Vec<(NodeIndex, u16, Micros, Micros)> = Vec::new();
+        for (number, (node, gpu, from, length)) in (0..).zip(&walls) {
+            let (node, from, to) = (NodeIndex(*node), from * MINUTE, (from + length) * MINUTE);
+            let is_free = laid.iter().all(|(n, g, f, t)| (*n, *g) != (node, *gpu) || to <= *f || *t <= from);
+            if !is_free {
+                continue;
+            }
+            laid.push((node, *gpu, from, to));
+            let gpus = vec![Part { gpu: *gpu, thousandths: 1000 }];
+            let piece = Piece { node, cpu_milli: 0, memory_bytes: 0, gpus };
+            queue.reserve(number, from, to, &Placement { pieces: vec![piece] });
+        }
+        let mut world = World::new(queue);
+        let mut coming: Vec<(u64, &Job)> = (0..).zip(&jobs).collect();
+        coming.sort_by_key(|(_, job)| job.at);
+        let mut coming = coming.into_iter().peekable();
+        let mut promised: Map<Key, Micros> = Map::new();
+        let mut done = 0;
+        loop {
+            while let Some((key, job)) = coming.next_if(|(_, job)| job.at * MINUTE <= world.now) {
+                let account = accounts[key as usize % 2];
+                let ask = ask(account, need(job.tasks, job.gpus), job.limit * MINUTE, world.now);
+                let lasts = (job.limit as f64 * job.part * MINUTE as f64) as Micros;
+                world.submit(key, ask, lasts.max(1));
+            }
+            for start in world.plan() {
+                prop_assert_eq!(start.placement.pieces.len() as u32, jobs[start.key.0 as usize].tasks);
+                if let Some(at) = promised.remove(&start.key) {
+                    prop_assert!(world.now <= at, "{:?} was promised", start.key);
+                }
+            }
+            // Each GPU in one hand, now and until the limits of what runs.
+            let mut held: Map<(NodeIndex, u16), Vec<(Micros, Micros)>> = Map::new();
+            for (node, gpu, from, to) in &laid {
+                held.entry((*node, *gpu)).or_default().push((*from, *to));
+            }
+            for start in world.began.values() {
+                for piece in &start.placement.pieces {
+                    for part in &piece.gpus {
+                        held.entry((piece.node, part.gpu)).or_default().push((world.now, start.until));
+                    }
+                }
+            }
+            for (gpu, mut spans) in held {
+                spans.sort_unstable();
+                let apart = spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 || pair[1].1 <= world.now || pair[0].1 <= world.now);
+                prop_assert!(apart, "{:?} {:?} at {}", gpu, spans, world.now);
+            }
+            for key in 0..jobs.len() as u64 {
+                if let Some(Why::Promised(at)) = world.queue.why(Key(key)) {
+                    let before = promised.insert(Key(key), at);
+                    prop_assert!(before.is_none_or(|before| at <= before), "a promise moved back");
+                }
+            }
+            let next = coming.peek().map(|(_, job)| job.at * MINUTE);
+            if next.is_none() && world.ends.is_empty() && world.queue.waiting() == 0 {
+                break;
+            }
+            let walls_end = laid.iter().map(|(.., to)| *to).filter(|to| *to > world.now).min();
+            let until = next.into_iter().chain(walls_end).min().unwrap_or(Micros::MAX);
+            prop_assert!(until < Micros::MAX || !world.ends.is_empty() || world.queue.next_look(world.now).is_some(), "stuck");
+            done += world.go_on(until).len();
+        }
+        prop_assert_eq!(done, jobs.len());
+    }
+}
+
+/// How much of a month each project had, when each keeps a queue of its own that is never empty, or only sometimes full.
+fn month(weights: [f64; 3], wants: [usize; 3]) -> [f64; 3] {
+    let nodes: Vec<Node> = (0..4).map(|_| node(8)).collect();
+    let mut queue = planner(Order::Shares, &nodes);
+    let projects = weights.map(|weight| queue.shares.add_project(weight));
+    let mut world = World::new(queue);
+    let end = 30 * 24 * HOUR;
+    let mut used = [0.0; 3];
+    let mut number = 0_u64;
+    let mut whose: Map<Key, (usize, f64)> = Map::new();
+    let mut live = [0_usize; 3];
+    while world.now < end {
+        for project in 0..3 {
+            while live[project] < wants[project] {
+                // One, two or four GPUs, for one to six hours: no two alike after each other.
+                let gpus = [1, 2, 4][number as usize % 3];
+                let hours = 1 + (number * 7 % 6) as i64;
+                let ask = ask(projects[project], need(1, gpus), hours * HOUR, world.now);
+                whose.insert(Key(number), (project, f64::from(gpus) * hours as f64));
+                world.submit(number, ask, hours * HOUR);
+                number += 1;
+                live[project] += 1;
+            }
+        }
+        world.plan();
+        for key in world.go_on(end) {
+            let (project, cost) = whose[&key];
+            used[project] += cost;
+            live[project] -= 1;
+        }
+    }
+    let all: f64 = used.iter().sum();
+    used.map(|used| used / all)
+}
+
+#[test]
+fn full_queues_get_their_shares_over_a_month() {
+    let got = month([5.0, 3.0, 2.0], [60, 60, 60]);
+    for (got, due) in got.iter().zip([0.5, 0.3, 0.2]) {
+        assert!((got - due).abs() < 0.02, "{got} of {due}");
+    }
+}
+
+#[test]
+fn what_one_leaves_goes_to_the_others_in_proportion() {
+    // The first wants about half of its share: eight GPUs of thirty-two, by four jobs of two and a third each.
+    let got = month([5.0, 3.0, 2.0], [3, 60, 60]);
+    let rest = got[1] + got[2];
+    assert!(got[0] < 0.35, "it asked for little: {got:?}");
+    assert!((got[1] / rest - 0.6).abs() < 0.02, "{got:?}");
+}
