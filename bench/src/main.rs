@@ -14,6 +14,7 @@ mod direct;
 mod http;
 mod lab;
 mod loaded;
+mod queue;
 mod report;
 mod series;
 mod start;
@@ -23,12 +24,13 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 7] = [
+const GROUPS: [&str; 8] = [
     "booking",
     "direct",
     "loaded",
     "desk",
     "rearrange",
+    "queue",
     "start",
     "web",
 ];
@@ -60,6 +62,9 @@ async fn main() -> Result<()> {
     }
     if only.iter().any(|name| name == "rearrange") {
         desk::rearrange(&mut report).await?;
+    }
+    if wanted("queue") {
+        queue::run(&mut report)?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

@@ -4,6 +4,7 @@
 //! is room: the nodes with their time ahead, each a [`track`], on top of what [`crate::fleet`] says of one moment.
 
 pub mod ground;
+pub mod history;
 pub mod planner;
 pub mod quota;
 pub mod share;

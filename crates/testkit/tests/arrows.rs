@@ -8,11 +8,13 @@ use berth_testkit::repository;
 use serde_json::Value;
 
 /// Every room and the rooms it may use: those that stand to the left of it in
-/// `model <- engine, store <- app <- server <- berth`, `model <- api <- server, berth` and `ics <- app, server`.
+/// `model <- engine, store <- app <- server <- berth`, `model <- api <- server, berth` `engine <- sim`
+/// and `ics <- app, server`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("ics", &[]),
     ("engine", &["model"]),
+    ("sim", &["engine"]),
     ("store", &["model"]),
     ("api", &["model"]),
     ("app", &["model", "engine", "ics", "store"]),
@@ -25,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
-            "model", "engine", "store", "app", "api", "server", "testkit",
+            "model", "engine", "sim", "store", "app", "api", "server", "testkit",
         ],
     ),
     ("testkit", &[]),
