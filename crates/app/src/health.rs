@@ -111,7 +111,7 @@ impl App {
         Ok(HealthReport {
             version: env!("CARGO_PKG_VERSION"),
             now: self.now(),
-            started_at: self.started_at,
+            started_at: self.started_at(),
             engine: self.store_name(),
             engine_version,
             size_bytes,
@@ -124,6 +124,11 @@ impl App {
     }
 
     /// For how long something has waited; not at all, if it is still to come.
+    fn started_at(&self) -> Timestamp {
+        let running = SignedDuration::try_from(self.started.elapsed()).unwrap_or_default();
+        self.now() - running
+    }
+
     fn since(&self, at: Option<Timestamp>) -> SignedDuration {
         let waited = at.map(|at| self.now().duration_since(at));
         waited.unwrap_or_default().max(SignedDuration::ZERO)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use berth_engine::fleet::{Gpus, Mix, Models, Near, Need, Node, NodeIndex, Piece, Placement, Task};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
-use berth_engine::queue::planner::{Ask, Key, Order, Planner, Why};
+use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Why};
 use berth_engine::queue::quota::Amounts;
 use berth_engine::queue::share::{Account, Shares};
 
@@ -148,7 +148,14 @@ impl<'a> World<'a> {
         let shares = Shares::new(7 * DAY, now);
         let whole = f64::from(play.processors);
         // The published runs know no shares.
-        let queue = Planner::new(Order::Shortest, &nodes, Mix::default(), whole, shares, now);
+        let queue = Planner::new(
+            Policy::new(Order::Shortest),
+            &nodes,
+            Mix::default(),
+            whole,
+            shares,
+            now,
+        );
         World {
             jobs,
             play,
@@ -270,6 +277,8 @@ impl<'a> World<'a> {
             };
             let ask = Ask {
                 account: self.account,
+                class: Class::Guaranteed,
+                level: 0,
                 need: Need {
                     task: TASK,
                     tasks: job.processors,
@@ -289,7 +298,11 @@ impl<'a> World<'a> {
     }
 
     fn plan(&mut self) {
-        for begun in self.queue.plan(self.now) {
+        for decision in self.queue.plan(self.now) {
+            // Nothing here is softer than anything else.
+            let Decision::Start(begun) = decision else {
+                continue;
+            };
             let number = begun.key.0 as usize;
             let job = &self.jobs[number];
             self.waiting.remove(&number);

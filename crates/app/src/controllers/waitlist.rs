@@ -6,6 +6,7 @@ use std::time::Duration;
 use berth_model::SiteId;
 use berth_model::event::EventKind;
 use berth_store::leases::Lease;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::lease::Keeper;
@@ -24,6 +25,8 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     let mut sites = Where::Everywhere;
     let mut seen = app.tail.newest();
     let mut told = Told::new();
+    // However many events come in between, they do not put it off.
+    let mut look_everywhere_at = Instant::now() + LOOK_EVERY;
     loop {
         if let Err(error) = round(&app, &mut keeper, &sites, &mut told).await {
             tracing::warn!(%error, "those who wait could not be served; trying again");
@@ -42,7 +45,10 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
                     tokio::time::sleep(GATHER).await;
                     sites = freed(&app, &mut seen);
                 }
-                () = tokio::time::sleep(LOOK_EVERY) => sites = Where::Everywhere,
+                () = tokio::time::sleep_until(look_everywhere_at) => {
+                    look_everywhere_at = Instant::now() + LOOK_EVERY;
+                    sites = Where::Everywhere;
+                }
             }
             if !matches!(&sites, Where::In(none) if none.is_empty()) {
                 break;

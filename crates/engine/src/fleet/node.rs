@@ -1,5 +1,7 @@
 //! What a node is made of, and what is left of it.
 
+use super::need::Piece;
+
 /// All thousandths of a GPU.
 pub const UNDIVIDED: u16 = 1000;
 
@@ -161,5 +163,28 @@ impl Left {
         for (free, other) in self.gpus.iter_mut().zip(&other.gpus) {
             *free = (*free).min(*other);
         }
+    }
+
+    /// Whether there is room for all of these.
+    pub fn holds<'a>(&self, pieces: impl Iterator<Item = &'a Piece>) -> bool {
+        let mut left = self.clone();
+        for piece in pieces {
+            let rest = (
+                left.cpu_milli.checked_sub(piece.cpu_milli),
+                left.memory_bytes.checked_sub(piece.memory_bytes),
+            );
+            let (Some(cpu_milli), Some(memory_bytes)) = rest else {
+                return false;
+            };
+            (left.cpu_milli, left.memory_bytes) = (cpu_milli, memory_bytes);
+            for part in &piece.gpus {
+                let free = left.gpus.get_mut(usize::from(part.gpu));
+                let Some(free) = free.filter(|free| **free >= part.thousandths) else {
+                    return false;
+                };
+                *free -= part.thousandths;
+            }
+        }
+        true
     }
 }

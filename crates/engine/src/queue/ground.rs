@@ -105,6 +105,121 @@ impl Ground {
         }
     }
 
+    /// Lets a taker have what it has only until this moment.
+    pub fn shorten(&mut self, by: Taker, to: Micros) {
+        self.change_end(by, to, Track::shorten);
+    }
+
+    /// Lets a taker that should be gone have what it has until this moment.
+    pub fn lengthen(&mut self, by: Taker, to: Micros) {
+        self.change_end(by, to, Track::lengthen);
+    }
+
+    fn change_end(&mut self, by: Taker, to: Micros, change: fn(&mut Track, Taker, Micros)) {
+        for node in self.stands.get(&by).cloned().unwrap_or_default() {
+            change(&mut self.tracks[node.0 as usize], by, to);
+            self.turns.push(Reverse((to, node)));
+            self.look_again(node);
+        }
+    }
+
+    /// Until when what is placed now could stay before somebody else wants a part of it.
+    pub fn open_until(&self, placement: &Placement) -> Micros {
+        let until = |node: NodeIndex| {
+            let own = placement.pieces.iter().filter(|piece| piece.node == node);
+            let mut views = self.tracks[node.0 as usize].views(self.now);
+            views.retain(|view| view.left.holds(own.clone()));
+            views.last().map_or(self.now, |view| view.until)
+        };
+        let nodes = placement.pieces.iter().map(|piece| until(piece.node));
+        nodes.min().unwrap_or(Micros::MAX)
+    }
+
+    /// Where something could begin at a moment and last so long, were those gone that can be sent away: where that costs least.
+    pub fn clearing(
+        &self,
+        need: &Need,
+        from: Micros,
+        length: Micros,
+        gone: impl Fn(Taker) -> bool,
+        cost: impl Fn(Taker) -> f64,
+    ) -> Option<Placement> {
+        let to = from.saturating_add(length);
+        let most = u64::from(need.tasks);
+        let mut open = Vec::new();
+        for (number, track) in (0..).zip(&self.tracks) {
+            let node = NodeIndex(number);
+            let left = track.free_without(from, to, &gone);
+            let tasks = self.far.room(node, &left, &need.task, most);
+            if tasks > 0 {
+                let lost: f64 = track
+                    .takers(from, to)
+                    .filter(|by| gone(*by))
+                    .map(&cost)
+                    .sum();
+                open.push((lost / tasks as f64, node, tasks, left));
+            }
+        }
+        open.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut more = most;
+        let mut pieces = Vec::new();
+        for (_, node, tasks, left) in open {
+            let taken = tasks.min(more);
+            pieces.extend(self.far.pick(node, left, &need.task, taken as u32)?);
+            more -= taken;
+            if more == 0 {
+                return Some(Placement { pieces });
+            }
+        }
+        None
+    }
+
+    /// Who has to go for a placement to stand during a time: of those who can be sent away, as few as will do, those first whose going
+    /// costs least.
+    pub fn in_the_way(
+        &self,
+        placement: &Placement,
+        from: Micros,
+        to: Micros,
+        gone: impl Fn(Taker) -> bool,
+        cost: impl Fn(Taker) -> f64,
+    ) -> Vec<Taker> {
+        let mut victims: Vec<Taker> = Vec::new();
+        let mut nodes: Vec<NodeIndex> = placement.pieces.iter().map(|piece| piece.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        for node in nodes {
+            let track = &self.tracks[node.0 as usize];
+            let own = placement.pieces.iter().filter(|piece| piece.node == node);
+            let stands = |without: &[Taker]| {
+                let left = track.free_without(from, to, |by| without.contains(&by));
+                left.holds(own.clone())
+            };
+            let mut softer: Vec<Taker> = track.takers(from, to).filter(|by| gone(*by)).collect();
+            softer.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)).then(a.cmp(b)));
+            softer.dedup();
+            let mut sent: Vec<Taker> = victims.clone();
+            for taker in softer {
+                if stands(&sent) {
+                    break;
+                }
+                if !sent.contains(&taker) {
+                    sent.push(taker);
+                }
+            }
+            // Whoever turned out not to be in the way stays; the dearest are asked first.
+            for place in (victims.len()..sent.len()).rev() {
+                let mut without = sent.clone();
+                without.remove(place);
+                if stands(&without) {
+                    sent = without;
+                }
+            }
+            victims = sent;
+        }
+        victims
+    }
+
     fn look_again(&mut self, node: NodeIndex) {
         let views = self.tracks[node.0 as usize].views(self.now);
         let (Some(first), Some(last)) = (views.first(), views.last()) else {
@@ -114,19 +229,21 @@ impl Ground {
         self.far.put(node, last.left.clone(), Micros::MAX);
     }
 
-    /// The earliest moment from `from` on at which this could begin and last so long, and where; none if it never could.
+    /// The earliest moment from `from` on at which this could begin and last so long, and where, were those gone that can be
+    /// sent away; none if it never could.
     pub fn earliest(
         &self,
         need: &Need,
         length: Micros,
         from: Micros,
+        gone: impl Fn(Taker) -> bool + Copy,
     ) -> Option<(Micros, Placement)> {
         let mut changes: Vec<(Micros, NodeIndex, u64)> = Vec::new();
         for (number, track) in self.tracks.iter().enumerate() {
             let node = NodeIndex(number as u32);
             let most = u64::from(need.tasks);
             let fits = |left: &_, task: &_| self.far.room(node, left, task, most);
-            let steps = track.room(from, length, &need.task, fits);
+            let steps = track.room(from, length, &need.task, gone, fits);
             let change = |Step { at, tasks }: Step| (at, node, tasks);
             changes.extend(steps.into_iter().map(change));
         }
@@ -141,7 +258,7 @@ impl Ground {
             let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
             if is_last_of_moment
                 && all >= u64::from(need.tasks)
-                && let Some(placement) = self.choose(need, &room, at, length)
+                && let Some(placement) = self.choose(need, &room, at, length, gone)
             {
                 return Some((at, placement));
             }
@@ -151,7 +268,14 @@ impl Ground {
 
     /// Nodes for all tasks, given how many each has room for: first those that came free last. What is free already stays
     /// with those who are short enough to be gone by then, and all the others.
-    fn choose(&self, need: &Need, room: &[Room], at: Micros, length: Micros) -> Option<Placement> {
+    fn choose(
+        &self,
+        need: &Need,
+        room: &[Room],
+        at: Micros,
+        length: Micros,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<Placement> {
         let nodes = (0..).map(NodeIndex).zip(room);
         let mut open: Vec<_> = nodes.filter(|(_, room)| room.tasks > 0).collect();
         open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, *node));
@@ -159,7 +283,8 @@ impl Ground {
         let mut pieces = Vec::new();
         for (node, room) in open {
             let taken = room.tasks.min(more);
-            let left = self.tracks[node.0 as usize].free_during(at, at.saturating_add(length));
+            let to = at.saturating_add(length);
+            let left = self.tracks[node.0 as usize].free_without(at, to, gone);
             pieces.extend(self.far.pick(node, left, &need.task, taken as u32)?);
             more -= taken;
             if more == 0 {

@@ -1,16 +1,26 @@
-//! Who of those who wait begins now, and who is promised a beginning.
+//! Who of those who wait begins now, who is promised a beginning, and who has to make room.
 //!
-//! Whose turn it is, the shares say; among one's own, what is expected to be short comes first, since it keeps the fewest
-//! others waiting. That alone would let what is long wait for ever. So everybody has a patience, from the limit they
-//! asked for, and whoever has waited longer is *overdue*: they are promised a beginning, the earliest at which there is
-//! room, and everything else begins only where it does not touch what was promised. A promise is made from limits, never from
-//! what is expected, and later ones stand behind it: it only ever moves to an earlier time. At most a quarter
-//! of the fleet is promised at once, or one workload, so that there is always room for what is short.
+//! What is firmer comes first, and of the same firmness what has a higher level. Then whose turn it is, the shares say; among
+//! one's own, what is expected to be short comes first, since it keeps the fewest others waiting. That alone would let what is long
+//! wait for ever. So everybody has a patience, from the limit they asked for, and whoever has waited longer is *overdue*: they are
+//! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
+//! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
+//! earlier time. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
+//!
+//! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
+//! place kept.
 //!
 //! Everything that begins has its end by its limit in the [`Ground`], and what is reserved stands there, too: nothing that
-//! begins here can be in the way of a reservation.
+//! begins here can be in the way of a reservation. Only what is opportunistic may begin before a wall that it would reach, because it is
+//! gone when it is told to.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod preempt;
+mod promise;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::fleet::{Mix, Need, Node, Placement};
 
@@ -21,14 +31,30 @@ use super::share::{Account, Commitment, Mode, Shares};
 use super::track::Taker;
 use super::turns::Turns;
 
+use promise::Promise;
+
 /// A workload, by the number that the caller knows it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u64);
+
+/// How firmly a workload holds what it has. What is reserved is firmer than all of these, and not the queue's to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Fills what is idle, and makes room for everybody else.
+    Opportunistic,
+    /// Stays until its limit, unless what it has was borrowed and is wanted back.
+    Guaranteed,
+    /// Guaranteed, and by an admin's word before all others: makes what is merely guaranteed give way.
+    Urgent,
+}
 
 /// What a workload asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     pub account: Account,
+    pub class: Class,
+    /// Of the site's priorities; the higher comes first.
+    pub level: i32,
     pub need: Need,
     /// How long it may run.
     pub limit: Micros,
@@ -43,22 +69,10 @@ pub struct Ask {
 }
 
 impl Ask {
-    fn patience(&self) -> Micros {
-        (self.limit / 2).clamp(PATIENCE_MIN, PATIENCE_MAX)
-    }
-
-    /// From when on it is overdue.
-    fn due(&self) -> Micros {
-        self.since.saturating_add(self.patience())
+    fn rank(&self) -> Rank {
+        (Reverse(self.class), Reverse(self.level))
     }
 }
-
-const HOUR: Micros = 3_600_000_000;
-/// Nobody is overdue sooner than this, and everybody is after the longest.
-const PATIENCE_MIN: Micros = HOUR;
-const PATIENCE_MAX: Micros = 12 * HOUR;
-/// The part of the fleet that may be promised at once.
-const PROMISED_MAX: f64 = 0.25;
 
 /// Who comes first of those who wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,13 +83,57 @@ pub enum Order {
     Shortest,
 }
 
+/// How the queue of a site is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policy {
+    pub order: Order,
+    /// How long something has to come to its end once it is told.
+    pub grace: Micros,
+    /// Nothing is told to make room before it has run this long, or it would never get anywhere.
+    pub run_min: Micros,
+}
+
+impl Policy {
+    /// Half a minute of grace, and five minutes before anything is sent away.
+    pub fn new(order: Order) -> Policy {
+        Policy {
+            order,
+            grace: 30 * SECOND,
+            run_min: 300 * SECOND,
+        }
+    }
+}
+
+const SECOND: Micros = 1_000_000;
+
 /// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    Start(Start),
+    Stop(Stop),
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     pub key: Key,
     pub placement: Placement,
-    /// When it has to be over.
+    /// When it has to be over: its limit, or for what is opportunistic the next wall.
     pub until: Micros,
+}
+
+/// Something that runs has to be gone by a moment, to wait again with its place kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop {
+    pub key: Key,
+    pub by: Micros,
+    pub makes_room_for: Holder,
+}
+
+/// For whom room is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    Workload(Key),
+    Reservation(u64),
 }
 
 /// Why something waits.
@@ -87,6 +145,8 @@ pub enum Why {
     NoRoom,
     /// It waited long, and is promised to begin at this moment at the latest.
     Promised(Micros),
+    /// Others are making room for it, and are gone by then.
+    MakingRoom(Micros),
     /// Its account holds as much as it may.
     Quota(Verdict),
     /// It could not begin even if the fleet were empty: it asks for more than there is.
@@ -94,34 +154,40 @@ pub enum Why {
 }
 
 #[derive(Debug, Clone)]
-struct Promise {
-    at: Micros,
-    placement: Placement,
-}
-
-#[derive(Debug, Clone)]
 struct Running {
     ask: Ask,
     began: Micros,
+    until: Micros,
     commitment: Commitment,
+    /// It was told to make room.
+    is_told: bool,
 }
+
+type Rank = (Reverse<Class>, Reverse<i32>);
 
 /// What waits in a line: its own shortest first, then by age.
 pub(super) type Place = (Micros, Micros, Key);
 
+pub(super) type Lines = BTreeMap<Account, BTreeSet<Place>>;
+
 /// One site's queue.
 #[derive(Debug, Clone)]
 pub struct Planner {
-    order: Order,
+    policy: Policy,
     ground: Ground,
     pub shares: Shares,
     pub quotas: Quotas,
     asks: HashMap<Key, Ask>,
-    lines: BTreeMap<Account, BTreeSet<Place>>,
+    lines: BTreeMap<Rank, Lines>,
     by_due: BTreeSet<(Micros, Key)>,
     promises: BTreeMap<(Micros, Key), Promise>,
     running: HashMap<Key, Running>,
+    by_end: BTreeSet<(Micros, Key)>,
     why: HashMap<Key, Why>,
+    /// How many run of each class.
+    counts: [usize; 3],
+    /// What was decided between two plans.
+    decided: Vec<Decision>,
     /// What a second of the whole fleet costs.
     whole: f64,
 }
@@ -129,7 +195,7 @@ pub struct Planner {
 impl Planner {
     /// A fleet on which nothing runs; `whole` is what a second of all of it costs.
     pub fn new(
-        order: Order,
+        policy: Policy,
         nodes: &[Node],
         mix: Mix,
         whole: f64,
@@ -137,7 +203,7 @@ impl Planner {
         now: Micros,
     ) -> Planner {
         Planner {
-            order,
+            policy,
             ground: Ground::new(nodes, mix, now),
             shares,
             quotas: Quotas::default(),
@@ -146,15 +212,19 @@ impl Planner {
             by_due: BTreeSet::new(),
             promises: BTreeMap::new(),
             running: HashMap::new(),
+            by_end: BTreeSet::new(),
             why: HashMap::new(),
+            counts: [0; 3],
+            decided: Vec::new(),
             whole,
         }
     }
 
     /// What is reserved is not the queue's to give, from the moment it is known.
     pub fn reserve(&mut self, reservation: u64, from: Micros, to: Micros, placement: &Placement) {
-        self.ground
-            .take(Taker(reservation | RESERVED), from, to, placement);
+        self.clear_for_reservation(reservation, placement, from, to);
+        let taker = Taker(reservation | RESERVED);
+        self.ground.take(taker, from, to, placement);
     }
 
     pub fn unreserve(&mut self, reservation: u64) {
@@ -163,8 +233,8 @@ impl Planner {
 
     pub fn submit(&mut self, key: Key, ask: Ask) {
         self.by_due.insert((ask.due(), key));
-        self.lines
-            .entry(ask.account)
+        let line = self.lines.entry(ask.rank()).or_default();
+        line.entry(ask.account)
             .or_default()
             .insert(place(key, &ask));
         self.why.insert(key, Why::New);
@@ -173,29 +243,36 @@ impl Planner {
 
     /// What is now expected of something that waits.
     pub fn expect(&mut self, key: Key, expected: Micros) {
-        let Some(ask) = self.asks.get_mut(&key) else {
-            return;
-        };
-        let line = self.lines.entry(ask.account).or_default();
-        line.remove(&place(key, ask));
-        ask.expected = expected.min(ask.limit);
-        line.insert(place(key, ask));
+        if let Some(mut ask) = self.leave_line(key) {
+            ask.expected = expected.clamp(1, ask.limit.max(1));
+            let line = self.lines.entry(ask.rank()).or_default();
+            line.entry(ask.account)
+                .or_default()
+                .insert(place(key, &ask));
+            self.asks.insert(key, ask);
+        }
+    }
+
+    fn leave_line(&mut self, key: Key) -> Option<Ask> {
+        let ask = self.asks.remove(&key)?;
+        let lines = self.lines.get_mut(&ask.rank())?;
+        let line = lines.get_mut(&ask.account)?;
+        line.remove(&place(key, &ask));
+        if line.is_empty() {
+            lines.remove(&ask.account);
+        }
+        if lines.is_empty() {
+            self.lines.remove(&ask.rank());
+        }
+        Some(ask)
     }
 
     /// It waits no more, for whatever reason.
     pub fn withdraw(&mut self, key: Key) -> Option<Ask> {
-        let ask = self.asks.remove(&key)?;
-        if let Some(line) = self.lines.get_mut(&ask.account) {
-            line.remove(&place(key, &ask));
-            if line.is_empty() {
-                self.lines.remove(&ask.account);
-            }
-        }
+        let ask = self.leave_line(key)?;
         let due = (ask.due(), key);
         self.by_due.remove(&due);
-        if self.promises.remove(&due).is_some() {
-            self.ground.release(Taker(key.0));
-        }
+        self.take_promise(due, &ask);
         self.why.remove(&key);
         Some(ask)
     }
@@ -205,8 +282,14 @@ impl Planner {
         let Some(running) = self.running.remove(&key) else {
             return;
         };
+        self.by_end.remove(&(running.until, key));
+        self.counts[running.ask.class as usize] -= 1;
         self.ground.release(Taker(key.0));
-        self.quotas.free(running.ask.account, &running.ask.amounts);
+        let (account, amounts) = (running.ask.account, &running.ask.amounts);
+        match running.is_told {
+            true => self.quotas.free_told(account, amounts),
+            false => self.quotas.free(account, amounts),
+        }
         self.shares.release(running.commitment);
         let Ask { account, rate, .. } = running.ask;
         self.shares
@@ -223,100 +306,59 @@ impl Planner {
 
     /// When to look again, though nobody comes or goes: somebody becomes overdue, or is promised to begin.
     pub fn next_look(&self, now: Micros) -> Option<Micros> {
-        let due = self
-            .by_due
-            .range((now + 1, Key(0))..)
-            .next()
-            .map(|(due, _)| *due);
-        let promised = self
-            .promises
-            .values()
-            .map(|promise| promise.at)
-            .filter(|at| *at > now)
-            .min();
-        due.into_iter().chain(promised).min()
+        let due = self.by_due.range((now + 1, Key(0))..).next();
+        let promised = self.promises.values().map(|promise| promise.at);
+        let promised = promised.filter(|at| *at > now).min();
+        due.map(|(due, _)| *due).into_iter().chain(promised).min()
     }
 
-    /// Begins what can begin.
-    pub fn plan(&mut self, now: Micros) -> Vec<Start> {
+    /// Begins what can begin, and lets make room for what is firmer.
+    pub fn plan(&mut self, now: Micros) -> Vec<Decision> {
+        self.hold_what_overruns(now);
         self.ground.turn(now);
-        let mut starts = Vec::new();
-        self.keep_promises(now, &mut starts);
-        if self.order == Order::Shortest {
-            self.promise_the_overdue(now, &mut starts);
+        let mut done = std::mem::take(&mut self.decided);
+        self.keep_promises(now, &mut done);
+        if self.policy.order == Order::Shortest {
+            self.promise_the_overdue(now, &mut done);
         }
-        self.take_turns(now, &mut starts);
-        starts
+        let ranks: Vec<Rank> = self.lines.keys().copied().collect();
+        let mut refused = HashSet::new();
+        for rank in ranks {
+            self.take_turns(rank, now, &mut refused, &mut done);
+        }
+        done
     }
 
-    /// Those who hold a promise come before all others, whoever was overdue first before the next.
-    fn keep_promises(&mut self, now: Micros, starts: &mut Vec<Start>) {
-        let holders: Vec<(Micros, Key)> = self.promises.keys().copied().collect();
-        for due in holders {
-            self.promise(due, now, starts);
-        }
-    }
-
-    fn promise_the_overdue(&mut self, now: Micros, starts: &mut Vec<Start>) {
-        let overdue: Vec<(Micros, Key)> = self
-            .by_due
-            .range(..=(now, Key(u64::MAX)))
+    /// What has not ended by its limit still has what it has, for as long as it takes to be told that it is gone.
+    fn hold_what_overruns(&mut self, now: Micros) {
+        while let Some((until, key)) = self
+            .by_end
+            .first()
             .copied()
-            .collect();
-        for due in overdue {
-            if self.promises.contains_key(&due) {
-                continue;
+            .filter(|(until, _)| *until <= now)
+        {
+            self.by_end.remove(&(until, key));
+            let until = now.saturating_add(self.policy.grace.max(1));
+            if let Some(running) = self.running.get_mut(&key) {
+                running.until = until;
+                self.by_end.insert((until, key));
+                self.ground.lengthen(Taker(key.0), until);
             }
-            if !self.may_promise(due.1) {
-                break;
-            }
-            self.promise(due, now, starts);
         }
     }
 
-    fn may_promise(&self, key: Key) -> bool {
-        let rate = |key: &Key| self.asks.get(key).map_or(0.0, |ask| ask.rate);
-        let promised: f64 = self.promises.keys().map(|(_, key)| rate(key)).sum();
-        self.promises.is_empty() || promised + rate(&key) <= self.whole * PROMISED_MAX
-    }
-
-    /// Begins it, or promises it the earliest time there is, but never a later one than before.
-    fn promise(&mut self, due: (Micros, Key), now: Micros, starts: &mut Vec<Start>) {
-        let key = due.1;
-        let Some(ask) = self.asks.get(&key) else {
+    fn take_turns(
+        &mut self,
+        rank: Rank,
+        now: Micros,
+        refused: &mut HashSet<(Class, Need, Micros)>,
+        done: &mut Vec<Decision>,
+    ) {
+        let Some(lines) = self.lines.get(&rank) else {
             return;
         };
-        if !self.quotas.judge(ask.account, &ask.amounts).is_allowed() {
-            return;
-        }
-        let (need, limit) = (ask.need, ask.limit);
-        let taker = Taker(key.0);
-        let before = self.promises.remove(&due);
-        if before.is_some() {
-            self.ground.release(taker);
-        }
-        let found = self.ground.earliest(&need, limit, now);
-        let found = found.map(|(at, placement)| Promise { at, placement });
-        let best = match (before, found) {
-            (Some(before), Some(found)) if before.at <= found.at && before.at > now => Some(before),
-            (before, found) => found.or(before),
-        };
-        let Some(promise) = best else {
-            self.why.insert(key, Why::Never);
-            return;
-        };
-        if promise.at <= now {
-            return self.start(key, promise.placement, now, starts);
-        }
-        let end = promise.at.saturating_add(limit);
-        self.ground.take(taker, promise.at, end, &promise.placement);
-        self.why.insert(key, Why::Promised(promise.at));
-        self.promises.insert(due, promise);
-    }
-
-    fn take_turns(&mut self, now: Micros, starts: &mut Vec<Start>) {
-        let mut turns = Turns::new(self.order, &self.shares, self.lines.keys().copied());
-        while let Some(key) = turns.next(&self.lines) {
+        let mut turns = Turns::new(self.policy.order, &self.shares, lines.keys().copied());
+        while let Some(key) = self.lines.get(&rank).and_then(|lines| turns.next(lines)) {
             let Some(ask) = self.asks.get(&key) else {
                 continue;
             };
@@ -330,37 +372,60 @@ impl Planner {
                 self.why.insert(key, Why::Quota(verdict));
                 continue;
             }
-            let (need, limit) = (ask.need, ask.limit);
-            if let Some(placement) = self.ground.place(&need, limit) {
-                self.start(key, placement, now, starts);
-            } else if self.order == Order::Shares && due.0 <= now && self.may_promise(key) {
-                self.promise(due, now, starts);
+            let (class, need, limit) = (ask.class, ask.need, ask.limit);
+            if let Some(placement) = self.place(class, &need, limit) {
+                self.start(key, placement, now, done);
+                continue;
+            }
+            // Whatever is refused once is refused to all who ask for the same, until the next plan.
+            if refused.insert((class, need, limit)) && self.make_room(due, verdict, now, done) {
+                refused.remove(&(class, need, limit));
+                continue;
+            }
+            let is_overdue = self.policy.order == Order::Shares && due.0 <= now;
+            if is_overdue && class > Class::Opportunistic && self.may_promise(key) {
+                self.promise(due, now, done);
             } else {
                 self.why.insert(key, Why::NoRoom);
             }
         }
     }
 
-    fn start(&mut self, key: Key, placement: Placement, now: Micros, starts: &mut Vec<Start>) {
+    /// Where it could begin now. What is opportunistic need not reach its limit, only be worth beginning.
+    fn place(&mut self, class: Class, need: &Need, limit: Micros) -> Option<Placement> {
+        let reaches = match class {
+            Class::Opportunistic => limit.min(self.policy.run_min),
+            Class::Guaranteed | Class::Urgent => limit,
+        };
+        self.ground.place(need, reaches)
+    }
+
+    fn start(&mut self, key: Key, placement: Placement, now: Micros, done: &mut Vec<Decision>) {
         let Some(ask) = self.withdraw(key) else {
             return;
         };
-        let until = now.saturating_add(ask.limit);
+        let mut until = now.saturating_add(ask.limit);
+        if ask.class == Class::Opportunistic {
+            until = until.min(self.ground.open_until(&placement));
+        }
         self.ground.take(Taker(key.0), now, until, &placement);
         self.quotas.hold(ask.account, &ask.amounts);
         let expected = now.saturating_add(ask.expected);
-        let commitment = self.shares.commit(ask.account, now, expected, ask.rate);
         let running = Running {
+            commitment: self.shares.commit(ask.account, now, expected, ask.rate),
             ask,
             began: now,
-            commitment,
+            until,
+            is_told: false,
         };
+        self.counts[running.ask.class as usize] += 1;
         self.running.insert(key, running);
-        starts.push(Start {
+        self.by_end.insert((until, key));
+        done.push(Decision::Start(Start {
             key,
             placement,
             until,
-        });
+        }));
     }
 }
 
@@ -370,6 +435,3 @@ const RESERVED: u64 = 1 << 63;
 fn place(key: Key, ask: &Ask) -> Place {
     (ask.expected, ask.since, key)
 }
-
-#[cfg(test)]
-mod tests;

@@ -93,6 +93,8 @@ struct Entry {
     parent: Option<Account>,
     allowed: Vec<Option<Allowance>>,
     used: Amounts,
+    /// What of it is told to go, and counts until it is gone.
+    leaving: Amounts,
 }
 
 impl Entry {
@@ -100,9 +102,19 @@ impl Entry {
         *self.allowed.get(usize::from(counted.0))?
     }
 
-    fn is_within_guaranteed(&self, counted: Counted, more: u64) -> bool {
+    fn guaranteed(&self, counted: Counted) -> u64 {
         self.allowance(counted)
-            .is_some_and(|allowed| self.used.get(counted) + more <= allowed.guaranteed)
+            .map_or(0, |allowed| allowed.guaranteed)
+    }
+
+    fn is_within_guaranteed(&self, counted: Counted, more: u64) -> bool {
+        self.used.get(counted) + more <= self.guaranteed(counted)
+    }
+
+    fn stays(&self, counted: Counted) -> u64 {
+        self.used
+            .get(counted)
+            .saturating_sub(self.leaving.get(counted))
     }
 }
 
@@ -127,6 +139,11 @@ impl Quotas {
         allowed[place] = allowance;
     }
 
+    /// Whether anything is rationed at all.
+    pub fn are_set(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
     pub fn used(&self, account: Account, counted: Counted) -> u64 {
         self.known(account)
             .map_or(0, |entry| entry.used.get(counted))
@@ -138,6 +155,17 @@ impl Quotas {
 
     pub fn free(&mut self, account: Account, amounts: &Amounts) {
         self.each_up(account, |entry| entry.used.take(amounts));
+    }
+
+    /// Some of what is held is told to go: nobody has to ask for it again.
+    pub fn tell(&mut self, account: Account, amounts: &Amounts) {
+        self.each_up(account, |entry| entry.leaving.add(amounts));
+    }
+
+    /// What was told to go has gone.
+    pub fn free_told(&mut self, account: Account, amounts: &Amounts) {
+        self.each_up(account, |entry| entry.leaving.take(amounts));
+        self.free(account, amounts);
     }
 
     /// Whether an account may hold so much more.
@@ -185,14 +213,14 @@ impl Quotas {
         }
     }
 
-    /// Whether what an account holds is more than what is guaranteed to it, so that others may ask it back.
+    /// Whether what an account holds, and will go on to, is more than what is guaranteed to it, so that others may ask it back.
     pub fn has_borrowed(&self, account: Account, amounts: &Amounts) -> bool {
         let borrowed = |counted| {
             let mut rationed = self
                 .up(account)
                 .filter(|(_, entry)| entry.parent.is_some() && entry.allowance(counted).is_some());
             let first = rationed.next();
-            first.is_some_and(|(_, entry)| !entry.is_within_guaranteed(counted, 0))
+            first.is_some_and(|(_, entry)| entry.stays(counted) > entry.guaranteed(counted))
         };
         amounts.each().any(|(counted, _)| borrowed(counted))
     }

@@ -68,8 +68,12 @@ impl Track {
 
     /// What is free at a moment. Where more is promised than there is, as when something overruns, nothing is free of it.
     pub fn free_at(&self, at: Micros) -> Left {
+        self.left_at(at, &|_| false)
+    }
+
+    fn left_at(&self, at: Micros, gone: &impl Fn(Taker) -> bool) -> Left {
         let mut left = self.all.clone();
-        let there = |taken: &&Taken| taken.from <= at && at < taken.to;
+        let there = |taken: &&Taken| taken.from <= at && at < taken.to && !gone(taken.by);
         for taken in self.taken.iter().filter(there) {
             subtract(&mut left, &taken.part);
         }
@@ -78,12 +82,37 @@ impl Track {
 
     /// What is free for all of a time.
     pub fn free_during(&self, from: Micros, to: Micros) -> Left {
-        let mut left = self.free_at(from);
+        self.free_without(from, to, |_| false)
+    }
+
+    /// What would be free for all of a time, were those gone that can be sent away.
+    pub fn free_without(&self, from: Micros, to: Micros, gone: impl Fn(Taker) -> bool) -> Left {
+        let mut left = self.left_at(from, &gone);
         let begins = self.taken.iter().map(|taken| taken.from);
         for at in begins.filter(|at| from < *at && *at < to) {
-            left.narrow(&self.free_at(at));
+            left.narrow(&self.left_at(at, &gone));
         }
         left
+    }
+
+    /// Who has something of it during a time.
+    pub fn takers(&self, from: Micros, to: Micros) -> impl Iterator<Item = Taker> + '_ {
+        let there = move |taken: &&Taken| taken.from < to && from < taken.to;
+        self.taken.iter().filter(there).map(|taken| taken.by)
+    }
+
+    /// Lets a taker have what it has only until this moment.
+    pub fn shorten(&mut self, by: Taker, to: Micros) {
+        for taken in self.taken.iter_mut().filter(|taken| taken.by == by) {
+            taken.to = taken.to.min(to);
+        }
+    }
+
+    /// Lets a taker that should be gone have what it has until this moment.
+    pub fn lengthen(&mut self, by: Taker, to: Micros) {
+        for taken in self.taken.iter_mut().filter(|taken| taken.by == by) {
+            taken.to = taken.to.max(to);
+        }
     }
 
     /// What something may have that begins now, by when it ends: with each wall it has to be gone by, there is more. The
@@ -121,13 +150,16 @@ impl Track {
         now: Micros,
         length: Micros,
         task: &Task,
+        gone: impl Fn(Taker) -> bool,
         fits: impl Fn(&Left, &Task) -> u64,
     ) -> Vec<Step> {
         // Room grows when something ends, and shrinks when the end of what begins now would reach a wall.
-        let grows = self.taken.iter().map(|taken| taken.to);
+        let there = |taken: &&Taken| !gone(taken.by);
+        let grows = self.taken.iter().filter(there).map(|taken| taken.to);
         let shrinks = self
             .taken
             .iter()
+            .filter(there)
             .map(|taken| taken.from.saturating_sub(length) + 1);
         let mut moments: Vec<Micros> = grows.chain(shrinks).filter(|at| *at > now).collect();
         moments.push(now);
@@ -135,7 +167,8 @@ impl Track {
         moments.dedup();
         let mut steps: Vec<Step> = Vec::new();
         for at in moments {
-            let tasks = fits(&self.free_during(at, at.saturating_add(length)), task);
+            let left = self.free_without(at, at.saturating_add(length), &gone);
+            let tasks = fits(&left, task);
             if steps.last().is_none_or(|last| last.tasks != tasks) {
                 steps.push(Step { at, tasks });
             }

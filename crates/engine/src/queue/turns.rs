@@ -4,11 +4,11 @@
 //! as had, so that the others' turn comes. Without shares there is one line.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::ops::Bound;
 
 use super::Micros;
-use super::planner::{Ask, Key, Order, Place};
+use super::planner::{Ask, Key, Lines, Order, Place};
 use super::share::{Account, Shares};
 
 /// A number that can be ordered, for loads are never anything else.
@@ -72,7 +72,7 @@ impl Turns {
         turns
     }
 
-    pub fn next(&mut self, lines: &BTreeMap<Account, BTreeSet<Place>>) -> Option<Key> {
+    pub fn next(&mut self, lines: &Lines) -> Option<Key> {
         if self.merged.is_some() {
             return self.next_merged(lines);
         }
@@ -95,7 +95,7 @@ impl Turns {
         }
     }
 
-    fn next_merged(&mut self, lines: &BTreeMap<Account, BTreeSet<Place>>) -> Option<Key> {
+    fn next_merged(&mut self, lines: &Lines) -> Option<Key> {
         let merged = self.merged.as_mut()?;
         loop {
             let Reverse((place, account)) = merged.pop()?;

@@ -70,7 +70,7 @@ fn a_gap_before_a_wall_is_for_what_is_short() {
     let both = need(2, 1, 1);
     assert_eq!(ground.place(&both, 100).unwrap().pieces.len(), 2);
     assert_eq!(ground.place(&both, 101), None);
-    let (at, placement) = ground.earliest(&both, 101, 0).unwrap();
+    let (at, placement) = ground.earliest(&both, 101, 0, |_| false).unwrap();
     assert_eq!((at, placement.pieces.len()), (200, 2));
     ground.turn(150);
     assert_eq!(
@@ -162,7 +162,7 @@ proptest! {
             prop_assert!(stands(&ground, &placement, case.now, case.now + case.length));
         }
         let counted = (case.now..60).find(|at| could_begin(&ground, &case, *at));
-        let found = ground.earliest(&case.need, case.length, case.now);
+        let found = ground.earliest(&case.need, case.length, case.now, |_| false);
         prop_assert_eq!(found.as_ref().map(|(at, _)| *at), counted);
         if let Some((at, placement)) = found {
             prop_assert_eq!(placement.pieces.len(), case.need.tasks as usize);

@@ -8,6 +8,7 @@ use super::*;
 use crate::fleet::{Gpu, Gpus, Mode as GpuMode, Model, Models, Near, NodeIndex, Part, Piece, Task};
 
 const MINUTE: Micros = 60_000_000;
+const HOUR: Micros = 60 * MINUTE;
 
 fn node(gpus: usize) -> Node {
     let gpu = Gpu {
@@ -44,6 +45,8 @@ fn ask(account: Account, need: Need, limit: Micros, since: Micros) -> Ask {
     let gpus = need.tasks * need.task.gpus.thousandths() / 1000;
     Ask {
         account,
+        class: Class::Guaranteed,
+        level: 0,
         need,
         limit,
         expected: limit,
@@ -56,11 +59,35 @@ fn ask(account: Account, need: Need, limit: Micros, since: Micros) -> Ask {
 fn planner(order: Order, nodes: &[Node]) -> Planner {
     let gpus: usize = nodes.iter().map(|node| node.gpus.len()).sum();
     let shares = Shares::new(7 * 24 * HOUR, 0);
-    Planner::new(order, nodes, Mix::default(), gpus as f64, shares, 0)
+    Planner::new(
+        Policy::new(order),
+        nodes,
+        Mix::default(),
+        gpus as f64,
+        shares,
+        0,
+    )
 }
 
-fn started(starts: &[Start]) -> Vec<u64> {
+fn starts(decisions: Vec<Decision>) -> Vec<Start> {
+    let start = |decision| match decision {
+        Decision::Start(start) => Some(start),
+        Decision::Stop(_) => None,
+    };
+    decisions.into_iter().filter_map(start).collect()
+}
+
+fn started(decisions: &[Decision]) -> Vec<u64> {
+    let starts = starts(decisions.to_vec());
     starts.iter().map(|start| start.key.0).collect()
+}
+
+fn stopped(decisions: &[Decision]) -> Vec<(u64, Micros)> {
+    let stop = |decision: &Decision| match decision {
+        Decision::Start(_) => None,
+        Decision::Stop(stop) => Some((stop.key.0, stop.by)),
+    };
+    decisions.iter().filter_map(stop).collect()
 }
 
 #[test]
@@ -108,9 +135,9 @@ fn a_reservation_is_a_wall_to_the_gpu_it_holds() {
     queue.reserve(7, HOUR, 2 * HOUR, &reserved);
     queue.submit(Key(1), ask(site, need(1, 1), 3 * HOUR, 0));
     queue.submit(Key(2), ask(site, need(1, 1), 3 * HOUR, 0));
-    let starts = queue.plan(0);
-    assert_eq!(started(&starts), [1]);
-    assert_eq!(starts[0].placement.pieces[0].gpus[0].gpu, 1);
+    let decided = queue.plan(0);
+    assert_eq!(started(&decided), [1]);
+    assert_eq!(starts(decided)[0].placement.pieces[0].gpus[0].gpu, 1);
     queue.submit(Key(3), ask(site, need(1, 1), HOUR, 0));
     assert_eq!(started(&queue.plan(0)), [3], "gone before the wall");
 }
@@ -145,13 +172,144 @@ fn a_quota_holds_one_back_and_nobody_else() {
     assert_eq!(started(&queue.plan(MINUTE)), [2]);
 }
 
-/// A world in which things really run: what began ends when it ends, or at its limit.
+fn soft(ask: Ask) -> Ask {
+    Ask {
+        class: Class::Opportunistic,
+        ..ask
+    }
+}
+
+#[test]
+fn what_is_opportunistic_fills_up_and_makes_room_when_told() {
+    let grace = Policy::new(Order::Shares).grace;
+    let mut queue = planner(Order::Shares, &[node(2)]);
+    let site = queue.shares.site();
+    queue.submit(Key(1), soft(ask(site, need(1, 1), 9 * HOUR, 0)));
+    queue.submit(Key(2), soft(ask(site, need(1, 1), 9 * HOUR, 0)));
+    assert_eq!(started(&queue.plan(0)), [1, 2]);
+    queue.submit(Key(3), ask(site, need(1, 1), HOUR, MINUTE));
+    assert!(
+        queue.plan(MINUTE).is_empty(),
+        "nobody is sent away that soon"
+    );
+    let decided = queue.plan(HOUR);
+    assert_eq!(stopped(&decided), [(1, HOUR + grace)]);
+    assert_eq!(queue.why(Key(3)), Some(Why::MakingRoom(HOUR + grace)));
+    assert!(queue.plan(HOUR + 1).is_empty(), "it is told once");
+    queue.end(Key(1), HOUR + 2);
+    queue.submit(Key(1), soft(ask(site, need(1, 1), 9 * HOUR, 0)));
+    assert_eq!(
+        started(&queue.plan(HOUR + 2)),
+        [3],
+        "sooner than its grace was over"
+    );
+    assert_eq!(queue.why(Key(1)), Some(Why::NoRoom));
+}
+
+#[test]
+fn what_is_urgent_takes_from_what_is_guaranteed_and_loses_least() {
+    let mut queue = planner(Order::Shares, &[node(1), node(1)]);
+    let site = queue.shares.site();
+    queue.submit(Key(1), ask(site, need(1, 1), 9 * HOUR, 0));
+    assert_eq!(started(&queue.plan(0)), [1]);
+    queue.submit(Key(2), ask(site, need(1, 1), 9 * HOUR, HOUR));
+    assert_eq!(started(&queue.plan(HOUR)), [2]);
+    let urgent = Ask {
+        class: Class::Urgent,
+        ..ask(site, need(1, 1), HOUR, 2 * HOUR)
+    };
+    queue.submit(Key(3), urgent);
+    let told: Vec<u64> = stopped(&queue.plan(2 * HOUR))
+        .iter()
+        .map(|(key, _)| *key)
+        .collect();
+    assert_eq!(told, [2], "it has done less than the other");
+}
+
+#[test]
+fn what_was_borrowed_is_given_back_to_whom_it_belongs() {
+    let mut queue = planner(Order::Shares, &[node(2)]);
+    let projects = [queue.shares.add_project(1.0), queue.shares.add_project(1.0)];
+    let gpus = super::super::quota::Counted(0);
+    for project in projects {
+        let parent = queue.shares.parent(project);
+        queue.quotas.set_parent(project, parent);
+        let one = super::super::quota::Allowance {
+            guaranteed: 1,
+            limit: None,
+        };
+        queue.quotas.allow(project, gpus, Some(one));
+    }
+    let one = |project: Account, since| Ask {
+        amounts: Amounts::of([(gpus, 1)]),
+        ..ask(project, need(1, 1), 9 * HOUR, since)
+    };
+    queue.submit(Key(1), one(projects[0], 0));
+    queue.submit(Key(2), one(projects[0], 0));
+    assert_eq!(
+        started(&queue.plan(0)),
+        [1, 2],
+        "nobody else wants the second"
+    );
+    queue.submit(Key(3), one(projects[1], HOUR));
+    assert_eq!(stopped(&queue.plan(HOUR)).len(), 1);
+    queue.submit(Key(4), one(projects[1], HOUR));
+    assert!(
+        queue.plan(HOUR).is_empty(),
+        "the other one is the first project's own"
+    );
+}
+
+#[test]
+fn what_is_opportunistic_may_begin_before_a_wall_and_ends_at_it() {
+    let mut queue = planner(Order::Shares, &[node(1)]);
+    let site = queue.shares.site();
+    let part = Part {
+        gpu: 0,
+        thousandths: 1000,
+    };
+    let piece = Piece {
+        node: NodeIndex(0),
+        cpu_milli: 0,
+        memory_bytes: 0,
+        gpus: vec![part],
+    };
+    let reserved = Placement {
+        pieces: vec![piece],
+    };
+    queue.reserve(7, 2 * HOUR, 3 * HOUR, &reserved);
+    queue.submit(Key(1), ask(site, need(1, 1), 4 * HOUR, 0));
+    queue.submit(Key(2), soft(ask(site, need(1, 1), 4 * HOUR, 0)));
+    let begun = starts(queue.plan(0));
+    assert_eq!(
+        (begun.len(), begun[0].key, begun[0].until),
+        (1, Key(2), 2 * HOUR)
+    );
+    // A reservation that comes later is a wall to what runs already.
+    queue.reserve(8, HOUR, 2 * HOUR, &reserved);
+    assert_eq!(stopped(&queue.plan(MINUTE)), [(2, HOUR)]);
+}
+
+#[test]
+fn what_overruns_its_limit_still_has_what_it_has() {
+    let mut queue = planner(Order::Shares, &[node(1)]);
+    let site = queue.shares.site();
+    queue.submit(Key(1), ask(site, need(1, 1), HOUR, 0));
+    queue.submit(Key(2), ask(site, need(1, 1), HOUR, 0));
+    assert_eq!(started(&queue.plan(0)), [1]);
+    assert!(started(&queue.plan(HOUR + 1)).is_empty());
+    queue.end(Key(1), HOUR + 2);
+    assert_eq!(started(&queue.plan(HOUR + 2)), [2]);
+}
+
+/// A world in which things really run: what began ends when it is done, at its limit, or when it is told to; then it comes back.
 struct World {
     queue: Planner,
     now: Micros,
     ends: BTreeSet<(Micros, Key)>,
     lasts: Map<Key, Micros>,
-    began: Map<Key, Start>,
+    asks: Map<Key, Ask>,
+    began: Map<Key, (Micros, Start)>,
 }
 
 impl World {
@@ -161,39 +319,61 @@ impl World {
             now: 0,
             ends: BTreeSet::new(),
             lasts: Map::new(),
+            asks: Map::new(),
             began: Map::new(),
         }
     }
 
+    /// When it is gone at the latest, by its limit or by what it was told.
+    fn end_of(&self, key: Key) -> Micros {
+        self.queue.running[&key].until
+    }
+
     fn submit(&mut self, key: u64, ask: Ask, lasts: Micros) {
         self.lasts.insert(Key(key), lasts.min(ask.limit));
+        self.asks.insert(Key(key), ask.clone());
         self.queue.submit(Key(key), ask);
     }
 
     fn plan(&mut self) -> Vec<Start> {
-        let starts = self.queue.plan(self.now);
-        for start in &starts {
-            self.ends
-                .insert((self.now + self.lasts[&start.key], start.key));
-            self.began.insert(start.key, start.clone());
+        let mut starts = Vec::new();
+        for decision in self.queue.plan(self.now) {
+            match decision {
+                Decision::Stop(Stop { key, by, .. }) => {
+                    let end = self.ends.iter().find(|(_, one)| *one == key).copied();
+                    let end = end.expect("what is told to stop runs");
+                    self.ends.remove(&end);
+                    self.ends.insert((end.0.min(by), key));
+                }
+                Decision::Start(start) => {
+                    let end = self.now + self.lasts[&start.key];
+                    self.ends.insert((end.min(start.until), start.key));
+                    self.began.insert(start.key, (self.now, start.clone()));
+                    starts.push(start);
+                }
+            }
         }
         starts
     }
 
-    /// Goes on to whatever is next, but not beyond a moment; says who ended.
+    /// Goes on to whatever is next, but not beyond a moment; says who is done.
     fn go_on(&mut self, until: Micros) -> Vec<Key> {
         let next_end = self.ends.first().map(|(at, _)| *at);
         let next_look = self.queue.next_look(self.now);
         let next = next_end.into_iter().chain(next_look).min();
         self.now = next.unwrap_or(until).min(until);
-        let mut ended = Vec::new();
+        let mut done = Vec::new();
         while let Some((at, key)) = self.ends.first().copied().filter(|(at, _)| *at <= self.now) {
             self.ends.remove(&(at, key));
             self.queue.end(key, at);
-            self.began.remove(&key);
-            ended.push(key);
+            let (began, _) = self.began.remove(&key).unwrap();
+            if at - began < self.lasts[&key] {
+                self.queue.submit(key, self.asks[&key].clone());
+            } else {
+                done.push(key);
+            }
         }
-        ended
+        done
     }
 }
 
@@ -204,16 +384,32 @@ struct Job {
     gpus: u16,
     limit: i64,
     part: f64,
+    class: Class,
 }
 
 fn jobs() -> impl Strategy<Value = Vec<Job>> {
-    let job = (0..600_i64, 1..4_u32, 1..4_u16, 10..400_i64, 0.05..1.0_f64);
-    let job = job.prop_map(|(at, tasks, gpus, limit, part)| Job {
+    let classes = [
+        Class::Opportunistic,
+        Class::Guaranteed,
+        Class::Guaranteed,
+        Class::Urgent,
+    ];
+    let class = prop::sample::select(classes.to_vec());
+    let job = (
+        0..600_i64,
+        1..4_u32,
+        1..4_u16,
+        10..400_i64,
+        0.05..1.0_f64,
+        class,
+    );
+    let job = job.prop_map(|(at, tasks, gpus, limit, part, class)| Job {
         at,
         tasks,
         gpus,
         limit,
         part,
+        class,
     });
     prop::collection::vec(job, 1..40)
 }
@@ -255,7 +451,10 @@ proptest! {
         loop {
             while let Some((key, job)) = coming.next_if(|(_, job)| job.at * MINUTE <= world.now) {
                 let account = accounts[key as usize % 2];
-                let ask = ask(account, need(job.tasks, job.gpus), job.limit * MINUTE, world.now);
+                let ask = Ask {
+                    class: job.class,
+                    ..ask(account, need(job.tasks, job.gpus), job.limit * MINUTE, world.now)
+                };
                 let lasts = (job.limit as f64 * job.part * MINUTE as f64) as Micros;
                 world.submit(key, ask, lasts.max(1));
             }
@@ -270,10 +469,10 @@ proptest! {
             for (node, gpu, from, to) in &laid {
                 held.entry((*node, *gpu)).or_default().push((*from, *to));
             }
-            for start in world.began.values() {
+            for (_, start) in world.began.values() {
                 for piece in &start.placement.pieces {
                     for part in &piece.gpus {
-                        held.entry((piece.node, part.gpu)).or_default().push((world.now, start.until));
+                        held.entry((piece.node, part.gpu)).or_default().push((world.now, world.end_of(start.key)));
                     }
                 }
             }
@@ -285,7 +484,7 @@ proptest! {
             for key in 0..jobs.len() as u64 {
                 if let Some(Why::Promised(at)) = world.queue.why(Key(key)) {
                     let before = promised.insert(Key(key), at);
-                    prop_assert!(before.is_none_or(|before| at <= before), "a promise moved back");
+                    prop_assert!(before.is_none_or(|before| at <= before), "{key} was promised {before:?}, at {} it is {at}", world.now);
                 }
             }
             let next = coming.peek().map(|(_, job)| job.at * MINUTE);

@@ -63,7 +63,7 @@ fn what_ends_before_a_wall_feeds_it() {
     // Two cores and a GPU are free now and stay so: the reservation takes over what ends before it.
     assert_eq!(track.views(0).len(), 1);
     assert_eq!(track.views(0)[0].left.cpu_milli, 2000);
-    let steps = track.room(0, 50, &task(1000, 1), fits);
+    let steps = track.room(0, 50, &task(1000, 1), |_| false, fits);
     let at = |at, tasks| Step { at, tasks };
     assert_eq!(steps, [at(0, 1), at(50, 4), at(51, 1), at(200, 4)]);
 }
@@ -109,7 +109,7 @@ proptest! {
             let view = views.iter().find(|view| until <= view.until);
             prop_assert_eq!(&view.unwrap().left, &least(now, until), "until {}", until);
         }
-        let steps = track.room(now, case.length, &case.task, fits);
+        let steps = track.room(now, case.length, &case.task, |_| false, fits);
         for at in now..45 {
             let step = steps.iter().rev().find(|step| step.at <= at);
             let counted = fits(&least(at, at + case.length), &case.task);

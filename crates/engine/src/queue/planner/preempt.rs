@@ -1,0 +1,168 @@
+//! Making room: what is softer is told to come to its end, and waits again.
+//!
+//! Softer is what is opportunistic, to everybody; what is merely guaranteed, to what is urgent; and what was borrowed, to those
+//! whose own it is. Of all that would do, those go who lose least of what they have done. Nobody goes before they have run a while,
+//! or two could chase each other for ever.
+
+use super::super::Micros;
+use super::super::quota::Verdict;
+use super::super::track::Taker;
+use super::promise::Promise;
+use super::{Class, Decision, Holder, Key, Planner, Stop, Why};
+use crate::fleet::Placement;
+
+impl Planner {
+    /// Whether a taker makes room for this class, as soon as it has run long enough.
+    fn is_softer(&self, by: Taker, class: Class) -> bool {
+        let running = self.running.get(&Key(by.0));
+        running.is_some_and(|running| match running.ask.class {
+            Class::Opportunistic => class > Class::Opportunistic,
+            Class::Guaranteed => class == Class::Urgent,
+            Class::Urgent => false,
+        })
+    }
+
+    /// Whether anything runs that makes room for this class.
+    pub(super) fn has_softer(&self, class: Class) -> bool {
+        let [opportunistic, guaranteed, _] = self.counts;
+        match class {
+            Class::Opportunistic => false,
+            Class::Guaranteed => opportunistic > 0,
+            Class::Urgent => opportunistic + guaranteed > 0,
+        }
+    }
+
+    /// Whether a taker makes room for this class by a moment: it is softer, and will have run long enough.
+    pub(super) fn yields(&self, by: Taker, class: Class, at: Micros) -> bool {
+        self.is_softer(by, class) && self.will_have_run(by, at)
+    }
+
+    fn will_have_run(&self, by: Taker, at: Micros) -> bool {
+        let running = self.running.get(&Key(by.0));
+        running.is_some_and(|running| at - running.began >= self.policy.run_min)
+    }
+
+    fn has_borrowed(&self, by: Taker) -> bool {
+        let running = self.running.get(&Key(by.0));
+        running.is_some_and(|running| {
+            let ask = &running.ask;
+            ask.class < Class::Urgent
+                && !running.is_told
+                && self.quotas.has_borrowed(ask.account, &ask.amounts)
+        })
+    }
+
+    /// What is lost when it goes: all that it has done so far.
+    fn loss(&self, by: Taker, now: Micros) -> f64 {
+        let running = self.running.get(&Key(by.0));
+        running.map_or(0.0, |running| {
+            running.ask.rate * (now - running.began).max(0) as f64
+        })
+    }
+
+    /// Lets those make room for it who are softer; not so where they are not enough.
+    pub(super) fn make_room(
+        &mut self,
+        due: (Micros, Key),
+        verdict: Verdict,
+        now: Micros,
+        done: &mut Vec<Decision>,
+    ) -> bool {
+        let Some(ask) = self.asks.get(&due.1) else {
+            return false;
+        };
+        let class = ask.class;
+        let may_get_back = verdict == Verdict::Own && self.quotas.are_set();
+        if class == Class::Opportunistic || !(self.has_softer(class) || may_get_back) {
+            return false;
+        }
+        let goes = |by: Taker| {
+            let gives_back = verdict == Verdict::Own && self.has_borrowed(by);
+            (self.is_softer(by, class) || gives_back) && self.will_have_run(by, now)
+        };
+        let at = now.saturating_add(self.policy.grace);
+        let loss = |by: Taker| self.loss(by, now);
+        let (need, limit) = (ask.need, ask.limit);
+        let Some(placement) = self.ground.clearing(&need, at, limit, goes, loss) else {
+            return false;
+        };
+        let to = at.saturating_add(limit);
+        let victims = self.ground.in_the_way(&placement, at, to, goes, loss);
+        for victim in victims {
+            self.tell(victim, at, Holder::Workload(due.1), done);
+        }
+        self.why.insert(due.1, Why::MakingRoom(at));
+        self.keep_for(due, Promise { at, placement }, done);
+        true
+    }
+
+    /// Tells what is softer and in the way of a promise.
+    pub(super) fn clear(
+        &mut self,
+        promise: &Promise,
+        to: Micros,
+        class: Class,
+        holder: Key,
+        done: &mut Vec<Decision>,
+    ) {
+        let softer = |by: Taker| self.yields(by, class, promise.at);
+        let cost = |by: Taker| self.loss(by, promise.at);
+        let victims = self
+            .ground
+            .in_the_way(&promise.placement, promise.at, to, softer, cost);
+        for victim in victims {
+            self.tell(victim, promise.at, Holder::Workload(holder), done);
+        }
+    }
+
+    /// What is opportunistic ends before a reservation that came later begins.
+    pub(super) fn clear_for_reservation(
+        &mut self,
+        reservation: u64,
+        placement: &Placement,
+        from: Micros,
+        to: Micros,
+    ) {
+        if !self.has_softer(Class::Guaranteed) {
+            return;
+        }
+        let softer = |by: Taker| self.is_softer(by, Class::Guaranteed);
+        let victims = self.ground.in_the_way(placement, from, to, softer, |_| 0.0);
+        let mut decided = std::mem::take(&mut self.decided);
+        for victim in victims {
+            self.tell(victim, from, Holder::Reservation(reservation), &mut decided);
+        }
+        self.decided = decided;
+    }
+
+    fn tell(&mut self, victim: Taker, by: Micros, holder: Holder, done: &mut Vec<Decision>) {
+        let key = Key(victim.0);
+        let is_news = self
+            .running
+            .get(&key)
+            .is_some_and(|one| !one.is_told || by < one.until);
+        self.shorten(key, by);
+        if is_news {
+            done.push(Decision::Stop(Stop {
+                key,
+                by,
+                makes_room_for: holder,
+            }));
+        }
+    }
+
+    fn shorten(&mut self, key: Key, by: Micros) {
+        let Some(running) = self.running.get_mut(&key) else {
+            return;
+        };
+        if !std::mem::replace(&mut running.is_told, true) {
+            self.quotas.tell(running.ask.account, &running.ask.amounts);
+        }
+        if by < running.until {
+            self.by_end.remove(&(running.until, key));
+            running.until = by;
+            self.by_end.insert((by, key));
+        }
+        self.ground.shorten(Taker(key.0), by);
+    }
+}
