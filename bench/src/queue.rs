@@ -1,14 +1,16 @@
 //! How good the queue's plans are, on public traces. They stay outside the repository; a file that is not there leaves its keys out.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
+use berth_sim::crowd::Crowd;
 use berth_sim::openb::{self, Models64};
 use berth_sim::replay::{Play, Times, a_tenth_reserved, replay};
 use berth_sim::swf;
 use sha2::{Digest, Sha256};
 
-use crate::report::{Report, say};
+use crate::report::{Report, percentile, say};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 42..=51;
 const PROCESSORS: u32 = 100;
@@ -17,7 +19,58 @@ pub fn run(report: &mut Report) -> Result<()> {
     for list in ["default", "gpushare100", "multigpu50"] {
         packing(report, list)?;
     }
-    slowdown(report)
+    slowdown(report)?;
+    speed(report);
+    Ok(())
+}
+
+/// How long a plan takes, with what waits, runs and is reserved on ten thousand GPUs: one for all who wait, and one after somebody
+/// came or something ended.
+fn speed(report: &mut Report) {
+    let mut points = Vec::new();
+    for queued in [1_000, 10_000, 100_000] {
+        say(&format!("queue: {queued} who wait, on 10,000 GPUs with 10,000 reservations ahead"));
+        let mut crowd = Crowd::new(queued, 1);
+        let full = timed(|| {
+            crowd.plan();
+        });
+        report.add(format!("queue.plan_{queued}_ms"), full);
+        points.push(((queued as f64).ln(), full.max(0.001).ln()));
+        if queued < 100_000 {
+            continue;
+        }
+        report.add("queue.plan_full_ms", full);
+        let mut each: Vec<f64> = Vec::new();
+        for turn in 0..60 {
+            if turn % 2 == 0 {
+                crowd.end_one();
+            } else {
+                crowd.arrive();
+            }
+            each.push(timed(|| {
+                crowd.plan();
+            }));
+        }
+        report.add("queue.plan_incremental_ms", percentile(&mut each, 0.5));
+        report.add("queue.plan_incremental_p99_ms", percentile(&mut each, 0.99));
+    }
+    report.add("queue.growth", slope(&points));
+}
+
+fn timed(work: impl FnOnce()) -> f64 {
+    let started = Instant::now();
+    work();
+    started.elapsed().as_secs_f64() * 1000.0
+}
+
+/// Of the line through the points that is nearest to them.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let up: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let along: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    up / along
 }
 
 /// A trace and its checksum, so that a figure can be told to be that of this very file.

@@ -1,10 +1,11 @@
 //! A clock, a world and a trace: replays workloads through the real engine.
 //!
-//! [`swf`] and [`openb`] read public traces; [`replay`] lets jobs come, wait, run and end, around reservations; [`random`] draws
+//! [`swf`] and [`openb`] read public traces, and [`crowd`] makes a queue up; [`replay`] lets jobs come, wait, run and end, around reservations; [`random`] draws
 //! the same numbers at every run.
 //!
 //! This crate must not read files or the wall clock, and must not plan: whatever is decided, the engine decides.
 
+pub mod crowd;
 pub mod openb;
 pub mod random;
 pub mod replay;
