@@ -29,7 +29,9 @@ pub fn run(report: &mut Report) -> Result<()> {
 fn speed(report: &mut Report) {
     let mut points = Vec::new();
     for queued in [1_000, 10_000, 100_000] {
-        say(&format!("queue: {queued} who wait, on 10,000 GPUs with 10,000 reservations ahead"));
+        say(&format!(
+            "queue: {queued} who wait, on 10,000 GPUs with 10,000 reservations ahead"
+        ));
         let mut crowd = Crowd::new(queued, 1);
         let full = timed(|| {
             crowd.plan();
@@ -68,7 +70,10 @@ fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let up: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let up: f64 = points
+        .iter()
+        .map(|point| (point.0 - x) * (point.1 - y))
+        .sum();
     let along: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
     up / along
 }

@@ -96,10 +96,14 @@ impl Crowd {
 
     /// One round of planning; says how many began.
     pub fn plan(&mut self) -> usize {
-        let begun = self.planner.plan(self.now).into_iter().filter_map(|one| match one {
-            Decision::Start(start) => Some(start.key),
-            Decision::Stop(_) => None,
-        });
+        let begun = self
+            .planner
+            .plan(self.now)
+            .into_iter()
+            .filter_map(|one| match one {
+                Decision::Start(start) => Some(start.key),
+                Decision::Stop(_) => None,
+            });
         let before = self.running.len();
         self.running.extend(begun);
         self.running.len() - before
@@ -172,7 +176,8 @@ impl Crowd {
                 gpus: gpus.map(part).collect(),
             };
             let pieces = vec![piece];
-            self.planner.reserve(number, from, to, &Placement { pieces });
+            self.planner
+                .reserve(number, from, to, &Placement { pieces });
         }
     }
 }
