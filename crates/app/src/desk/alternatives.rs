@@ -3,9 +3,7 @@
 use berth_engine::alternatives::{Bounds, Offer, Pool, Refused, alternatives};
 use berth_engine::placement::Candidate;
 use berth_engine::rights::Action;
-use berth_model::{
-    Claim, FieldErrors, Name, Reference, ReservationId, Resource, ResourceId, SiteId, Span, Take,
-};
+use berth_model::{Claim, FieldErrors, Reference, ReservationId, ResourceId, SiteId, Span, Take};
 use berth_store::sites;
 use jiff::SignedDuration;
 
@@ -54,9 +52,8 @@ struct Wanted {
     take: Take,
     count: usize,
     span: Span,
-    /// What the resources are, where they are all alike, so that others can be as good.
-    like: Option<(Name, Resource)>,
-    but: Vec<ResourceId>,
+    /// What was asked for by name; others that are alike would be as good.
+    named: Vec<ResourceId>,
 }
 
 /// How far around the wish to look.
@@ -131,20 +128,6 @@ impl App {
             return Ok(Default::default());
         }
         let resources: Vec<ResourceId> = claims.iter().map(|claim| claim.resource).collect();
-        let board = self.board(place.id()).await?;
-        let known = |id: &ResourceId| {
-            let resource = board.resources.get(id)?;
-            let kind = board.types.get(&resource.type_id)?;
-            Some((kind.name.clone(), resource.clone()))
-        };
-        let like = resources.first().and_then(known).filter(|(kind, like)| {
-            resources.iter().filter_map(known).all(|(other, resource)| {
-                other == *kind
-                    && resource.attributes == like.attributes
-                    && resource.capacity == like.capacity
-            })
-        });
-        drop(board);
         let candidate = |resource: &ResourceId| Candidate {
             resource: *resource,
             cost: 0,
@@ -154,8 +137,7 @@ impl App {
             take: first.take,
             count: resources.len(),
             span,
-            like,
-            but: resources,
+            named: resources,
         };
         self.find_alternatives(caller, place, wanted).await
     }
@@ -209,8 +191,7 @@ impl App {
             take: new.wish.what.take(),
             count: wished.count.get(),
             span,
-            like: None,
-            but: Vec::new(),
+            named: Vec::new(),
         };
         self.find_alternatives(caller, place, wanted).await
     }
@@ -244,9 +225,10 @@ impl App {
         let own = places.iter().position(|other| other.id() == place.id());
         let own = own.ok_or_else(|| Error::Internal("a site is not among its own".into()))?;
         let mut pools: Vec<Vec<Candidate>> = Vec::new();
+        let like = boards[own].all_alike(&wanted.named);
         for board in &boards {
-            let alike = wanted.like.as_ref();
-            let alike = alike.map(|(kind, like)| board.as_good_as(kind, like, &wanted.but));
+            let alike = like.as_ref();
+            let alike = alike.map(|(kind, like)| board.as_good_as(kind, like, &wanted.named));
             pools.push(alike.unwrap_or_default());
         }
         let of = For {

@@ -265,8 +265,24 @@ impl Board {
         fitting.map(candidate).collect()
     }
 
-    /// The resources in service that are as good as these, which are of one type and have the same attributes; none
-    /// where these differ among themselves.
+    /// What these are, where they are of one type and have the same attributes; none where they differ among themselves.
+    pub fn all_alike(&self, resources: &[ResourceId]) -> Option<(Name, Resource)> {
+        let known = |id: &ResourceId| {
+            let resource = self.resources.get(id)?;
+            let kind = self.types.get(&resource.type_id)?;
+            Some((&kind.name, resource))
+        };
+        let (kind, like) = known(resources.first()?)?;
+        let is_alike = |(other, resource): (&Name, &Resource)| {
+            other == kind
+                && resource.attributes == like.attributes
+                && resource.capacity == like.capacity
+        };
+        let alike = resources.iter().filter_map(known).all(is_alike);
+        alike.then(|| (kind.clone(), like.clone()))
+    }
+
+    /// The resources in service that are as good as one like this.
     pub fn as_good_as(&self, kind: &Name, like: &Resource, but: &[ResourceId]) -> Vec<Candidate> {
         let fits = |resource: &&Resource| {
             let type_name = self.types.get(&resource.type_id).map(|kind| &kind.name);

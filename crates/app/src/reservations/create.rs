@@ -152,7 +152,13 @@ impl App {
                 Ok(Made::now(draft.booked()))
             });
             match made {
-                Err(error) if is_taken(&error) => {}
+                Err(error) if is_taken(&error) => {
+                    let claims = wanted.as_ref().map_or(&[][..], |taken| &taken.claims);
+                    // Most of the time nobody would give way, and trying again would cost as much as the first time.
+                    if softer == Softer::GiveWay || !self.would_anyone_yield(claims).await? {
+                        break;
+                    }
+                }
                 made => {
                     if new.hold {
                         self.planned.notify_one();

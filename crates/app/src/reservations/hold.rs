@@ -87,16 +87,27 @@ impl App {
         Ok(peak_amount(&all, new.resource, None, new.span) > room)
     }
 
+    /// Whether anything in the way of these claims is soft enough to be cut short for them.
+    pub(super) async fn would_anyone_yield(&self, wanted: &[Claim]) -> Result<bool> {
+        let mut reader = self.store.read().await?;
+        for new in wanted {
+            let (resource, span) = (new.resource, new.span);
+            let standing =
+                claims::overlapping(&mut reader, resource, span, new.container, ALL).await?;
+            if standing.iter().any(yields) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Shortens or withdraws the yielding claims that stand in the way of firm ones.
     pub(crate) async fn make_way(&self, conn: &mut Conn, by: &By, wanted: &[Claim]) -> Result<()> {
         let now = self.now();
         for new in wanted {
             let standing =
                 claims::overlapping(conn, new.resource, new.span, new.container, ALL).await?;
-            if !standing
-                .iter()
-                .any(|claim| matches!(claim.firmness, Firmness::Yielding { .. }))
-            {
+            if !standing.iter().any(yields) {
                 continue;
             }
             // Only the lines of those that meet: the whole site would be read for every refusal.
@@ -215,4 +226,8 @@ impl App {
 /// Whether the database refused because of what else is promised.
 pub(crate) fn is_taken(error: &Error) -> bool {
     error.is_refused(Refused::Claim) || error.is_refused(Refused::Amount)
+}
+
+fn yields(claim: &Claim) -> bool {
+    matches!(claim.firmness, Firmness::Yielding { .. })
 }
