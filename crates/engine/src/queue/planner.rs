@@ -20,7 +20,7 @@ mod promise;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::fleet::{Mix, Need, Node, Placement};
 
@@ -29,7 +29,7 @@ use super::ground::Ground;
 use super::quota::{Amounts, Quotas, Verdict};
 use super::share::{Account, Commitment, Mode, Shares};
 use super::track::Taker;
-use super::turns::Turns;
+use super::turns::{Lines, Place, Shape, Turns};
 
 use promise::Promise;
 
@@ -69,6 +69,10 @@ pub struct Ask {
 }
 
 impl Ask {
+    fn common(&self) -> Common {
+        (self.class, self.need, self.limit)
+    }
+
     fn rank(&self) -> Rank {
         (Reverse(self.class), Reverse(self.level))
     }
@@ -139,8 +143,6 @@ pub enum Holder {
 /// Why something waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// It has not been looked at yet.
-    New,
     /// There is no room for it now.
     NoRoom,
     /// It waited long, and is promised to begin at this moment at the latest.
@@ -165,10 +167,8 @@ struct Running {
 
 type Rank = (Reverse<Class>, Reverse<i32>);
 
-/// What waits in a line: its own shortest first, then by age.
-pub(super) type Place = (Micros, Micros, Key);
-
-pub(super) type Lines = BTreeMap<Account, BTreeSet<Place>>;
+/// What those of a shape have in common.
+type Common = (Class, Need, Micros);
 
 /// One site's queue.
 #[derive(Debug, Clone)]
@@ -183,7 +183,11 @@ pub struct Planner {
     promises: BTreeMap<(Micros, Key), Promise>,
     running: HashMap<Key, Running>,
     by_end: BTreeSet<(Micros, Key)>,
+    shapes: HashMap<Common, Shape>,
+    /// Why those wait for whom there is something particular to say.
     why: HashMap<Key, Why>,
+    /// What the last plan refused, and why: to one account, or to everybody.
+    closed: HashMap<(Option<Account>, Shape), Why>,
     /// How many run of each class.
     counts: [usize; 3],
     /// What was decided between two plans.
@@ -213,7 +217,9 @@ impl Planner {
             promises: BTreeMap::new(),
             running: HashMap::new(),
             by_end: BTreeSet::new(),
+            shapes: HashMap::new(),
             why: HashMap::new(),
+            closed: HashMap::new(),
             counts: [0; 3],
             decided: Vec::new(),
             whole,
@@ -233,31 +239,40 @@ impl Planner {
 
     pub fn submit(&mut self, key: Key, ask: Ask) {
         self.by_due.insert((ask.due(), key));
-        let line = self.lines.entry(ask.rank()).or_default();
-        line.entry(ask.account)
-            .or_default()
-            .insert(place(key, &ask));
-        self.why.insert(key, Why::New);
-        self.asks.insert(key, ask);
+        self.join_line(key, ask);
     }
 
     /// What is now expected of something that waits.
     pub fn expect(&mut self, key: Key, expected: Micros) {
         if let Some(mut ask) = self.leave_line(key) {
             ask.expected = expected.clamp(1, ask.limit.max(1));
-            let line = self.lines.entry(ask.rank()).or_default();
-            line.entry(ask.account)
-                .or_default()
-                .insert(place(key, &ask));
-            self.asks.insert(key, ask);
+            self.join_line(key, ask);
         }
+    }
+
+    fn shape(&mut self, ask: &Ask) -> Shape {
+        let next = Shape(self.shapes.len() as u32);
+        *self.shapes.entry(ask.common()).or_insert(next)
+    }
+
+    fn join_line(&mut self, key: Key, ask: Ask) {
+        let shape = self.shape(&ask);
+        let lines = self.lines.entry(ask.rank()).or_default();
+        let line = lines.entry(ask.account).or_default();
+        line.entry(shape).or_default().insert(place(key, &ask));
+        self.asks.insert(key, ask);
     }
 
     fn leave_line(&mut self, key: Key) -> Option<Ask> {
         let ask = self.asks.remove(&key)?;
+        let shape = self.shape(&ask);
         let lines = self.lines.get_mut(&ask.rank())?;
         let line = lines.get_mut(&ask.account)?;
-        line.remove(&place(key, &ask));
+        let places = line.get_mut(&shape)?;
+        places.remove(&place(key, &ask));
+        if places.is_empty() {
+            line.remove(&shape);
+        }
         if line.is_empty() {
             lines.remove(&ask.account);
         }
@@ -296,8 +311,14 @@ impl Planner {
             .charge(account, Mode::Batch, running.began, now, rate);
     }
 
+    /// Why something waits, as of the last plan; none of what does not wait.
     pub fn why(&self, key: Key) -> Option<Why> {
-        self.why.get(&key).copied()
+        let ask = self.asks.get(&key)?;
+        let own = self.why.get(&key).copied();
+        let shape = self.shapes.get(&ask.common());
+        let closed = |whose| self.closed.get(&(whose, *shape?)).copied();
+        let why = own.or_else(|| closed(Some(ask.account)));
+        Some(why.or_else(|| closed(None)).unwrap_or(Why::NoRoom))
     }
 
     pub fn waiting(&self) -> usize {
@@ -321,10 +342,10 @@ impl Planner {
         if self.policy.order == Order::Shortest {
             self.promise_the_overdue(now, &mut done);
         }
+        self.closed.clear();
         let ranks: Vec<Rank> = self.lines.keys().copied().collect();
-        let mut refused = HashSet::new();
         for rank in ranks {
-            self.take_turns(rank, now, &mut refused, &mut done);
+            self.take_turns(rank, now, &mut done);
         }
         done
     }
@@ -347,46 +368,38 @@ impl Planner {
         }
     }
 
-    fn take_turns(
-        &mut self,
-        rank: Rank,
-        now: Micros,
-        refused: &mut HashSet<(Class, Need, Micros)>,
-        done: &mut Vec<Decision>,
-    ) {
+    fn take_turns(&mut self, rank: Rank, now: Micros, done: &mut Vec<Decision>) {
         let Some(lines) = self.lines.get(&rank) else {
             return;
         };
-        let mut turns = Turns::new(self.policy.order, &self.shares, lines.keys().copied());
-        while let Some(key) = self.lines.get(&rank).and_then(|lines| turns.next(lines)) {
-            let Some(ask) = self.asks.get(&key) else {
+        let mut turns = Turns::new(self.policy.order, &self.shares, lines);
+        while let Some(lines) = self.lines.get(&rank) {
+            let closed = |key| self.closed.contains_key(&key);
+            let open = |account, shape| !closed((None, shape)) && !closed((Some(account), shape));
+            let Some(turn) = turns.next(lines, open) else {
+                return;
+            };
+            let Some(ask) = self.asks.get(&turn.key) else {
                 continue;
             };
-            turns.took(&self.shares, ask, now);
-            let due = (ask.due(), key);
+            let due = (ask.due(), turn.key);
             if self.promises.contains_key(&due) {
                 continue;
             }
+            turns.took(&self.shares, ask, now);
             let verdict = self.quotas.judge(ask.account, &ask.amounts);
-            if !verdict.is_allowed() {
-                self.why.insert(key, Why::Quota(verdict));
-                continue;
-            }
             let (class, need, limit) = (ask.class, ask.need, ask.limit);
-            if let Some(placement) = self.place(class, &need, limit) {
-                self.start(key, placement, now, done);
-                continue;
-            }
-            // Whatever is refused once is refused to all who ask for the same, until the next plan.
-            if refused.insert((class, need, limit)) && self.make_room(due, verdict, now, done) {
-                refused.remove(&(class, need, limit));
-                continue;
-            }
-            let is_overdue = self.policy.order == Order::Shares && due.0 <= now;
-            if is_overdue && class > Class::Opportunistic && self.may_promise(key) {
-                self.promise(due, now, done);
-            } else {
-                self.why.insert(key, Why::NoRoom);
+            if !verdict.is_allowed() {
+                let closed = (Some(turn.account), turn.shape);
+                self.closed.insert(closed, Why::Quota(verdict));
+            } else if let Some(placement) = self.place(class, &need, limit) {
+                self.start(turn.key, placement, now, done);
+            } else if !self.make_room(due, verdict, now, done) {
+                self.closed.insert((None, turn.shape), Why::NoRoom);
+                let is_overdue = self.policy.order == Order::Shares && due.0 <= now;
+                if is_overdue && class > Class::Opportunistic && self.may_promise(turn.key) {
+                    self.promise(due, now, done);
+                }
             }
         }
     }

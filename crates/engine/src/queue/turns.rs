@@ -1,14 +1,15 @@
 //! In which order those who wait are looked at.
 //!
 //! The account that has used least for its weight is next, with its shortest; whatever becomes of that one, its account counts it
-//! as had, so that the others' turn comes. Without shares there is one line.
+//! as had, so that the others' turn comes. Without shares there is one line. Where there is no room for one, there is none for
+//! those who ask for the same, and they are passed over: a round looks at what begins and at each shape once, however many wait.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::ops::Bound;
 
 use super::Micros;
-use super::planner::{Ask, Key, Lines, Order, Place};
+use super::planner::{Ask, Key, Order};
 use super::share::{Account, Shares};
 
 /// A number that can be ordered, for loads are never anything else.
@@ -31,6 +32,24 @@ impl PartialOrd for Load {
 
 type Heap = BinaryHeap<Reverse<(Load, Account)>>;
 
+/// What waits in a line: the shortest first, then by age.
+pub(super) type Place = (Micros, Micros, Key);
+
+/// All who ask for the same: if there is no room for one of them, there is none for any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Shape(pub u32);
+
+/// What waits, by whose it is and what it asks for.
+pub(super) type Lines = BTreeMap<Account, BTreeMap<Shape, BTreeSet<Place>>>;
+
+/// Whose turn it is, and with what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub key: Key,
+    pub account: Account,
+    pub shape: Shape,
+}
+
 /// One round over all that waits.
 #[derive(Debug)]
 pub(super) struct Turns {
@@ -38,33 +57,37 @@ pub(super) struct Turns {
     projects: Heap,
     people: HashMap<Account, Heap>,
     /// How far each line has been looked at.
-    looked_at: HashMap<Account, Place>,
+    looked_at: HashMap<(Account, Shape), Place>,
     /// Whose turn it is, until it is known what they would have.
     current: Option<(Load, Account, Load, Account)>,
     /// Without shares: all lines merged, the shortest first.
-    merged: Option<BinaryHeap<Reverse<(Place, Account)>>>,
+    merged: Option<BinaryHeap<Reverse<(Place, Account, Shape)>>>,
 }
 
 impl Turns {
-    pub fn new(order: Order, shares: &Shares, accounts: impl Iterator<Item = Account>) -> Turns {
+    pub fn new(order: Order, shares: &Shares, lines: &Lines) -> Turns {
         let mut turns = Turns {
             projects: Heap::new(),
             people: HashMap::new(),
             looked_at: HashMap::new(),
             current: None,
-            merged: (order == Order::Shortest).then(BinaryHeap::new),
+            merged: None,
         };
-        for account in accounts {
-            if let Some(merged) = &mut turns.merged {
-                // Before the first place of its line.
-                merged.push(Reverse(((i64::MIN, i64::MIN, Key(0)), account)));
-                continue;
-            }
+        if order == Order::Shortest {
+            let heads = lines.iter().flat_map(|(account, line)| {
+                let head = |(shape, places): (&Shape, &BTreeSet<Place>)| {
+                    Some(Reverse((*places.first()?, *account, *shape)))
+                };
+                line.iter().filter_map(head)
+            });
+            turns.merged = Some(heads.collect());
+            return turns;
+        }
+        for account in lines.keys().copied() {
             let project = shares.parent(account).unwrap_or(account);
             let people = turns.people.entry(project).or_insert_with(|| {
-                turns
-                    .projects
-                    .push(Reverse((Load(shares.load(project)), project)));
+                let load = Load(shares.load(project));
+                turns.projects.push(Reverse((load, project)));
                 Heap::new()
             });
             people.push(Reverse((Load(shares.load(account)), account)));
@@ -72,9 +95,10 @@ impl Turns {
         turns
     }
 
-    pub fn next(&mut self, lines: &Lines) -> Option<Key> {
+    /// The next that is worth looking at: `open` says of what anything might still come.
+    pub fn next(&mut self, lines: &Lines, open: impl Fn(Account, Shape) -> bool) -> Option<Turn> {
         if self.merged.is_some() {
-            return self.next_merged(lines);
+            return self.next_merged(lines, open);
         }
         self.put_back();
         loop {
@@ -84,27 +108,58 @@ impl Turns {
                 self.projects.pop();
                 continue;
             };
-            let after = self.looked_at.get(&account);
-            let Some(place) = after_place(lines.get(&account), after) else {
+            let Some((place, shape)) = self.shortest(lines, account, &open) else {
                 continue;
             };
             self.projects.pop();
-            self.looked_at.insert(account, place);
+            self.looked_at.insert((account, shape), place);
             self.current = Some((project_load, project, load, account));
-            return Some(place.2);
+            let key = place.2;
+            return Some(Turn {
+                key,
+                account,
+                shape,
+            });
         }
     }
 
-    fn next_merged(&mut self, lines: &Lines) -> Option<Key> {
+    /// Of one's own, the first that was not looked at.
+    fn shortest(
+        &self,
+        lines: &Lines,
+        account: Account,
+        open: impl Fn(Account, Shape) -> bool,
+    ) -> Option<(Place, Shape)> {
+        let heads = lines.get(&account)?.iter().filter_map(|(shape, places)| {
+            let after = self.looked_at.get(&(account, *shape));
+            let place = open(account, *shape).then(|| after_place(places, after))??;
+            Some((place, *shape))
+        });
+        heads.min()
+    }
+
+    fn next_merged(
+        &mut self,
+        lines: &Lines,
+        open: impl Fn(Account, Shape) -> bool,
+    ) -> Option<Turn> {
         let merged = self.merged.as_mut()?;
         loop {
-            let Reverse((place, account)) = merged.pop()?;
-            if let Some(next) = after_place(lines.get(&account), Some(&place)) {
-                merged.push(Reverse((next, account)));
+            let Reverse((place, account, shape)) = merged.pop()?;
+            if !open(account, shape) {
+                continue;
             }
-            if place.0 != i64::MIN {
-                return Some(place.2);
+            let line = lines.get(&account).and_then(|line| line.get(&shape));
+            let next = line.and_then(|places| after_place(places, Some(&place)));
+            if let Some(next) = next {
+                merged.push(Reverse((next, account, shape)));
             }
+            let key = place.2;
+            return Some(Turn {
+                key,
+                account,
+                shape,
+            });
         }
     }
 
@@ -126,7 +181,7 @@ impl Turns {
     }
 }
 
-fn after_place(line: Option<&BTreeSet<Place>>, after: Option<&Place>) -> Option<Place> {
+fn after_place(places: &BTreeSet<Place>, after: Option<&Place>) -> Option<Place> {
     let from = after.map_or(Bound::Unbounded, |place| Bound::Excluded(*place));
-    line?.range((from, Bound::Unbounded)).next().copied()
+    places.range((from, Bound::Unbounded)).next().copied()
 }

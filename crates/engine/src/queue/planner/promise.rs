@@ -68,6 +68,7 @@ impl Planner {
             return;
         };
         let before = self.take_promise(due, &ask);
+        self.why.remove(&key);
         let verdict = self.quotas.judge(ask.account, &ask.amounts);
         if !verdict.is_allowed() {
             self.why.insert(key, Why::Quota(verdict));
