@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use berth_sim::crowd::Crowd;
-use berth_sim::openb::{self, Models64};
+use berth_sim::openb::{self, ModelNames};
 use berth_sim::replay::{Play, Times, a_tenth_reserved, replay};
 use berth_sim::swf;
 use sha2::{Digest, Sha256};
@@ -102,7 +102,7 @@ fn packing(report: &mut Report, list: &str) -> Result<()> {
     let (Some(nodes), Some(pods)) = (nodes, pods) else {
         return Ok(());
     };
-    let mut models = Models64::default();
+    let mut models = ModelNames::default();
     let nodes = openb::nodes(&nodes, &mut models).context("the list of nodes")?;
     let pods = openb::pods(&pods, &mut models).context("the list of pods")?;
     let share = |seed| openb::allocated(&nodes, &pods, &openb::drawn(&pods, &nodes, seed));

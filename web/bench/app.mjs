@@ -3,14 +3,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 const LISTEN = '127.0.0.1:4198';
-const URL = `http://${LISTEN}`;
+const SERVER = `http://${LISTEN}`;
 const CHANGES = 40;
 const DAY = 24 * 3_600_000;
 
 async function served(binary) {
-  const server = spawn(process.execPath, [new globalThis.URL('../e2e/serve.mjs', import.meta.url).pathname, binary, LISTEN], { stdio: 'ignore' });
+  const server = spawn(process.execPath, [new URL('../e2e/serve.mjs', import.meta.url).pathname, binary, LISTEN], { stdio: 'ignore' });
   for (;;) {
-    const answer = await fetch(`${URL}/readyz`).catch(() => undefined);
+    const answer = await fetch(`${SERVER}/readyz`).catch(() => undefined);
     if (answer?.ok) return server;
     if (server.exitCode !== null) throw new Error(`the server ended with ${server.exitCode} before it was ready`);
     await new Promise((wake) => setTimeout(wake, 100));
@@ -18,7 +18,7 @@ async function served(binary) {
 }
 
 async function signedIn(browser, login) {
-  const context = await browser.newContext({ baseURL: URL, viewport: { width: 1360, height: 850 } });
+  const context = await browser.newContext({ baseURL: SERVER, viewport: { width: 1360, height: 850 } });
   const answer = await context.request.post('/api/v1/sign-in', { data: { login, password: 'demo-berth-2026' } });
   if (!answer.ok()) throw new Error(`${login} cannot sign in: ${await answer.text()}`);
   return { page: await context.newPage(), csrf: (await answer.json()).csrf_token };
@@ -72,7 +72,7 @@ async function liveOf(watching, acting, day) {
           const observer = new MutationObserver(look);
           observer.observe(document.body, { subtree: true, childList: true, characterData: true });
         }),
-      `${title}`,
+      title,
     );
     const { sent } = await send('PATCH', `/${made.reservation.id}`, { title });
     seen.push((await shown) - sent);

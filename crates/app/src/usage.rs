@@ -243,7 +243,7 @@ impl App {
         let parts = parts(&things, outs, number_of_kind);
         let zone = site.time_zone.rules();
         let mut ledger = Ledger::new(span, zone.clone(), parts, kinds.len(), counted);
-        let buckets = Grid::new(span, zone.clone()).buckets(question.step);
+        let buckets = ledger.buckets(question.step);
 
         let is_asked_for =
             |owner: Option<PersonId>| question.mine.is_none() || question.mine == owner;

@@ -87,14 +87,6 @@ impl Fleet {
         Some(&self.classes.state_of(node).left)
     }
 
-    /// Moves a node's next wall.
-    pub fn set_wall(&mut self, node: NodeIndex, until_us: i64) -> Result<(), Unfit> {
-        let node = self.known(node)?;
-        let old_us = std::mem::replace(&mut self.walls_us[node as usize], until_us);
-        self.classes.set_wall(node, old_us, until_us);
-        Ok(())
-    }
-
     /// Takes what a placement names.
     pub fn take(&mut self, placement: &Placement) -> Result<(), Unfit> {
         self.all_or_none(&placement.pieces, Fleet::take_piece, Fleet::give_back_piece)
@@ -133,7 +125,7 @@ impl Fleet {
     fn take_piece(&mut self, piece: &Piece) -> Result<(), Unfit> {
         let node = self.known(piece.node)?;
         let State { kind, left } = self.classes.state_of(node);
-        let left = less(left, piece).ok_or(Unfit::NotLeft(piece.node))?;
+        let left = left.without(piece).ok_or(Unfit::NotLeft(piece.node))?;
         let state = State { kind: *kind, left };
         let wall_us = self.walls_us[node as usize];
         self.classes.take(node, state, wall_us);
@@ -179,19 +171,6 @@ impl Fleet {
         let mut look = self.offers.look(&self.kinds, &self.classes, bundle);
         bundle.pieces(NodeIndex(node), look.chosen(node))
     }
-}
-
-fn less(left: &Left, piece: &Piece) -> Option<Left> {
-    let mut gpus = left.gpus.clone();
-    for part in &piece.gpus {
-        let free = gpus.get_mut(usize::from(part.gpu))?;
-        *free = free.checked_sub(part.thousandths)?;
-    }
-    Some(Left {
-        cpu_milli: left.cpu_milli.checked_sub(piece.cpu_milli)?,
-        memory_bytes: left.memory_bytes.checked_sub(piece.memory_bytes)?,
-        gpus,
-    })
 }
 
 /// None where that would be more than all.

@@ -120,6 +120,11 @@ impl Ledger {
         ledger
     }
 
+    /// How the time is cut, before anything is told of it.
+    pub fn buckets(&self, step: Step) -> Buckets {
+        self.grid.buckets(step)
+    }
+
     fn all(&self) -> usize {
         self.used.len() - 1
     }

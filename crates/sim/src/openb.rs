@@ -15,9 +15,9 @@ const DEMAND: (u64, u64) = (13, 10);
 
 /// The models by their numbers, in the order in which they are met.
 #[derive(Debug, Clone, Default)]
-pub struct Models64(Vec<String>);
+pub struct ModelNames(Vec<String>);
 
-impl Models64 {
+impl ModelNames {
     fn number(&mut self, name: &str) -> Option<Model> {
         let known = self.0.iter().position(|known| known == name);
         let number = known.unwrap_or_else(|| {
@@ -28,54 +28,40 @@ impl Models64 {
     }
 }
 
-/// A table of comma-separated values by the names of its columns.
-struct Table<'a> {
-    places: Vec<Option<usize>>,
-    lines: std::iter::Enumerate<std::str::Lines<'a>>,
-}
-
-struct Row<'a> {
+/// A row of a list, with the columns that are looked at; one that the list does not have is empty.
+struct Row {
     line: usize,
-    cells: Vec<&'a str>,
+    cells: Vec<String>,
 }
 
-impl<'a> Table<'a> {
-    fn new(text: &'a str, columns: &[&str]) -> Table<'a> {
-        let mut lines = text.lines().enumerate();
-        let header: Vec<&str> = lines
-            .next()
-            .map_or("", |(_, line)| line)
-            .split(',')
-            .collect();
-        let place = |column: &&str| header.iter().position(|name| name == column);
-        Table {
-            places: columns.iter().map(place).collect(),
-            lines,
-        }
-    }
-}
-
-impl<'a> Iterator for Table<'a> {
-    type Item = Row<'a>;
-
-    fn next(&mut self) -> Option<Row<'a>> {
-        let (number, line) = self.lines.next()?;
-        let all: Vec<&str> = line.split(',').collect();
-        let cell = |place: &Option<usize>| place.and_then(|place| all.get(place).copied());
-        Some(Row {
-            line: number + 1,
-            cells: self
-                .places
+fn rows(text: &str, columns: &[&str]) -> Result<Vec<Row>, Unreadable> {
+    let unreadable = |error: csv::Error| Unreadable {
+        line: error.position().map_or(1, |at| at.line() as usize),
+        what: error.to_string(),
+    };
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header = reader.headers().map_err(unreadable)?.clone();
+    let place = |column: &&str| header.iter().position(|name| name == *column);
+    let places: Vec<Option<usize>> = columns.iter().map(place).collect();
+    let row = |record: csv::StringRecord| {
+        let cell = |place: &Option<usize>| place.and_then(|place| record.get(place));
+        Row {
+            line: record.position().map_or(1, |at| at.line() as usize),
+            cells: places
                 .iter()
-                .map(|place| cell(place).unwrap_or_default())
+                .map(|place| cell(place).unwrap_or_default().to_owned())
                 .collect(),
-        })
-    }
+        }
+    };
+    let records = reader.records();
+    records
+        .map(|record| record.map(row).map_err(unreadable))
+        .collect()
 }
 
-impl Row<'_> {
+impl Row {
     fn number<T: std::str::FromStr>(&self, place: usize) -> Result<T, Unreadable> {
-        let cell = self.cells[place];
+        let cell = &self.cells[place];
         cell.parse()
             .map_err(|_| self.wrong(format!("`{cell}` is not a number that fits")))
     }
@@ -87,18 +73,18 @@ impl Row<'_> {
         }
     }
 
-    fn model(&self, models: &mut Models64, name: &str) -> Result<Model, Unreadable> {
+    fn model(&self, models: &mut ModelNames, name: &str) -> Result<Model, Unreadable> {
         let model = models.number(name);
         model.ok_or_else(|| self.wrong(format!("`{name}` is one model too many")))
     }
 }
 
 /// The nodes of a list.
-pub fn nodes(text: &str, models: &mut Models64) -> Result<Vec<Node>, Unreadable> {
+pub fn nodes(text: &str, models: &mut ModelNames) -> Result<Vec<Node>, Unreadable> {
     let columns = ["cpu_milli", "memory_mib", "gpu", "model"];
     let node = |row: Row| {
         let gpu = Gpu {
-            model: row.model(models, row.cells[3])?,
+            model: row.model(models, &row.cells[3])?,
             memory_bytes: 0,
             link: None,
             mode: Mode::Shared,
@@ -112,11 +98,11 @@ pub fn nodes(text: &str, models: &mut Models64) -> Result<Vec<Node>, Unreadable>
             until_us: i64::MAX,
         })
     };
-    Table::new(text, &columns).map(node).collect()
+    rows(text, &columns)?.into_iter().map(node).collect()
 }
 
 /// The pods of a list.
-pub fn pods(text: &str, models: &mut Models64) -> Result<Vec<Task>, Unreadable> {
+pub fn pods(text: &str, models: &mut ModelNames) -> Result<Vec<Task>, Unreadable> {
     let columns = [
         "cpu_milli",
         "memory_mib",
@@ -140,7 +126,7 @@ pub fn pods(text: &str, models: &mut Models64) -> Result<Vec<Task>, Unreadable> 
             gpu_memory_bytes: 0,
         })
     };
-    Table::new(text, &columns).map(pod).collect()
+    rows(text, &columns)?.into_iter().map(pod).collect()
 }
 
 fn thousandths(pods: &[Task]) -> u64 {
@@ -204,7 +190,7 @@ mod tests {
 
     #[test]
     fn lists_are_read_and_asked_for_a_third_more_than_there_is() {
-        let mut models = Models64::default();
+        let mut models = ModelNames::default();
         let nodes = nodes(NODES, &mut models).unwrap();
         let pods = pods(PODS, &mut models).unwrap();
         assert_eq!((nodes.len(), nodes[1].gpus.len()), (2, 2));
@@ -226,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let wrong = NODES.replace("b,64000", "b,many");
-        let told = super::nodes(&wrong, &mut Models64::default()).unwrap_err();
+        let told = super::nodes(&wrong, &mut ModelNames::default()).unwrap_err();
         assert_eq!(told.to_string(), "line 3: `many` is not a number that fits");
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers that look random, and are the same at every run and on every machine.
 
-/// Splitmix64.
+/// Splitmix64: a counter and a mixer. Nothing secret comes from it.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -9,7 +9,16 @@ impl Random {
         Random(seed)
     }
 
-    fn next(&mut self) -> u64 {
+    /// Numbers of their own for a purpose, so that drawing more for one does not change what others get.
+    pub fn fork(&self, purpose: &str) -> Random {
+        let mixed = purpose.bytes().fold(self.0, |state, byte| {
+            Random(state ^ u64::from(byte)).number()
+        });
+        Random(mixed)
+    }
+
+    /// Any number.
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -18,7 +27,7 @@ impl Random {
 
     /// One of so many, from zero on; zero where there is none.
     pub fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
+        ((u128::from(self.number()) * end as u128) >> 64) as usize
     }
 
     /// The same elements in another order.

@@ -2,36 +2,27 @@
 
 use std::ops::RangeInclusive;
 
-/// SplitMix64: a counter and a mixer. Good enough to spread bookings over a calendar; nothing secret comes from it.
+use berth_sim::random::Random;
+
+/// What people in the demo's world do is drawn from this.
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub struct Chance(Random);
 
 impl Chance {
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Random::new(seed))
     }
 
     /// A stream of its own for `purpose`, so that adding to one part of the world does not reshuffle the others.
     pub fn fork(&self, purpose: &str) -> Self {
-        let mixed = purpose.bytes().fold(self.0, |state, byte| {
-            Self(state ^ u64::from(byte)).next_number()
-        });
-        Self(mixed)
-    }
-
-    fn next_number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        Self(self.0.fork(purpose))
     }
 
     /// A number of the range, all equally likely (as far as ranges this small can tell).
     pub fn between(&mut self, range: RangeInclusive<i64>) -> i64 {
         let (low, high) = range.into_inner();
         let width = high.abs_diff(low) + 1;
-        low + (self.next_number() % width) as i64
+        low + (self.0.number() % width) as i64
     }
 
     pub fn percent(&mut self, percent: i64) -> bool {

@@ -15,7 +15,7 @@ impl Fleet {
         let before = self.classes.state_of(number);
         let kind = before.kind;
         left.narrow(&self.kinds[kind as usize].all());
-        let is_less = is_within(&left, &before.left);
+        let is_less = left.is_within(&before.left);
         let old_us = std::mem::replace(&mut self.walls_us[number as usize], until_us);
         if old_us != until_us {
             self.classes.set_wall(number, old_us, until_us);
@@ -57,12 +57,4 @@ impl Fleet {
         let mut chosen = Chosen::new();
         fill(seen, &mut left, &bundle, &mut chosen).then(|| bundle.pieces(node, &chosen))
     }
-}
-
-fn is_within(less: &Left, more: &Left) -> bool {
-    let both = less.gpus.iter().zip(&more.gpus);
-    less.gpus.len() == more.gpus.len()
-        && less.cpu_milli <= more.cpu_milli
-        && less.memory_bytes <= more.memory_bytes
-        && both.into_iter().all(|(less, more)| less <= more)
 }

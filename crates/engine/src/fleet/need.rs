@@ -59,7 +59,7 @@ pub enum Near {
 }
 
 /// A workload's wish: equal tasks that start together or not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Need {
     pub task: Task,
     pub tasks: u32,

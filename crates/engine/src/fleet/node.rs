@@ -165,26 +165,32 @@ impl Left {
         }
     }
 
-    /// Whether there is room for all of these.
-    pub fn holds<'a>(&self, pieces: impl Iterator<Item = &'a Piece>) -> bool {
-        let mut left = self.clone();
-        for piece in pieces {
-            let rest = (
-                left.cpu_milli.checked_sub(piece.cpu_milli),
-                left.memory_bytes.checked_sub(piece.memory_bytes),
-            );
-            let (Some(cpu_milli), Some(memory_bytes)) = rest else {
-                return false;
-            };
-            (left.cpu_milli, left.memory_bytes) = (cpu_milli, memory_bytes);
-            for part in &piece.gpus {
-                let free = left.gpus.get_mut(usize::from(part.gpu));
-                let Some(free) = free.filter(|free| **free >= part.thousandths) else {
-                    return false;
-                };
-                *free -= part.thousandths;
-            }
+    /// Whether this is no more than the other, part by part.
+    pub(super) fn is_within(&self, other: &Left) -> bool {
+        let mut gpus = self.gpus.iter().zip(&other.gpus);
+        self.gpus.len() == other.gpus.len()
+            && self.cpu_milli <= other.cpu_milli
+            && self.memory_bytes <= other.memory_bytes
+            && gpus.all(|(own, other)| own <= other)
+    }
+
+    /// What is left when this is taken, too; none where there is not so much.
+    pub(super) fn without(&self, piece: &Piece) -> Option<Left> {
+        let mut gpus = self.gpus.clone();
+        for part in &piece.gpus {
+            let free = gpus.get_mut(usize::from(part.gpu))?;
+            *free = free.checked_sub(part.thousandths)?;
         }
-        true
+        Some(Left {
+            cpu_milli: self.cpu_milli.checked_sub(piece.cpu_milli)?,
+            memory_bytes: self.memory_bytes.checked_sub(piece.memory_bytes)?,
+            gpus,
+        })
+    }
+
+    /// Whether there is room for all of these.
+    pub fn holds<'a>(&self, mut pieces: impl Iterator<Item = &'a Piece>) -> bool {
+        let left = pieces.try_fold(self.clone(), |left, piece| left.without(piece));
+        left.is_some()
     }
 }

@@ -111,6 +111,11 @@ fn a_share_goes_where_the_gap_fits_it_and_a_large_node_stays_whole() {
     );
 }
 
+fn move_wall(fleet: &mut Fleet, node: NodeIndex, until_us: i64) {
+    let left = fleet.left(node).unwrap().clone();
+    fleet.put(node, left, until_us);
+}
+
 #[test]
 fn of_equal_nodes_the_one_with_the_nearest_wall_that_is_far_enough() {
     let nodes = [30, 10, 20, i64::MAX].map(|until_us| Node {
@@ -130,14 +135,14 @@ fn of_equal_nodes_the_one_with_the_nearest_wall_that_is_far_enough() {
     assert_eq!(stands(5), Some(vec![1]));
     assert_eq!(stands(20), Some(vec![2]), "ending at the wall is in time");
     assert_eq!(stands(31), Some(vec![3]));
-    fleet.set_wall(NodeIndex(3), 25).unwrap();
+    move_wall(&mut fleet, NodeIndex(3), 25);
     assert_eq!(fleet.place(&until(31)), None);
     assert_eq!(
         put(&mut fleet, &until(26)),
         Some(vec![0]),
         "shorter work fits where longer did not"
     );
-    fleet.set_wall(NodeIndex(3), 40).unwrap();
+    move_wall(&mut fleet, NodeIndex(3), 40);
     assert_eq!(
         put(&mut fleet, &until(31)),
         Some(vec![3]),

@@ -46,12 +46,6 @@ impl Ground {
         ground
     }
 
-    /// From now on this is what people usually ask for.
-    pub fn learn(&mut self, mix: Mix) {
-        self.near.learn(mix.clone());
-        self.far.learn(mix);
-    }
-
     /// Time has come so far: what was a wall begins, and what ended gives back.
     pub fn turn(&mut self, now: Micros) {
         self.now = self.now.max(now);
@@ -157,21 +151,12 @@ impl Ground {
                     .filter(|by| gone(*by))
                     .map(&cost)
                     .sum();
-                open.push((lost / tasks as f64, node, tasks, left));
+                open.push((lost / tasks as f64, node, tasks));
             }
         }
         open.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut more = most;
-        let mut pieces = Vec::new();
-        for (_, node, tasks, left) in open {
-            let taken = tasks.min(more);
-            pieces.extend(self.far.pick(node, left, &need.task, taken as u32)?);
-            more -= taken;
-            if more == 0 {
-                return Some(Placement { pieces });
-            }
-        }
-        None
+        let nodes = open.iter().map(|(_, node, tasks)| (*node, *tasks));
+        self.gather(need, nodes, from, to, gone)
     }
 
     /// Who has to go for a placement to stand during a time: of those who can be sent away, as few as will do, those first whose going
@@ -279,12 +264,24 @@ impl Ground {
         let nodes = (0..).map(NodeIndex).zip(room);
         let mut open: Vec<_> = nodes.filter(|(_, room)| room.tasks > 0).collect();
         open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, *node));
+        let nodes = open.iter().map(|(node, room)| (*node, room.tasks));
+        self.gather(need, nodes, at, at.saturating_add(length), gone)
+    }
+
+    /// All tasks, as many from each node as it has room for, one node after the other; none if they are not enough.
+    fn gather(
+        &self,
+        need: &Need,
+        nodes: impl Iterator<Item = (NodeIndex, u64)>,
+        from: Micros,
+        to: Micros,
+        gone: impl Fn(Taker) -> bool,
+    ) -> Option<Placement> {
         let mut more = u64::from(need.tasks);
         let mut pieces = Vec::new();
-        for (node, room) in open {
-            let taken = room.tasks.min(more);
-            let to = at.saturating_add(length);
-            let left = self.tracks[node.0 as usize].free_without(at, to, gone);
+        for (node, room) in nodes {
+            let taken = room.min(more);
+            let left = self.tracks[node.0 as usize].free_without(from, to, &gone);
             pieces.extend(self.far.pick(node, left, &need.task, taken as u32)?);
             more -= taken;
             if more == 0 {

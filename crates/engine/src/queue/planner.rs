@@ -69,7 +69,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    fn common(&self) -> Common {
+    fn shape(&self) -> Shape {
         (self.class, self.need, self.limit)
     }
 
@@ -167,9 +167,6 @@ struct Running {
 
 type Rank = (Reverse<Class>, Reverse<i32>);
 
-/// What those of a shape have in common.
-type Common = (Class, Need, Micros);
-
 /// One site's queue.
 #[derive(Debug, Clone)]
 pub struct Planner {
@@ -183,7 +180,6 @@ pub struct Planner {
     promises: BTreeMap<(Micros, Key), Promise>,
     running: HashMap<Key, Running>,
     by_end: BTreeSet<(Micros, Key)>,
-    shapes: HashMap<Common, Shape>,
     /// Why those wait for whom there is something particular to say.
     why: HashMap<Key, Why>,
     /// What the last plan refused, and why: to one account, or to everybody.
@@ -217,7 +213,6 @@ impl Planner {
             promises: BTreeMap::new(),
             running: HashMap::new(),
             by_end: BTreeSet::new(),
-            shapes: HashMap::new(),
             why: HashMap::new(),
             closed: HashMap::new(),
             counts: [0; 3],
@@ -250,22 +245,18 @@ impl Planner {
         }
     }
 
-    fn shape(&mut self, ask: &Ask) -> Shape {
-        let next = Shape(self.shapes.len() as u32);
-        *self.shapes.entry(ask.common()).or_insert(next)
-    }
-
     fn join_line(&mut self, key: Key, ask: Ask) {
-        let shape = self.shape(&ask);
         let lines = self.lines.entry(ask.rank()).or_default();
         let line = lines.entry(ask.account).or_default();
-        line.entry(shape).or_default().insert(place(key, &ask));
+        line.entry(ask.shape())
+            .or_default()
+            .insert(place(key, &ask));
         self.asks.insert(key, ask);
     }
 
     fn leave_line(&mut self, key: Key) -> Option<Ask> {
         let ask = self.asks.remove(&key)?;
-        let shape = self.shape(&ask);
+        let shape = ask.shape();
         let lines = self.lines.get_mut(&ask.rank())?;
         let line = lines.get_mut(&ask.account)?;
         let places = line.get_mut(&shape)?;
@@ -302,8 +293,8 @@ impl Planner {
         self.ground.release(Taker(key.0));
         let (account, amounts) = (running.ask.account, &running.ask.amounts);
         match running.is_told {
-            true => self.quotas.free_told(account, amounts),
-            false => self.quotas.free(account, amounts),
+            true => self.quotas.free_told(&self.shares, account, amounts),
+            false => self.quotas.free(&self.shares, account, amounts),
         }
         self.shares.release(running.commitment);
         let Ask { account, rate, .. } = running.ask;
@@ -315,8 +306,7 @@ impl Planner {
     pub fn why(&self, key: Key) -> Option<Why> {
         let ask = self.asks.get(&key)?;
         let own = self.why.get(&key).copied();
-        let shape = self.shapes.get(&ask.common());
-        let closed = |whose| self.closed.get(&(whose, *shape?)).copied();
+        let closed = |whose| self.closed.get(&(whose, ask.shape())).copied();
         let why = own.or_else(|| closed(Some(ask.account)));
         Some(why.or_else(|| closed(None)).unwrap_or(Why::NoRoom))
     }
@@ -387,7 +377,7 @@ impl Planner {
                 continue;
             }
             turns.took(&self.shares, ask, now);
-            let verdict = self.quotas.judge(ask.account, &ask.amounts);
+            let verdict = self.quotas.judge(&self.shares, ask.account, &ask.amounts);
             let (class, need, limit) = (ask.class, ask.need, ask.limit);
             if !verdict.is_allowed() {
                 let closed = (Some(turn.account), turn.shape);
@@ -422,7 +412,7 @@ impl Planner {
             until = until.min(self.ground.open_until(&placement));
         }
         self.ground.take(Taker(key.0), now, until, &placement);
-        self.quotas.hold(ask.account, &ask.amounts);
+        self.quotas.hold(&self.shares, ask.account, &ask.amounts);
         let expected = now.saturating_add(ask.expected);
         let running = Running {
             commitment: self.shares.commit(ask.account, now, expected, ask.rate),

@@ -4,10 +4,10 @@
 //! can take from it for long: whoever holds more than their own guaranteed part has *borrowed*, and gives back
 //! when it is asked for. A hard limit ends borrowing. A person's limits work the same within their project.
 //!
-//! What is used is never counted up and down beside the claims: it is summed from what is held ([`Quotas::hold`] and
-//! [`Quotas::free`] are called by whoever holds and frees), and a sweep can compare the two at any time.
+//! Who belongs to whom is the [`Shares`]' to say. What is used is the planner's own sum of what it let begin; the promise that nothing
+//! is exceeded is kept where claims are written, in the transaction that writes them.
 
-use super::share::Account;
+use super::share::{Account, Shares};
 
 /// One counted thing: GPUs of a model, CPU, memory, seats of a licence. The caller numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,10 +42,6 @@ impl Amounts {
     pub fn each(&self) -> impl Iterator<Item = (Counted, u64)> + '_ {
         let named = self.0.iter().enumerate().filter(|(_, amount)| **amount > 0);
         named.map(|(place, amount)| (Counted(place as u8), *amount))
-    }
-
-    pub fn is_none(&self) -> bool {
-        self.each().next().is_none()
     }
 
     fn add(&mut self, other: &Amounts) {
@@ -90,7 +86,6 @@ impl Verdict {
 
 #[derive(Debug, Clone, Default)]
 struct Entry {
-    parent: Option<Account>,
     allowed: Vec<Option<Allowance>>,
     used: Amounts,
     /// What of it is told to go, and counts until it is gone.
@@ -118,17 +113,13 @@ impl Entry {
     }
 }
 
-/// The quotas of one site, by the accounts of its [`super::share::Shares`].
+/// The quotas of one site, by the accounts of its shares.
 #[derive(Debug, Clone, Default)]
 pub struct Quotas {
     entries: Vec<Entry>,
 }
 
 impl Quotas {
-    pub fn set_parent(&mut self, account: Account, parent: Option<Account>) {
-        self.entry(account).parent = parent;
-    }
-
     /// What an account is allowed from now on; more than that which is held already stays until it ends.
     pub fn allow(&mut self, account: Account, counted: Counted, allowance: Option<Allowance>) {
         let allowed = &mut self.entry(account).allowed;
@@ -141,7 +132,7 @@ impl Quotas {
 
     /// Whether anything is rationed at all.
     pub fn are_set(&self) -> bool {
-        !self.entries.is_empty()
+        self.entries.iter().any(|entry| !entry.allowed.is_empty())
     }
 
     pub fn used(&self, account: Account, counted: Counted) -> u64 {
@@ -149,30 +140,30 @@ impl Quotas {
             .map_or(0, |entry| entry.used.get(counted))
     }
 
-    pub fn hold(&mut self, account: Account, amounts: &Amounts) {
-        self.each_up(account, |entry| entry.used.add(amounts));
+    pub fn hold(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
+        self.each_up(tree, account, |entry| entry.used.add(amounts));
     }
 
-    pub fn free(&mut self, account: Account, amounts: &Amounts) {
-        self.each_up(account, |entry| entry.used.take(amounts));
+    pub fn free(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
+        self.each_up(tree, account, |entry| entry.used.take(amounts));
     }
 
     /// Some of what is held is told to go: nobody has to ask for it again.
-    pub fn tell(&mut self, account: Account, amounts: &Amounts) {
-        self.each_up(account, |entry| entry.leaving.add(amounts));
+    pub fn tell(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
+        self.each_up(tree, account, |entry| entry.leaving.add(amounts));
     }
 
     /// What was told to go has gone.
-    pub fn free_told(&mut self, account: Account, amounts: &Amounts) {
-        self.each_up(account, |entry| entry.leaving.take(amounts));
-        self.free(account, amounts);
+    pub fn free_told(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
+        self.each_up(tree, account, |entry| entry.leaving.take(amounts));
+        self.free(tree, account, amounts);
     }
 
     /// Whether an account may hold so much more.
-    pub fn judge(&self, account: Account, more: &Amounts) -> Verdict {
+    pub fn judge(&self, tree: &Shares, account: Account, more: &Amounts) -> Verdict {
         let mut verdict = Verdict::Own;
         for (counted, amount) in more.each() {
-            match self.judge_one(account, counted, amount) {
+            match self.judge_one(tree, account, counted, amount) {
                 Verdict::Own => {}
                 Verdict::Borrowed => verdict = Verdict::Borrowed,
                 refused => return refused,
@@ -181,10 +172,10 @@ impl Quotas {
         verdict
     }
 
-    fn judge_one(&self, account: Account, counted: Counted, amount: u64) -> Verdict {
+    fn judge_one(&self, tree: &Shares, account: Account, counted: Counted, amount: u64) -> Verdict {
         let mut is_own = false;
         let mut is_rationed = false;
-        for (at, entry) in self.up(account) {
+        for (at, entry) in self.up(tree, account) {
             let Some(allowed) = entry.allowance(counted) else {
                 continue;
             };
@@ -193,7 +184,7 @@ impl Quotas {
                 .is_some_and(|limit| entry.used.get(counted) + amount > limit)
             {
                 // The site's limit is what there is; reaching it is no one's fault.
-                return match entry.parent {
+                return match tree.parent(at) {
                     None if is_own => Verdict::Own,
                     None => Verdict::NothingIdle { counted },
                     Some(_) => Verdict::OverLimit {
@@ -202,7 +193,7 @@ impl Quotas {
                     },
                 };
             }
-            if entry.parent.is_some() {
+            if tree.parent(at).is_some() {
                 is_rationed = true;
                 is_own |= entry.is_within_guaranteed(counted, amount);
             }
@@ -214,11 +205,11 @@ impl Quotas {
     }
 
     /// Whether what an account holds, and will go on to, is more than what is guaranteed to it, so that others may ask it back.
-    pub fn has_borrowed(&self, account: Account, amounts: &Amounts) -> bool {
+    pub fn has_borrowed(&self, tree: &Shares, account: Account, amounts: &Amounts) -> bool {
         let borrowed = |counted| {
-            let mut rationed = self
-                .up(account)
-                .filter(|(_, entry)| entry.parent.is_some() && entry.allowance(counted).is_some());
+            let mut rationed = self.up(tree, account).filter(|(at, entry)| {
+                tree.parent(*at).is_some() && entry.allowance(counted).is_some()
+            });
             let first = rationed.next();
             first.is_some_and(|(_, entry)| entry.stays(counted) > entry.guaranteed(counted))
         };
@@ -237,17 +228,19 @@ impl Quotas {
         self.entries.get(account.place())
     }
 
-    fn up(&self, account: Account) -> impl Iterator<Item = (Account, &Entry)> + '_ {
-        let entry = |account: Account| Some((account, self.known(account)?));
-        std::iter::successors(entry(account), move |(_, below)| entry(below.parent?))
+    /// The account and all above it, those of which anything is known.
+    fn up<'a>(
+        &'a self,
+        tree: &'a Shares,
+        account: Account,
+    ) -> impl Iterator<Item = (Account, &'a Entry)> + 'a {
+        tree.up(account)
+            .filter_map(|account| Some((account, self.known(account)?)))
     }
 
-    fn each_up(&mut self, account: Account, mut change: impl FnMut(&mut Entry)) {
-        let mut at = Some(account);
-        while let Some(account) = at {
-            let entry = self.entry(account);
-            change(entry);
-            at = entry.parent;
+    fn each_up(&mut self, tree: &Shares, account: Account, mut change: impl FnMut(&mut Entry)) {
+        for account in tree.up(account) {
+            change(self.entry(account));
         }
     }
 }

@@ -11,7 +11,6 @@
 //! What has begun is charged for all the time it is expected to take ([`Shares::commit`]), and corrected at its end.
 //! Otherwise the one who is ahead would be given everything that is free at once, before anything is charged.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::Micros;
@@ -128,12 +127,13 @@ impl Shares {
         Account(self.accounts.len() as u32 - 1)
     }
 
-    pub fn set_weight(&mut self, account: Account, weight: f64) {
-        self.accounts[account.place()].weight = weight.max(1e-6);
-    }
-
     pub fn parent(&self, account: Account) -> Option<Account> {
         self.accounts[account.place()].parent
+    }
+
+    /// The account and all above it, the site's last.
+    pub fn up(&self, account: Account) -> impl Iterator<Item = Account> + '_ {
+        std::iter::successors(Some(account), |account| self.parent(*account))
     }
 
     /// Charges what was held from one moment to another, at so much a second.
@@ -164,12 +164,6 @@ impl Shares {
         self.each_up(commitment.account, |entry| {
             entry.committed = (entry.committed - cost).max(0.0);
         });
-    }
-
-    /// Who is first of two accounts with the same parent.
-    pub fn compare(&self, a: Account, b: Account) -> Ordering {
-        let load = |account: Account| self.accounts[account.place()].load();
-        load(a).total_cmp(&load(b)).then(a.cmp(&b))
     }
 
     /// How much for its weight, in units that only comparisons understand.

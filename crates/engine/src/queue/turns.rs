@@ -8,8 +8,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::ops::Bound;
 
+use crate::fleet::Need;
+
 use super::Micros;
-use super::planner::{Ask, Key, Order};
+use super::planner::{Ask, Class, Key, Order};
 use super::share::{Account, Shares};
 
 /// A number that can be ordered, for loads are never anything else.
@@ -36,8 +38,7 @@ type Heap = BinaryHeap<Reverse<(Load, Account)>>;
 pub(super) type Place = (Micros, Micros, Key);
 
 /// All who ask for the same: if there is no room for one of them, there is none for any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Shape(pub u32);
+pub(super) type Shape = (Class, Need, Micros);
 
 /// What waits, by whose it is and what it asks for.
 pub(super) type Lines = BTreeMap<Account, BTreeMap<Shape, BTreeSet<Place>>>;

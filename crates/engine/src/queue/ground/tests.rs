@@ -1,55 +1,19 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fleet::{Gpu, Gpus, Mode, Model, Models, Near, Part, Piece, Task};
-
-const CORES: u64 = 4;
+use crate::queue::fixture::{self, one_gpu};
 
 fn node(gpus: usize) -> Node {
-    let gpu = Gpu {
-        model: Model::new(0).unwrap(),
-        memory_bytes: 80,
-        link: None,
-        mode: Mode::Shared,
-    };
-    Node {
-        cpu_milli: CORES * 1000,
-        memory_bytes: 64,
-        gpus: vec![gpu; gpus],
-        rack: 0,
-        until_us: i64::MAX,
-    }
+    fixture::node(4, gpus)
 }
 
 fn need(tasks: u32, cores: u64, gpus: u16) -> Need {
-    Need {
-        task: Task {
-            cpu_milli: cores * 1000,
-            memory_bytes: 1,
-            gpus: Gpus::Whole(gpus),
-            models: Models::ANY,
-            gpu_memory_bytes: 0,
-        },
-        tasks,
-        near: Near::Anywhere,
-        until_us: 0,
-    }
+    fixture::need(tasks, cores * 1000, gpus)
 }
 
-/// One GPU of a node, or the CPU of one.
+/// One GPU of a node, with a core.
 fn a_piece(node: u32, gpu: u16) -> Placement {
-    let part = Part {
-        gpu,
-        thousandths: 1000,
-    };
-    Placement {
-        pieces: vec![Piece {
-            node: NodeIndex(node),
-            cpu_milli: 1000,
-            memory_bytes: 0,
-            gpus: vec![part],
-        }],
-    }
+    one_gpu(node, 1000, gpu)
 }
 
 #[test]

@@ -48,7 +48,9 @@ impl Planner {
             let ask = &running.ask;
             ask.class < Class::Urgent
                 && !running.is_told
-                && self.quotas.has_borrowed(ask.account, &ask.amounts)
+                && self
+                    .quotas
+                    .has_borrowed(&self.shares, ask.account, &ask.amounts)
         })
     }
 
@@ -156,7 +158,8 @@ impl Planner {
             return;
         };
         if !std::mem::replace(&mut running.is_told, true) {
-            self.quotas.tell(running.ask.account, &running.ask.amounts);
+            self.quotas
+                .tell(&self.shares, running.ask.account, &running.ask.amounts);
         }
         if by < running.until {
             self.by_end.remove(&(running.until, key));

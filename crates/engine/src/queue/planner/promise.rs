@@ -69,7 +69,7 @@ impl Planner {
         };
         let before = self.take_promise(due, &ask);
         self.why.remove(&key);
-        let verdict = self.quotas.judge(ask.account, &ask.amounts);
+        let verdict = self.quotas.judge(&self.shares, ask.account, &ask.amounts);
         if !verdict.is_allowed() {
             self.why.insert(key, Why::Quota(verdict));
             return;
@@ -116,7 +116,7 @@ impl Planner {
         };
         let (class, to) = (ask.class, promise.at.saturating_add(ask.limit));
         // What is promised to an account is as good as held by it.
-        self.quotas.hold(ask.account, &ask.amounts);
+        self.quotas.hold(&self.shares, ask.account, &ask.amounts);
         self.clear(&promise, to, class, due.1, done);
         self.ground
             .take(Taker(due.1.0), promise.at, to, &promise.placement);
@@ -127,7 +127,7 @@ impl Planner {
     pub(super) fn take_promise(&mut self, due: (Micros, Key), ask: &Ask) -> Option<Promise> {
         let promise = self.promises.remove(&due)?;
         self.ground.release(Taker(due.1.0));
-        self.quotas.free(ask.account, &ask.amounts);
+        self.quotas.free(&self.shares, ask.account, &ask.amounts);
         Some(promise)
     }
 }

@@ -5,40 +5,19 @@ use std::collections::BTreeMap as Map;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fleet::{Gpu, Gpus, Mode as GpuMode, Model, Models, Near, NodeIndex, Part, Piece, Task};
+use crate::fleet::NodeIndex;
+use crate::queue::fixture::{self, one_gpu};
+use crate::queue::quota::{Allowance, Counted};
 
 const MINUTE: Micros = 60_000_000;
 const HOUR: Micros = 60 * MINUTE;
 
 fn node(gpus: usize) -> Node {
-    let gpu = Gpu {
-        model: Model::new(0).unwrap(),
-        memory_bytes: 80,
-        link: None,
-        mode: GpuMode::Shared,
-    };
-    Node {
-        cpu_milli: 64_000,
-        memory_bytes: 512,
-        gpus: vec![gpu; gpus],
-        rack: 0,
-        until_us: i64::MAX,
-    }
+    fixture::node(64, gpus)
 }
 
 fn need(tasks: u32, gpus: u16) -> Need {
-    Need {
-        task: Task {
-            cpu_milli: 1000,
-            memory_bytes: 1,
-            gpus: Gpus::Whole(gpus),
-            models: Models::ANY,
-            gpu_memory_bytes: 0,
-        },
-        tasks,
-        near: Near::Anywhere,
-        until_us: 0,
-    }
+    fixture::need(tasks, 1000, gpus)
 }
 
 fn ask(account: Account, need: Need, limit: Micros, since: Micros) -> Ask {
@@ -120,18 +99,7 @@ fn what_is_short_goes_first_until_what_is_long_has_waited_too_long() {
 fn a_reservation_is_a_wall_to_the_gpu_it_holds() {
     let mut queue = planner(Order::Shortest, &[node(2)]);
     let site = queue.shares.site();
-    let part = Part {
-        gpu: 0,
-        thousandths: 1000,
-    };
-    let reserved = Placement {
-        pieces: vec![Piece {
-            node: NodeIndex(0),
-            cpu_milli: 0,
-            memory_bytes: 0,
-            gpus: vec![part],
-        }],
-    };
+    let reserved = one_gpu(0, 0, 0);
     queue.reserve(7, HOUR, 2 * HOUR, &reserved);
     queue.submit(Key(1), ask(site, need(1, 1), 3 * HOUR, 0));
     queue.submit(Key(2), ask(site, need(1, 1), 3 * HOUR, 0));
@@ -146,12 +114,8 @@ fn a_reservation_is_a_wall_to_the_gpu_it_holds() {
 fn a_quota_holds_one_back_and_nobody_else() {
     let mut queue = planner(Order::Shares, &[node(4)]);
     let projects = [queue.shares.add_project(1.0), queue.shares.add_project(1.0)];
-    let gpus = super::super::quota::Counted(0);
-    for project in projects {
-        let parent = queue.shares.parent(project);
-        queue.quotas.set_parent(project, parent);
-    }
-    let one = super::super::quota::Allowance {
+    let gpus = Counted(0);
+    let one = Allowance {
         guaranteed: 1,
         limit: Some(1),
     };
@@ -230,11 +194,9 @@ fn what_is_urgent_takes_from_what_is_guaranteed_and_loses_least() {
 fn what_was_borrowed_is_given_back_to_whom_it_belongs() {
     let mut queue = planner(Order::Shares, &[node(2)]);
     let projects = [queue.shares.add_project(1.0), queue.shares.add_project(1.0)];
-    let gpus = super::super::quota::Counted(0);
+    let gpus = Counted(0);
     for project in projects {
-        let parent = queue.shares.parent(project);
-        queue.quotas.set_parent(project, parent);
-        let one = super::super::quota::Allowance {
+        let one = Allowance {
             guaranteed: 1,
             limit: None,
         };
@@ -264,19 +226,7 @@ fn what_was_borrowed_is_given_back_to_whom_it_belongs() {
 fn what_is_opportunistic_may_begin_before_a_wall_and_ends_at_it() {
     let mut queue = planner(Order::Shares, &[node(1)]);
     let site = queue.shares.site();
-    let part = Part {
-        gpu: 0,
-        thousandths: 1000,
-    };
-    let piece = Piece {
-        node: NodeIndex(0),
-        cpu_milli: 0,
-        memory_bytes: 0,
-        gpus: vec![part],
-    };
-    let reserved = Placement {
-        pieces: vec![piece],
-    };
+    let reserved = one_gpu(0, 0, 0);
     queue.reserve(7, 2 * HOUR, 3 * HOUR, &reserved);
     queue.submit(Key(1), ask(site, need(1, 1), 4 * HOUR, 0));
     queue.submit(Key(2), soft(ask(site, need(1, 1), 4 * HOUR, 0)));
@@ -438,9 +388,7 @@ proptest! {
                 continue;
             }
             laid.push((node, *gpu, from, to));
-            let gpus = vec![Part { gpu: *gpu, thousandths: 1000 }];
-            let piece = Piece { node, cpu_milli: 0, memory_bytes: 0, gpus };
-            queue.reserve(number, from, to, &Placement { pieces: vec![piece] });
+            queue.reserve(number, from, to, &one_gpu(node.0, 0, *gpu));
         }
         let mut world = World::new(queue);
         let mut coming: Vec<(u64, &Job)> = (0..).zip(&jobs).collect();

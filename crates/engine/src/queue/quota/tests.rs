@@ -1,6 +1,5 @@
 use proptest::prelude::*;
 
-use super::super::share::Shares;
 use super::*;
 
 const GPU: Counted = Counted(0);
@@ -11,6 +10,7 @@ fn gpus(amount: u64) -> Amounts {
 
 /// A site with sixteen GPUs; two projects with six of them guaranteed to each, and a person in each.
 struct Lab {
+    shares: Shares,
     quotas: Quotas,
     site: Account,
     projects: [Account; 2],
@@ -23,14 +23,12 @@ fn lab() -> Lab {
     let projects = [shares.add_project(1.0), shares.add_project(1.0)];
     let people = projects.map(|project| shares.person(project, 1));
     let mut quotas = Quotas::default();
-    for account in projects.into_iter().chain(people) {
-        quotas.set_parent(account, shares.parent(account));
-    }
     let allow = |limit, guaranteed| Some(Allowance { guaranteed, limit });
     quotas.allow(site, GPU, allow(Some(16), 0));
     quotas.allow(projects[0], GPU, allow(Some(12), 6));
     quotas.allow(projects[1], GPU, allow(None, 6));
     Lab {
+        shares,
         quotas,
         site,
         projects,
@@ -42,30 +40,33 @@ fn lab() -> Lab {
 fn beyond_the_guaranteed_part_it_is_borrowed_up_to_the_limit() {
     let mut lab = lab();
     let ada = lab.people[0];
-    assert_eq!(lab.quotas.judge(ada, &gpus(6)), Verdict::Own);
-    lab.quotas.hold(ada, &gpus(6));
-    assert!(!lab.quotas.has_borrowed(ada, &gpus(6)));
-    assert_eq!(lab.quotas.judge(ada, &gpus(6)), Verdict::Borrowed);
-    lab.quotas.hold(ada, &gpus(6));
-    assert!(lab.quotas.has_borrowed(ada, &gpus(6)));
+    assert_eq!(lab.quotas.judge(&lab.shares, ada, &gpus(6)), Verdict::Own);
+    lab.quotas.hold(&lab.shares, ada, &gpus(6));
+    assert!(!lab.quotas.has_borrowed(&lab.shares, ada, &gpus(6)));
+    assert_eq!(
+        lab.quotas.judge(&lab.shares, ada, &gpus(6)),
+        Verdict::Borrowed
+    );
+    lab.quotas.hold(&lab.shares, ada, &gpus(6));
+    assert!(lab.quotas.has_borrowed(&lab.shares, ada, &gpus(6)));
     let over = Verdict::OverLimit {
         account: lab.projects[0],
         counted: GPU,
     };
-    assert_eq!(lab.quotas.judge(ada, &gpus(1)), over);
+    assert_eq!(lab.quotas.judge(&lab.shares, ada, &gpus(1)), over);
 }
 
 #[test]
 fn what_is_guaranteed_is_ones_own_even_where_others_hold_everything() {
     let mut lab = lab();
     let [ada, bob] = lab.people;
-    lab.quotas.hold(bob, &gpus(16));
-    assert_eq!(lab.quotas.judge(ada, &gpus(6)), Verdict::Own);
+    lab.quotas.hold(&lab.shares, bob, &gpus(16));
+    assert_eq!(lab.quotas.judge(&lab.shares, ada, &gpus(6)), Verdict::Own);
     assert_eq!(
-        lab.quotas.judge(ada, &gpus(7)),
+        lab.quotas.judge(&lab.shares, ada, &gpus(7)),
         Verdict::NothingIdle { counted: GPU }
     );
-    lab.quotas.free(bob, &gpus(16));
+    lab.quotas.free(&lab.shares, bob, &gpus(16));
     assert_eq!(lab.quotas.used(lab.site, GPU), 0);
 }
 
@@ -73,10 +74,9 @@ fn what_is_guaranteed_is_ones_own_even_where_others_hold_everything() {
 fn what_nobody_rations_is_everybodys() {
     let mut shares = Shares::new(1, 0);
     let project = shares.add_project(1.0);
-    let mut quotas = Quotas::default();
-    quotas.set_parent(project, Some(shares.site()));
-    assert_eq!(quotas.judge(project, &gpus(1000)), Verdict::Own);
-    assert!(!quotas.has_borrowed(project, &gpus(1000)));
+    let quotas = Quotas::default();
+    assert_eq!(quotas.judge(&shares, project, &gpus(1000)), Verdict::Own);
+    assert!(!quotas.has_borrowed(&shares, project, &gpus(1000)));
 }
 
 proptest! {
@@ -90,12 +90,12 @@ proptest! {
         for (whose, amount, gives_back) in wishes {
             if gives_back && !held.is_empty() {
                 let (account, amounts) = held.remove(amount as usize % held.len());
-                lab.quotas.free(account, &amounts);
+                lab.quotas.free(&lab.shares, account, &amounts);
             }
             let (account, more) = (lab.people[whose], gpus(amount));
             let is_room = lab.quotas.used(lab.site, GPU) + amount <= 16;
-            if lab.quotas.judge(account, &more).is_allowed() && is_room {
-                lab.quotas.hold(account, &more);
+            if lab.quotas.judge(&lab.shares, account, &more).is_allowed() && is_room {
+                lab.quotas.hold(&lab.shares, account, &more);
                 held.push((account, more));
             }
             let sum = |of: Account| -> u64 {

@@ -1,19 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fleet::{Gpus, Models, NodeIndex, Part};
+use crate::queue::fixture::{self, task};
 
 fn piece(cpu_milli: u64, gpus: &[u16]) -> Piece {
-    let whole = |gpu: &u16| Part {
-        gpu: *gpu,
-        thousandths: 1000,
-    };
-    Piece {
-        node: NodeIndex(0),
-        cpu_milli,
-        memory_bytes: 0,
-        gpus: gpus.iter().map(whole).collect(),
-    }
+    fixture::piece(0, cpu_milli, gpus)
 }
 
 /// Eight cores and four GPUs.
@@ -23,16 +14,6 @@ fn node() -> Track {
         memory_bytes: 0,
         gpus: vec![1000; 4],
     })
-}
-
-fn task(cpu_milli: u64, gpus: u16) -> Task {
-    Task {
-        cpu_milli,
-        memory_bytes: 0,
-        gpus: Gpus::Whole(gpus),
-        models: Models::ANY,
-        gpu_memory_bytes: 0,
-    }
 }
 
 fn fits(left: &Left, task: &Task) -> u64 {
