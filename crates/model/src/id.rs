@@ -120,8 +120,12 @@ ids! {
     SeriesId = "ser", "a series' id";
     /// A planned maintenance window.
     WindowId = "mnt", "a maintenance window's id";
-    /// A workload of the queue; the queue itself comes later, its claims are part of the rule today.
+    /// A workload of the queue.
     WorkloadId = "job", "a workload's id";
+    /// One task of a workload, each time it begins.
+    RunId = "run", "a run's id";
+    /// An admin's word that somebody's work is urgent.
+    GrantId = "grt", "a grant's id";
     JoinRequestId = "joi", "a join request's id";
     TokenId = "tok", "an API token's id";
     SessionId = "ses", "a sign-in session's id";

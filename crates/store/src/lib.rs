@@ -25,6 +25,7 @@ pub mod notifications;
 pub mod people;
 pub mod policies;
 pub mod projects;
+pub mod queues;
 pub mod readers;
 pub mod reservations;
 pub mod secrets;
@@ -39,6 +40,7 @@ mod store;
 pub mod transfer;
 pub mod usage;
 mod words;
+pub mod workloads;
 
 pub use error::{Error, Refused, Result};
 pub use migrate::SchemaGap;

@@ -121,14 +121,18 @@ pub async fn taken(
 ) -> Result<()> {
     let ends_before = during.end().checked_add(longest).unwrap_or(Timestamp::MAX);
     either(
-        "SELECT v.key AS place, c.starts, c.ends, c.amount, r.owner, r.project
+        "SELECT v.key AS place, c.starts, c.ends, c.amount, coalesce(r.owner, w.owner) AS owner,
+             coalesce(r.project, w.project) AS project
          FROM json_each($1) v CROSS JOIN claim c ON c.resource = unhex(v.value)
          LEFT JOIN reservation r ON r.id = c.holder
+         LEFT JOIN workload w ON w.id = c.holder
          WHERE c.ends > $2 AND c.ends < $4 AND c.starts < $3 AND c.standing <> 'void'
            AND c.container IS NULL AND c.holder_kind <> 'maintenance'",
-        "SELECT v.nth - 1 AS place, c.starts, c.ends, c.amount, r.owner, r.project
+        "SELECT v.nth - 1 AS place, c.starts, c.ends, c.amount, coalesce(r.owner, w.owner) AS owner,
+             coalesce(r.project, w.project) AS project
          FROM unnest($1::uuid[]) WITH ORDINALITY AS v (id, nth) JOIN claim c ON c.resource = v.id
          LEFT JOIN reservation r ON r.id = c.holder
+         LEFT JOIN workload w ON w.id = c.holder
          WHERE c.ends > $2 AND c.ends < $4 AND c.starts < $3 AND c.standing <> 'void'
            AND c.container IS NULL AND c.holder_kind <> 'maintenance'",
     )

@@ -38,6 +38,13 @@ words! {
     Privacy { Site = "site", Private = "private" }
 }
 
+impl Word for berth_model::workload::State {
+    const ALL: &'static [Self] = berth_model::workload::State::ALL;
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
 impl Word for State {
     const ALL: &'static [Self] = State::ALL;
     fn word(self) -> &'static str {

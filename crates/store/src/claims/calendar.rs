@@ -38,19 +38,21 @@ pub async fn calendar(
         "SELECT json_group_array(json_array(hex(id), hex(site), hex(resource), starts, ends, amount, grace_us,
              holder_kind, hex(holder), standing, title, nullif(hex(owner), ''), privacy, state, is_buffer)) AS entries
          FROM (
-             SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+             SELECT c.*, coalesce(r.title, m.title, w.title) AS title, coalesce(r.owner, w.owner) AS owner, r.privacy, r.state,
                  coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
              FROM claim c
              LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
              LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+             LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
              WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
                AND c.standing <> 'void' AND c.container IS NULL
              LIMIT $4)",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+        "SELECT c.*, coalesce(r.title, m.title, w.title) AS title, coalesce(r.owner, w.owner) AS owner, r.privacy, r.state,
              coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+         LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
          WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
          LIMIT $4",
     )
@@ -81,17 +83,19 @@ pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
         return Ok(Vec::new());
     }
     either(
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+        "SELECT c.*, coalesce(r.title, m.title, w.title) AS title, coalesce(r.owner, w.owner) AS owner, r.privacy, r.state,
              coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+         LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
          WHERE c.id IN (SELECT unhex(value) FROM json_each($1))",
-        "SELECT c.*, coalesce(r.title, m.title) AS title, r.owner, r.privacy, r.state,
+        "SELECT c.*, coalesce(r.title, m.title, w.title) AS title, coalesce(r.owner, w.owner) AS owner, r.privacy, r.state,
              coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
          LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
+         LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
          WHERE c.id = ANY($1)",
     )
     .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())

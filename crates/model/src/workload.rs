@@ -1,0 +1,312 @@
+//! A workload: work that waits in a site's queue until there is room for it, runs, and ends in exactly one way.
+//!
+//! What is wanted ([`Ask`]), what is held (claims, made when a part of it begins) and what happened ([`Run`]) are three
+//! things. An array is one workload however many tasks it has: those that have not begun are a set of numbers
+//! ([`Tasks`]), and each that begins is a run of its own.
+
+mod ask;
+mod tasks;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use ask::{
+    After, Array, Ask, AskError, AtOnce, Class, Cores, GpuCount, Gpus, Memory, Near, OnlyIf,
+    Program, Seats, Task, TaskCount, Thousandths, Wish,
+};
+pub use tasks::{Tasks, TasksError};
+
+use crate::claim::Amount;
+use crate::id::{ClaimId, PersonId, ProjectId, ResourceId, RunId, SiteId, WorkloadId};
+use crate::name::Text;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    pub id: WorkloadId,
+    pub site: SiteId,
+    /// Its number in its site: short enough to be typed.
+    pub number: u64,
+    pub owner: PersonId,
+    pub project: Option<ProjectId>,
+    pub ask: Ask,
+    pub state: State,
+    pub reason: Option<Text>,
+    /// Those of its tasks that have not begun, or have to begin again.
+    pub waiting: Tasks,
+    pub counts: Counts,
+    /// Since when it waits: its place in the queue, which it keeps when it has to begin again.
+    pub since: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub version: u64,
+}
+
+/// How many of a workload's tasks run, and how those that are over have ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Counts {
+    pub running: u64,
+    pub completed: u64,
+    pub failed: u64,
+}
+
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum State {
+    /// None of its tasks runs, and some are still to begin.
+    Waiting,
+    /// It waits, and is passed over until somebody lets it go on.
+    Held,
+    /// At least one of its tasks runs.
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl State {
+    pub const ALL: &'static [State] = &[
+        State::Waiting,
+        State::Held,
+        State::Running,
+        State::Completed,
+        State::Failed,
+        State::Cancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Waiting => "WAITING",
+            State::Held => "HELD",
+            State::Running => "RUNNING",
+            State::Completed => "COMPLETED",
+            State::Failed => "FAILED",
+            State::Cancelled => "CANCELLED",
+        }
+    }
+
+    pub fn is_final(self) -> bool {
+        matches!(self, State::Completed | State::Failed | State::Cancelled)
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for State {
+    type Err = UnknownState;
+    fn from_str(text: &str) -> Result<Self, UnknownState> {
+        let known = State::ALL
+            .iter()
+            .copied()
+            .find(|state| state.as_str().eq_ignore_ascii_case(text));
+        known.ok_or_else(|| UnknownState(text.chars().take(64).collect()))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a state: those are waiting, held, running, completed, failed and cancelled")]
+pub struct UnknownState(String);
+
+/// What the owner or time does to a workload that the state it is in does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is {state}, and so it cannot be {wanted}")]
+pub struct NotNow {
+    pub state: State,
+    pub wanted: &'static str,
+}
+
+impl Workload {
+    /// Passed over from now on; what runs goes on.
+    pub fn hold(mut self) -> Result<Workload, NotNow> {
+        match self.state {
+            State::Waiting => {
+                self.state = State::Held;
+                Ok(self)
+            }
+            state => Err(NotNow {
+                state,
+                wanted: "held",
+            }),
+        }
+    }
+
+    pub fn release(mut self) -> Result<Workload, NotNow> {
+        match self.state {
+            State::Held => {
+                self.state = State::Waiting;
+                Ok(self)
+            }
+            state => Err(NotNow {
+                state,
+                wanted: "released",
+            }),
+        }
+    }
+
+    /// Nothing of it begins any more; it is over when the last of its runs is.
+    pub fn cancel(mut self, now: Timestamp, reason: Option<Text>) -> Result<Workload, NotNow> {
+        if self.state.is_final() {
+            return Err(NotNow {
+                state: self.state,
+                wanted: "cancelled",
+            });
+        }
+        self.waiting = Tasks::none();
+        self.reason = reason;
+        self.state = State::Cancelled;
+        self.ended_at = Some(now);
+        Ok(self)
+    }
+
+    /// One of its tasks begins.
+    pub fn begin(mut self, task: u32) -> Option<Workload> {
+        if self.state.is_final() || !self.waiting.remove(task) {
+            return None;
+        }
+        self.counts.running += 1;
+        self.state = State::Running;
+        Some(self)
+    }
+
+    /// One of its runs is over. What was sent away waits again with its place kept, unless it was cancelled meanwhile.
+    pub fn end(mut self, task: u32, outcome: &Outcome, now: Timestamp) -> Workload {
+        self.counts.running = self.counts.running.saturating_sub(1);
+        match outcome {
+            Outcome::Completed => self.counts.completed += 1,
+            Outcome::Preempted | Outcome::NodeFailed
+                if self.ask.requeue && !self.state.is_final() =>
+            {
+                self.waiting.insert(task);
+            }
+            Outcome::Cancelled if self.state.is_final() => {}
+            Outcome::Preempted
+            | Outcome::NodeFailed
+            | Outcome::Failed { .. }
+            | Outcome::TimedOut
+            | Outcome::Cancelled => {
+                self.counts.failed += 1;
+            }
+        }
+        if self.state.is_final() || self.counts.running > 0 {
+            return self;
+        }
+        if !self.waiting.is_empty() {
+            self.state = State::Waiting;
+            return self;
+        }
+        self.state = if self.counts.failed > 0 {
+            State::Failed
+        } else {
+            State::Completed
+        };
+        self.ended_at = Some(now);
+        self
+    }
+}
+
+/// One task of a workload, from the moment its claims stood to the moment they were given back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    pub workload: WorkloadId,
+    pub site: SiteId,
+    pub task: u32,
+    /// The how manieth try of this task it is, from one.
+    pub attempt: u32,
+    /// Which of the workload's wishes it got.
+    pub wish: usize,
+    pub pieces: Vec<RunPiece>,
+    pub claims: Vec<ClaimId>,
+    pub state: RunState,
+    pub began: Timestamp,
+    /// When it has to be over at the latest; earlier than its limit if it was told to make room.
+    pub until: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub version: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RunState {
+    Running,
+    /// It was told to end, and why.
+    Stopping {
+        because: Because,
+    },
+    Ended {
+        outcome: Outcome,
+    },
+}
+
+impl RunState {
+    pub fn is_over(self) -> bool {
+        matches!(self, RunState::Ended { .. })
+    }
+}
+
+/// Why something was told to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// It made room for something firmer.
+    Preempted,
+    Cancelled,
+    /// Its time was over.
+    TimedOut,
+}
+
+impl Because {
+    /// What it comes to when it is gone.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Because::Preempted => Outcome::Preempted,
+            Because::Cancelled => Outcome::Cancelled,
+            Because::TimedOut => Outcome::TimedOut,
+        }
+    }
+}
+
+/// How a run has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Completed,
+    Failed { exit_code: i32 },
+    TimedOut,
+    Preempted,
+    Cancelled,
+    NodeFailed,
+}
+
+/// What one task of a gang has of one node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RunPiece {
+    pub node: ResourceId,
+    pub cores_milli: u64,
+    pub memory_mib: u64,
+    pub gpus: Vec<RunGpu>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RunGpu {
+    pub gpu: ResourceId,
+    /// None for all of it.
+    pub share: Option<Amount>,
+}
+
+#[cfg(test)]
+mod tests;

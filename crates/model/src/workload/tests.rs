@@ -1,0 +1,131 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+
+pub(crate) fn ask() -> Ask {
+    serde_json::from_value::<Ask>(serde_json::json!({
+        "title": "train", "class": "guaranteed", "level": null, "seats": [], "inside": null,
+        "not_before": null, "deadline": null, "after": [], "array": null, "requeue": true, "program": {},
+        "wishes": [{
+            "task": {"cores_milli": 4000, "memory_mib": 8192, "gpus": {"count": 1}},
+            "limit": "PT2H",
+        }],
+    }))
+    .unwrap()
+}
+
+fn workload(tasks: &str) -> Workload {
+    Workload {
+        id: WorkloadId(Uuid::from_u128(1)),
+        site: SiteId(Uuid::from_u128(2)),
+        number: 1,
+        owner: PersonId(Uuid::from_u128(3)),
+        project: None,
+        ask: ask(),
+        state: State::Waiting,
+        reason: None,
+        waiting: tasks.parse().unwrap(),
+        counts: Counts::default(),
+        since: Timestamp::UNIX_EPOCH,
+        ended_at: None,
+        version: 1,
+    }
+}
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+#[test]
+fn an_array_is_over_when_its_last_task_is_and_has_failed_if_one_of_them_did() {
+    let begun = workload("0-2").begin(0).unwrap().begin(2).unwrap();
+    assert_eq!(
+        (begun.state, begun.waiting.to_string().as_str()),
+        (State::Running, "1")
+    );
+    let one = begun
+        .end(0, &Outcome::Failed { exit_code: 1 }, NOW)
+        .end(2, &Outcome::Completed, NOW);
+    assert_eq!(one.state, State::Waiting);
+    let over = one.begin(1).unwrap().end(1, &Outcome::Completed, NOW);
+    assert_eq!((over.state, over.ended_at), (State::Failed, Some(NOW)));
+}
+
+#[test]
+fn what_made_room_waits_again_unless_it_was_cancelled_meanwhile() {
+    let sent_away = workload("0")
+        .begin(0)
+        .unwrap()
+        .end(0, &Outcome::Preempted, NOW);
+    assert_eq!(
+        (sent_away.state, sent_away.waiting.len()),
+        (State::Waiting, 1)
+    );
+    let cancelled = workload("0").begin(0).unwrap().cancel(NOW, None).unwrap();
+    let over = cancelled.end(0, &Outcome::Preempted, NOW);
+    assert_eq!((over.state, over.waiting.len()), (State::Cancelled, 0));
+    assert!(over.clone().begin(0).is_none());
+    assert!(over.hold().is_err());
+}
+
+#[test]
+fn gpus_are_asked_for_in_exactly_one_way() {
+    let read = |json| serde_json::from_value::<Gpus>(json);
+    assert!(read(serde_json::json!({"count": 2, "where": ["gpu_model=A100"]})).is_ok());
+    assert!(read(serde_json::json!({"share": 500})).is_ok());
+    assert!(read(serde_json::json!({"slice": "1g.10gb"})).is_ok());
+    for bad in [
+        serde_json::json!({}),
+        serde_json::json!({"count": 1, "share": 500}),
+        serde_json::json!({"share": 1000}),
+    ] {
+        assert!(read(bad.clone()).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_guarantee_beyond_its_limit_and_a_deadline_too_near_are_refused() {
+    let mut over = ask();
+    over.wishes[0].task.cores_milli_limit = Some(Cores::try_from(1).unwrap());
+    assert_eq!(over.check(), Err(AskError::Guarantee));
+    let mut late = ask();
+    late.not_before = Some(NOW);
+    late.deadline = Some(NOW + jiff::SignedDuration::from_hours(1));
+    assert_eq!(late.check(), Err(AskError::Deadline(NOW)));
+}
+
+proptest! {
+    #[test]
+    fn a_set_of_tasks_is_a_set(steps in prop::collection::vec((any::<bool>(), 0u32..40), 0..120)) {
+        let mut tasks = Tasks::none();
+        let mut truth = BTreeSet::new();
+        for (adds, task) in steps {
+            if adds {
+                tasks.insert(task);
+                truth.insert(task);
+            } else {
+                prop_assert_eq!(tasks.remove(task), truth.remove(&task));
+            }
+            prop_assert_eq!(tasks.iter().collect::<Vec<_>>(), truth.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(tasks.len(), truth.len() as u64);
+            prop_assert_eq!(tasks.to_string().parse::<Tasks>().unwrap(), tasks.clone());
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "[0-9,:-]{0,30}|\\PC{0,20}") {
+        text.parse::<Tasks>().ok();
+    }
+}
+
+#[test]
+fn a_set_of_tasks_has_its_bounds() {
+    assert_eq!("0-99999".parse::<Tasks>().unwrap().len(), 100_000);
+    assert_eq!(
+        "0-100000".parse::<Tasks>(),
+        Err(TasksError::TooMany { has: 100_001 })
+    );
+    assert_eq!("0-6:3,1".parse::<Tasks>().unwrap().to_string(), "0-1,3,6");
+    assert!("5-3".parse::<Tasks>().is_err());
+}

@@ -1,0 +1,434 @@
+//! Workloads and their runs.
+
+use berth_model::workload::{Counts, Run, RunState, State, Workload};
+use berth_model::{PersonId, ProjectId, RunId, SiteId, WorkloadId};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::error::Result;
+use crate::sql::{Conn, Row, either, query, to_json};
+use crate::words::Word;
+
+fn workload(row: &Row) -> Result<Workload> {
+    Ok(Workload {
+        id: WorkloadId(row.get("id")?),
+        site: SiteId(row.get("site")?),
+        number: row.count("number")?,
+        owner: PersonId(row.get("owner")?),
+        project: row.get::<Option<Uuid>>("project")?.map(ProjectId),
+        ask: row.json("ask")?,
+        state: row.word("state")?,
+        reason: row.optional_parsed("reason")?,
+        waiting: row.parsed("waiting")?,
+        counts: Counts {
+            running: row.count("running")?,
+            completed: row.count("completed")?,
+            failed: row.count("failed")?,
+        },
+        since: row.moment("since")?,
+        ended_at: row.optional_moment("ended_at")?,
+        version: row.count("version")?,
+    })
+}
+
+/// The numbers that the next `count` workloads of a site get, of which this is the first. Whoever else submits there
+/// waits until the transaction ends.
+pub async fn next_numbers(conn: &mut Conn, site: SiteId, count: u64) -> Result<u64> {
+    let row = query(
+        "INSERT INTO queue_number (site, last) VALUES ($1, $2)
+         ON CONFLICT (site) DO UPDATE SET last = queue_number.last + excluded.last RETURNING last",
+    )
+    .bind(site.0)
+    .bind(count)
+    .one(conn)
+    .await?;
+    Ok(row.count("last")?.saturating_sub(count) + 1)
+}
+
+pub async fn insert(conn: &mut Conn, new: &Workload) -> Result<()> {
+    query(
+        "INSERT INTO workload (id, site, number, owner, project, title, ask, state, reason, waiting, running, completed,
+             failed, since, ended_at, version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+    )
+    .bind(new.id.0)
+    .bind(new.site.0)
+    .bind(new.number)
+    .bind(new.owner.0)
+    .bind(new.project.map(|id| id.0))
+    .bind(new.ask.title.as_str())
+    .bind(to_json(&new.ask))
+    .bind(new.state.word())
+    .bind(new.reason.as_ref().map(|text| text.as_str()))
+    .bind(new.waiting.to_string())
+    .bind(new.counts.running)
+    .bind(new.counts.completed)
+    .bind(new.counts.failed)
+    .bind(new.since)
+    .bind(new.ended_at)
+    .bind(new.version)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Writes what may change of a workload, if nobody else did since `version`.
+pub async fn update(conn: &mut Conn, new: &Workload, version: u64) -> Result<bool> {
+    let changed = query(
+        "UPDATE workload SET state = $1, reason = $2, waiting = $3, running = $4, completed = $5, failed = $6,
+             since = $7, ended_at = $8, version = version + 1
+         WHERE id = $9 AND version = $10",
+    )
+    .bind(new.state.word())
+    .bind(new.reason.as_ref().map(|text| text.as_str()))
+    .bind(new.waiting.to_string())
+    .bind(new.counts.running)
+    .bind(new.counts.completed)
+    .bind(new.counts.failed)
+    .bind(new.since)
+    .bind(new.ended_at)
+    .bind(new.id.0)
+    .bind(version)
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+pub async fn get(conn: &mut Conn, site: SiteId, id: WorkloadId) -> Result<Option<Workload>> {
+    let row = query("SELECT * FROM workload WHERE id = $1 AND site = $2")
+        .bind(id.0)
+        .bind(site.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(workload).transpose()
+}
+
+pub async fn by_number(conn: &mut Conn, site: SiteId, number: u64) -> Result<Option<Workload>> {
+    let row = query("SELECT * FROM workload WHERE site = $1 AND number = $2")
+        .bind(site.0)
+        .bind(number)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(workload).transpose()
+}
+
+/// The workload, held still until the transaction ends.
+pub async fn get_locked(conn: &mut Conn, site: SiteId, id: WorkloadId) -> Result<Option<Workload>> {
+    let row = either(
+        "SELECT * FROM workload WHERE id = $1 AND site = $2",
+        "SELECT * FROM workload WHERE id = $1 AND site = $2 FOR NO KEY UPDATE",
+    )
+    .bind(id.0)
+    .bind(site.0)
+    .optional(conn)
+    .await?;
+    row.as_ref().map(workload).transpose()
+}
+
+/// All of a site that are not over, in the order in which they came.
+pub async fn live(conn: &mut Conn, site: SiteId) -> Result<Vec<Workload>> {
+    query("SELECT * FROM workload WHERE site = $1 AND ended_at IS NULL ORDER BY number")
+        .bind(site.0)
+        .map(conn, workload)
+        .await
+}
+
+/// Those of a list that are there.
+pub async fn some(conn: &mut Conn, site: SiteId, ids: Vec<WorkloadId>) -> Result<Vec<Workload>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    either(
+        "SELECT * FROM workload WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND site = $2",
+        "SELECT * FROM workload WHERE id = ANY($1) AND site = $2",
+    )
+    .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(site.0)
+    .map(conn, workload)
+    .await
+}
+
+/// What to list, the newest first.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    pub site: SiteId,
+    pub owner: Option<PersonId>,
+    pub project: Option<ProjectId>,
+    pub states: Vec<State>,
+    /// Only what was over after this, or is not over.
+    pub since: Option<Timestamp>,
+    /// The number before which the page begins.
+    pub before: Option<u64>,
+    pub limit: u64,
+}
+
+pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
+    let states = match filter.states.as_slice() {
+        [] => State::ALL,
+        some => some,
+    };
+    let states: Vec<String> = states.iter().map(|state| state.word().to_owned()).collect();
+    either(
+        "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3 IS NULL OR owner = $3)
+             AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5))
+             AND (ended_at IS NULL OR ended_at > $6)
+         ORDER BY number DESC LIMIT $7",
+        "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3::uuid IS NULL OR owner = $3)
+             AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5) AND (ended_at IS NULL OR ended_at > $6)
+         ORDER BY number DESC LIMIT $7",
+    )
+    .bind(filter.site.0)
+    .bind(filter.before.unwrap_or(i64::MAX as u64))
+    .bind(filter.owner.map(|id| id.0))
+    .bind(filter.project.map(|id| id.0))
+    .bind(states)
+    .bind(filter.since.map_or(i64::MIN, |at| at.as_microsecond()))
+    .bind(filter.limit)
+    .map(conn, workload)
+    .await
+}
+
+fn run(row: &Row) -> Result<Run> {
+    let small = |column| {
+        row.count(column)
+            .map(|value| u32::try_from(value).unwrap_or(u32::MAX))
+    };
+    Ok(Run {
+        id: RunId(row.get("id")?),
+        workload: WorkloadId(row.get("workload")?),
+        site: SiteId(row.get("site")?),
+        task: small("task")?,
+        attempt: small("attempt")?,
+        wish: small("wish")? as usize,
+        pieces: row.json("pieces")?,
+        claims: row.json("claims")?,
+        state: row.json("state")?,
+        began: row.moment("began")?,
+        until: row.moment("until")?,
+        ended_at: row.optional_moment("ended_at")?,
+        version: row.count("version")?,
+    })
+}
+
+/// What a run counts for against quotas and budgets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Weighs {
+    pub gpus_milli: u64,
+    pub cores_milli: u64,
+}
+
+pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()> {
+    query(
+        "INSERT INTO run (id, workload, site, task, attempt, wish, pieces, claims, state, gpus_milli, cores_milli,
+             began, until, ended_at, version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+    )
+    .bind(new.id.0)
+    .bind(new.workload.0)
+    .bind(new.site.0)
+    .bind(u64::from(new.task))
+    .bind(u64::from(new.attempt))
+    .bind(new.wish as u64)
+    .bind(to_json(&new.pieces))
+    .bind(to_json(&new.claims))
+    .bind(to_json(&new.state))
+    .bind(weighs.gpus_milli)
+    .bind(weighs.cores_milli)
+    .bind(new.began)
+    .bind(new.until)
+    .bind(new.ended_at)
+    .bind(new.version)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Carries a run on, if nobody else did since `version`.
+pub async fn update_run(conn: &mut Conn, new: &Run, version: u64) -> Result<bool> {
+    let changed = query(
+        "UPDATE run SET state = $1, until = $2, ended_at = $3, version = version + 1 WHERE id = $4 AND version = $5",
+    )
+    .bind(to_json(&new.state))
+    .bind(new.until)
+    .bind(new.ended_at)
+    .bind(new.id.0)
+    .bind(version)
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+pub async fn get_run(conn: &mut Conn, id: RunId) -> Result<Option<Run>> {
+    let row = query("SELECT * FROM run WHERE id = $1")
+        .bind(id.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(run).transpose()
+}
+
+/// The runs of a site that are not over.
+pub async fn live_runs(conn: &mut Conn, site: SiteId) -> Result<Vec<Run>> {
+    query("SELECT * FROM run WHERE site = $1 AND ended_at IS NULL ORDER BY id")
+        .bind(site.0)
+        .map(conn, run)
+        .await
+}
+
+/// The runs of a workload that are not over.
+pub async fn live_runs_of(conn: &mut Conn, workload: WorkloadId) -> Result<Vec<Run>> {
+    query("SELECT * FROM run WHERE workload = $1 AND ended_at IS NULL ORDER BY task")
+        .bind(workload.0)
+        .map(conn, run)
+        .await
+}
+
+/// The last runs of a workload, the newest first.
+pub async fn runs_of(conn: &mut Conn, workload: WorkloadId, limit: u64) -> Result<Vec<Run>> {
+    query("SELECT * FROM run WHERE workload = $1 ORDER BY began DESC, task DESC LIMIT $2")
+        .bind(workload.0)
+        .bind(limit)
+        .map(conn, run)
+        .await
+}
+
+/// How often a task has begun.
+pub async fn attempts(conn: &mut Conn, workload: WorkloadId, task: u32) -> Result<u32> {
+    let row =
+        query("SELECT coalesce(max(attempt), 0) AS n FROM run WHERE workload = $1 AND task = $2")
+            .bind(workload.0)
+            .bind(u64::from(task))
+            .one(conn)
+            .await?;
+    Ok(u32::try_from(row.count("n")?).unwrap_or(u32::MAX))
+}
+
+/// What somebody's runs hold at this moment: of a site, or of one project or person in it.
+pub async fn held(
+    conn: &mut Conn,
+    site: SiteId,
+    project: Option<ProjectId>,
+    person: Option<PersonId>,
+) -> Result<Weighs> {
+    let row = either(
+        "SELECT coalesce(sum(r.gpus_milli), 0) AS gpus, coalesce(sum(r.cores_milli), 0) AS cores
+         FROM run r JOIN workload w ON w.id = r.workload
+         WHERE r.site = $1 AND r.ended_at IS NULL AND ($2 IS NULL OR w.project = $2) AND ($3 IS NULL OR w.owner = $3)",
+        "SELECT CAST(coalesce(sum(r.gpus_milli), 0) AS BIGINT) AS gpus,
+             CAST(coalesce(sum(r.cores_milli), 0) AS BIGINT) AS cores
+         FROM run r JOIN workload w ON w.id = r.workload
+         WHERE r.site = $1 AND r.ended_at IS NULL AND ($2::uuid IS NULL OR w.project = $2)
+             AND ($3::uuid IS NULL OR w.owner = $3)",
+    )
+    .bind(site.0)
+    .bind(project.map(|id| id.0))
+    .bind(person.map(|id| id.0))
+    .one(conn)
+    .await?;
+    Ok(Weighs {
+        gpus_milli: row.count("gpus")?,
+        cores_milli: row.count("cores")?,
+    })
+}
+
+/// A run that is over, as far as it matters for shares and for what to expect of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Past {
+    pub owner: PersonId,
+    pub project: Option<ProjectId>,
+    pub began: Timestamp,
+    pub ended: Timestamp,
+    pub until: Timestamp,
+    pub weighs: Weighs,
+    pub state: RunState,
+}
+
+/// The runs of a site that were over after a moment, the oldest first.
+pub async fn past(conn: &mut Conn, site: SiteId, since: Timestamp) -> Result<Vec<Past>> {
+    query(
+        "SELECT w.owner, w.project, r.began, r.ended_at, r.until, r.gpus_milli, r.cores_milli, r.state
+         FROM run r JOIN workload w ON w.id = r.workload
+         WHERE r.site = $1 AND r.ended_at > $2 ORDER BY r.ended_at, r.id",
+    )
+    .bind(site.0)
+    .bind(since)
+    .map(conn, |row| {
+        Ok(Past {
+            owner: PersonId(row.get("owner")?),
+            project: row.get::<Option<Uuid>>("project")?.map(ProjectId),
+            began: row.moment("began")?,
+            ended: row.moment("ended_at")?,
+            until: row.moment("until")?,
+            weighs: Weighs {
+                gpus_milli: row.count("gpus_milli")?,
+                cores_milli: row.count("cores_milli")?,
+            },
+            state: row.json("state")?,
+        })
+    })
+    .await
+}
+
+/// Notes when a workload is expected to begin.
+pub async fn insert_forecast(
+    conn: &mut Conn,
+    site: SiteId,
+    workload: WorkloadId,
+    made_at: Timestamp,
+    starts: Timestamp,
+) -> Result<()> {
+    query(
+        "INSERT INTO forecast (workload, made_at, site, starts) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+    )
+    .bind(workload.0)
+    .bind(made_at)
+    .bind(site.0)
+    .bind(starts)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What was forecast of a workload has come to be.
+pub async fn score_forecasts(
+    conn: &mut Conn,
+    workload: WorkloadId,
+    began: Timestamp,
+) -> Result<()> {
+    query("UPDATE forecast SET began = $1 WHERE workload = $2 AND began IS NULL")
+        .bind(began)
+        .bind(workload.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// A forecast beside what happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scored {
+    pub made_at: Timestamp,
+    pub starts: Timestamp,
+    pub began: Timestamp,
+}
+
+/// The forecasts of a site that came true or not after a moment, at most so many, the newest first.
+pub async fn scored(
+    conn: &mut Conn,
+    site: SiteId,
+    since: Timestamp,
+    limit: u64,
+) -> Result<Vec<Scored>> {
+    query(
+        "SELECT made_at, starts, began FROM forecast WHERE site = $1 AND began > $2 ORDER BY began DESC LIMIT $3",
+    )
+    .bind(site.0)
+    .bind(since)
+    .bind(limit)
+    .map(conn, |row| {
+        Ok(Scored {
+            made_at: row.moment("made_at")?,
+            starts: row.moment("starts")?,
+            began: row.moment("began")?,
+        })
+    })
+    .await
+}
