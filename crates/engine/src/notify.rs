@@ -46,7 +46,17 @@ pub fn concerns(kind: EventKind) -> Concerns {
         Kind::JoinRequested => Concerns::Admins,
         Kind::MemberJoined | Kind::JoinDeclined => Concerns::Person,
         // What goes its way, or was done by whoever it concerns.
-        Kind::ReservationWaiting
+        Kind::WorkloadSubmitted
+        | Kind::WorkloadChanged
+        | Kind::WorkloadStarted
+        | Kind::WorkloadStopping
+        | Kind::WorkloadRequeued
+        | Kind::WorkloadEnded
+        | Kind::WorkloadCancelled
+        | Kind::QueueChanged
+        | Kind::GrantGiven
+        | Kind::GrantRevoked
+        | Kind::ReservationWaiting
         | Kind::ReservationCheckedIn
         | Kind::ReservationStarted
         | Kind::ReservationEnded

@@ -242,10 +242,13 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum RunState {
+    /// Its claims stand; whatever runs it has not said yes yet.
+    Starting,
     Running,
     /// It was told to end, and why.
     Stopping {
         because: Because,
+        since: Timestamp,
     },
     Ended {
         outcome: Outcome,

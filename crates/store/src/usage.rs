@@ -108,6 +108,8 @@ pub struct Taken {
     /// None for what nobody booked.
     pub owner: Option<PersonId>,
     pub project: Option<ProjectId>,
+    /// Whether the queue took it; else somebody booked it.
+    pub is_queued: bool,
 }
 
 /// Hands over what was, is or will be taken of these resources within a time. No claim lasts longer than `longest`,
@@ -122,14 +124,14 @@ pub async fn taken(
     let ends_before = during.end().checked_add(longest).unwrap_or(Timestamp::MAX);
     either(
         "SELECT v.key AS place, c.starts, c.ends, c.amount, coalesce(r.owner, w.owner) AS owner,
-             coalesce(r.project, w.project) AS project
+             coalesce(r.project, w.project) AS project, w.id IS NOT NULL AS is_queued
          FROM json_each($1) v CROSS JOIN claim c ON c.resource = unhex(v.value)
          LEFT JOIN reservation r ON r.id = c.holder
          LEFT JOIN workload w ON w.id = c.holder
          WHERE c.ends > $2 AND c.ends < $4 AND c.starts < $3 AND c.standing <> 'void'
            AND c.container IS NULL AND c.holder_kind <> 'maintenance'",
         "SELECT v.nth - 1 AS place, c.starts, c.ends, c.amount, coalesce(r.owner, w.owner) AS owner,
-             coalesce(r.project, w.project) AS project
+             coalesce(r.project, w.project) AS project, w.id IS NOT NULL AS is_queued
          FROM unnest($1::uuid[]) WITH ORDINALITY AS v (id, nth) JOIN claim c ON c.resource = v.id
          LEFT JOIN reservation r ON r.id = c.holder
          LEFT JOIN workload w ON w.id = c.holder
@@ -147,6 +149,7 @@ pub async fn taken(
             amount: amount(row, "amount")?,
             owner: row.get::<Option<Uuid>>("owner")?.map(PersonId),
             project: row.get::<Option<Uuid>>("project")?.map(ProjectId),
+            is_queued: row.get("is_queued")?,
         });
         Ok(())
     })

@@ -8,7 +8,7 @@ use berth_testkit::repository;
 use serde_json::Value;
 
 /// Every room and the rooms it may use: those that stand to the left of it in
-/// `model <- engine, store <- app <- server <- berth`, `model <- api <- server, berth` `engine <- sim <- berth`
+/// `model <- engine, store, drivers <- app <- server <- berth`, `model <- api <- server, berth` `engine <- sim <- berth`
 /// and `ics <- app, server`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
@@ -16,18 +16,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &["model"]),
     ("sim", &["engine"]),
     ("store", &["model"]),
+    ("drivers", &["model"]),
     ("api", &["model"]),
-    ("app", &["model", "engine", "ics", "store"]),
+    ("app", &["model", "engine", "ics", "store", "drivers"]),
     ("server", &["model", "engine", "ics", "store", "app", "api"]),
     (
         "berth",
-        &["model", "engine", "sim", "store", "app", "api", "server"],
+        &[
+            "model", "engine", "sim", "store", "drivers", "app", "api", "server",
+        ],
     ),
     // The benchmarks measure each room and the whole, so they see them all.
     (
         "bench",
         &[
-            "model", "engine", "sim", "store", "app", "api", "server", "testkit",
+            "model", "engine", "sim", "store", "drivers", "app", "api", "server", "testkit",
         ],
     ),
     ("testkit", &[]),

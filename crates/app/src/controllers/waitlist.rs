@@ -86,6 +86,8 @@ fn lets_go(kind: EventKind) -> bool {
             | EventKind::MaintenanceCancelled
             | EventKind::MaintenanceEnded
             | EventKind::ClaimYielded
+            | EventKind::WorkloadEnded
+            | EventKind::WorkloadRequeued
             | EventKind::ResourceCreated
             | EventKind::ResourceChanged
             | EventKind::ResourceStatus

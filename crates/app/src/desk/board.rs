@@ -12,7 +12,7 @@ use berth_engine::placement::Candidate;
 use berth_model::event::EventKind;
 use berth_model::{
     ClaimId, Name, ReservationId, Resource, ResourceId, ResourceType, Selection, SiteId, Status,
-    TypeId, WindowId,
+    TypeId, WindowId, WorkloadId,
 };
 use berth_store::{Conn, claims, events, inventory, sites};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
@@ -106,6 +106,11 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ReservationStarted
         | Kind::ReservationEnded
         | Kind::ReservationFailed
+        | Kind::WorkloadStarted
+        | Kind::WorkloadStopping
+        | Kind::WorkloadRequeued
+        | Kind::WorkloadEnded
+        | Kind::WorkloadCancelled
         | Kind::ClaimYielded => Touches::Claims,
         Kind::TypeCreated
         | Kind::TypeChanged
@@ -137,6 +142,11 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ClosureAdded
         | Kind::ClosureChanged
         | Kind::ClosureRemoved
+        | Kind::WorkloadSubmitted
+        | Kind::WorkloadChanged
+        | Kind::QueueChanged
+        | Kind::GrantGiven
+        | Kind::GrantRevoked
         // Each of its instances tells of itself.
         | Kind::SeriesCreated
         | Kind::SeriesChanged
@@ -156,7 +166,9 @@ fn holder(subject: &str) -> Option<Uuid> {
     let reservation = subject.parse().map(|ReservationId(id)| id);
     let window = || subject.parse().map(|WindowId(id)| id);
     let claim = || subject.parse().map(|ClaimId(id)| id);
-    reservation.or_else(|_| window()).or_else(|_| claim()).ok()
+    let workload = || subject.parse().map(|WorkloadId(id)| id);
+    let known = reservation.or_else(|_| window()).or_else(|_| claim());
+    known.or_else(|_| workload()).ok()
 }
 
 impl Board {

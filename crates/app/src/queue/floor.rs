@@ -1,0 +1,421 @@
+//! A site's nodes as the engine counts them, and the way back: which resources a placement takes, and what a claim on
+//! any resource of the site takes of the nodes.
+//!
+//! A slice that the hardware cuts from a GPU is to the engine a GPU of its own model; a GPU that is cut is none at all.
+
+use std::collections::{BTreeMap, HashMap};
+
+use berth_engine::fleet::{
+    self, Gpu, Left, Mode, Model, Models, Near, Need, Node, NodeIndex, Part, Piece, Placement,
+};
+use berth_engine::tree::Tree;
+use berth_model::attribute::{AttributeValue, Attributes};
+use berth_model::queue::{QueuePolicy, Role};
+use berth_model::workload::{self, RunGpu, RunPiece, Wish};
+use berth_model::{Amount, Claim, Name, Resource, ResourceId, Status, Take};
+
+const MIB: u64 = 1 << 20;
+const UNDIVIDED: u16 = fleet::UNDIVIDED;
+
+#[derive(Debug)]
+pub(crate) struct Floor {
+    pub nodes: Vec<Node>,
+    parts: Vec<Parts>,
+    kinds: Vec<GpuKind>,
+    /// What taking all of a resource takes of the nodes, and of those that can be divided how much a unit is.
+    takes: HashMap<ResourceId, Vec<Taken>>,
+    /// Nodes that are out of service, with everything on them.
+    pub out: Vec<NodeIndex>,
+    units: Units,
+    all: Left,
+}
+
+/// The resources behind a node.
+#[derive(Debug)]
+struct Parts {
+    node: ResourceId,
+    cores: Option<ResourceId>,
+    memory: Option<ResourceId>,
+    gpus: Vec<ResourceId>,
+}
+
+/// What tells GPUs apart: their attributes, and for slices their profile.
+#[derive(Debug, PartialEq)]
+struct GpuKind {
+    profile: Option<String>,
+    attributes: Attributes,
+    is_shareable: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Taken {
+    piece: Piece,
+    /// Whether an amount of the resource counts in the piece's cores (in thousandths for each) or its memory (in bytes).
+    unit: Option<Unit>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Unit {
+    Cores(u64),
+    Memory(u64),
+    Gpu,
+}
+
+/// The coarsest units that any node counts in: what is asked for is rounded up to them, so that a claim can say it.
+#[derive(Debug, Clone, Copy)]
+struct Units {
+    cores_milli: u64,
+    memory_bytes: u64,
+}
+
+/// What nodes of a site that does not count them are taken to have.
+const NOT_COUNTED: u64 = 1 << 50;
+
+impl Floor {
+    pub fn of(resources: &[Resource], tree: &Tree, policy: &QueuePolicy) -> Floor {
+        let known: HashMap<ResourceId, &Resource> = resources.iter().map(|one| (one.id, one)).collect();
+        let role = |resource: &Resource| policy.roles.get(&resource.type_id).copied();
+        let status = |id| known.get(&id).map_or(Status::Active, |one| one.status);
+        let mut nodes: Vec<&Resource> = resources.iter().filter(|one| role(one) == Some(Role::Node)).collect();
+        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut floor = Floor {
+            nodes: Vec::new(),
+            parts: Vec::new(),
+            kinds: Vec::new(),
+            takes: HashMap::new(),
+            out: Vec::new(),
+            units: Units { cores_milli: 1, memory_bytes: 1 },
+            all: Left::default(),
+        };
+        let mut racks: BTreeMap<Option<ResourceId>, u32> = BTreeMap::new();
+        for (number, node) in (0..).zip(nodes) {
+            let index = NodeIndex(number);
+            let below = tree.descendants(node.id).filter_map(|id| known.get(&id).copied());
+            let mut below: Vec<&Resource> = below.collect();
+            below.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+            let next = racks.len() as u32;
+            let rack = *racks.entry(node.parent).or_insert(next);
+            floor.add(index, node, &below, rack, role, tree);
+            if tree.effective_status(node.id, status).0 != Status::Active {
+                floor.out.push(index);
+            }
+            // Whoever takes something above a node takes all of the node.
+            for above in tree.ancestors(node.id).filter(|above| *above != node.id) {
+                let whole = floor.whole(index);
+                floor.takes.entry(above).or_default().push(Taken { piece: whole, unit: None });
+            }
+        }
+        floor
+    }
+
+    fn add(
+        &mut self,
+        index: NodeIndex,
+        node: &Resource,
+        below: &[&Resource],
+        rack: u32,
+        role: impl Fn(&Resource) -> Option<Role>,
+        tree: &Tree,
+    ) {
+        let mut parts = Parts { node: node.id, cores: None, memory: None, gpus: Vec::new() };
+        let (mut cpu_milli, mut memory_bytes) = (NOT_COUNTED, NOT_COUNTED);
+        let mut gpus = Vec::new();
+        let link = matches!(node.attributes.get_named("nvlink"), Some(AttributeValue::Flag(true))).then_some(0);
+        for part in below {
+            let capacity = part.capacity.as_ref();
+            let amount = capacity.map_or(0, |capacity| capacity.amount.get());
+            let unit = capacity.map_or("", |capacity| capacity.unit.as_str());
+            match role(part) {
+                Some(Role::Cores) if parts.cores.is_none() => {
+                    let each = if unit == "millicores" { 1 } else { 1000 };
+                    (parts.cores, cpu_milli) = (Some(part.id), amount * each);
+                    self.units.cores_milli = self.units.cores_milli.max(each);
+                    let piece = Piece { cpu_milli, ..nothing(index) };
+                    self.takes.insert(part.id, vec![Taken { piece, unit: Some(Unit::Cores(each)) }]);
+                }
+                Some(Role::Memory) if parts.memory.is_none() => {
+                    let each = if unit == "mib" { MIB } else { 1024 * MIB };
+                    (parts.memory, memory_bytes) = (Some(part.id), amount * each);
+                    self.units.memory_bytes = self.units.memory_bytes.max(each);
+                    let piece = Piece { memory_bytes, ..nothing(index) };
+                    self.takes.insert(part.id, vec![Taken { piece, unit: Some(Unit::Memory(each)) }]);
+                }
+                Some(Role::Gpu) => {
+                    let of_it = tree.descendants(part.id);
+                    let slices = below.iter().filter(|one| role(one) == Some(Role::Slice));
+                    let slices: Vec<&&Resource> = {
+                        let of_it: Vec<ResourceId> = of_it.collect();
+                        slices.filter(|slice| of_it.contains(&slice.id)).collect()
+                    };
+                    let first = gpus.len();
+                    if slices.is_empty() {
+                        self.add_gpu(part, None, link, &mut gpus, &mut parts);
+                    }
+                    for slice in slices {
+                        let profile = slice.attributes.get_named("mig_profile").map(ToString::to_string);
+                        self.add_gpu(slice, profile.or(Some(String::new())), None, &mut gpus, &mut parts);
+                        let piece = of_gpus(index, gpus.len() - 1..gpus.len());
+                        self.takes.insert(slice.id, vec![Taken { piece, unit: None }]);
+                    }
+                    let piece = of_gpus(index, first..gpus.len());
+                    self.takes.insert(part.id, vec![Taken { piece, unit: Some(Unit::Gpu) }]);
+                }
+                _ => {}
+            }
+        }
+        for gpu in &gpus {
+            self.all.gpus.push(if gpu_is_whole(&self.kinds, gpu) { UNDIVIDED } else { 0 });
+        }
+        self.all.cpu_milli = self.all.cpu_milli.saturating_add(cpu_milli);
+        self.all.memory_bytes = self.all.memory_bytes.saturating_add(memory_bytes);
+        self.nodes.push(Node { cpu_milli, memory_bytes, gpus, rack, until_us: i64::MAX });
+        self.parts.push(parts);
+        let whole = self.whole(index);
+        self.takes.insert(node.id, vec![Taken { piece: whole, unit: None }]);
+    }
+
+    fn add_gpu(
+        &mut self,
+        gpu: &Resource,
+        profile: Option<String>,
+        link: Option<u16>,
+        gpus: &mut Vec<Gpu>,
+        parts: &mut Parts,
+    ) {
+        let kind = GpuKind {
+            profile,
+            attributes: gpu.attributes.clone(),
+            is_shareable: gpu.capacity.as_ref().is_some_and(|capacity| capacity.amount.get() == u64::from(UNDIVIDED)),
+        };
+        let number = self.kinds.iter().position(|one| *one == kind).unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.kinds.len() - 1
+        });
+        // A site with more than 64 kinds of GPUs gives out those of the first.
+        let Some(model) = u8::try_from(number).ok().and_then(Model::new) else {
+            return;
+        };
+        gpus.push(Gpu { model, memory_bytes: 0, link, mode: Mode::Shared });
+        parts.gpus.push(gpu.id);
+    }
+
+    fn whole(&self, node: NodeIndex) -> Piece {
+        let of = &self.nodes[node.0 as usize];
+        Piece {
+            cpu_milli: of.cpu_milli,
+            memory_bytes: of.memory_bytes,
+            ..of_gpus(node, 0..of.gpus.len())
+        }
+    }
+
+    /// What the engine is asked for; none where no GPU of the site would do.
+    pub fn need(&self, wish: &Wish) -> Option<Need> {
+        let up = |amount: u64, unit: u64| amount.div_ceil(unit) * unit;
+        let task = &wish.task;
+        let gpus = match &task.gpus {
+            None => fleet::Gpus::None,
+            Some(workload::Gpus::Whole { count, .. } | workload::Gpus::Slice { count, .. }) => {
+                fleet::Gpus::Whole(count.get())
+            }
+            Some(workload::Gpus::Share { thousandths, .. }) => fleet::Gpus::Share(thousandths.get()),
+        };
+        let models = match &task.gpus {
+            None => Models::ANY,
+            Some(wanted) => {
+                let fits = |kind: &GpuKind| kind.meets(wanted);
+                let models = (0_u8..).zip(&self.kinds).filter(|(_, kind)| fits(kind));
+                let models: Models = models.filter_map(|(number, _)| Model::new(number)).collect();
+                if models == Models::ANY {
+                    return None;
+                }
+                models
+            }
+        };
+        Some(Need {
+            task: fleet::Task {
+                cpu_milli: up(task.cores_milli.get(), self.units.cores_milli),
+                memory_bytes: up(task.memory_mib.get() * MIB, self.units.memory_bytes),
+                gpus,
+                models,
+                gpu_memory_bytes: 0,
+            },
+            tasks: wish.tasks.get(),
+            near: match wish.near {
+                workload::Near::Anywhere => Near::Anywhere,
+                workload::Near::Rack => Near::Rack,
+                workload::Near::Node => Near::Node,
+                workload::Near::Link => Near::Link,
+            },
+            until_us: i64::MAX,
+        })
+    }
+
+    /// What part of the site a need is: of the thing of which it is the largest part.
+    pub fn part_of_site(&self, need: &Need) -> f64 {
+        let tasks = f64::from(need.tasks);
+        let gpus: u64 = self.all.gpus.iter().map(|free| u64::from(*free)).sum();
+        let part = |wanted: u64, all: u64| if all == 0 || all >= NOT_COUNTED { 0.0 } else { wanted as f64 / all as f64 };
+        let parts = [
+            part(need.task.cpu_milli, self.all.cpu_milli),
+            part(need.task.memory_bytes, self.all.memory_bytes),
+            part(u64::from(need.task.gpus.thousandths()), gpus),
+        ];
+        tasks * parts.into_iter().fold(0.0, f64::max)
+    }
+
+    /// The same of what a placement takes, whoever took it.
+    pub fn part_taken(&self, placement: &Placement) -> f64 {
+        let all_gpus: u64 = self.all.gpus.iter().map(|free| u64::from(*free)).sum();
+        let sum = |of: fn(&Piece) -> u64| placement.pieces.iter().map(of).fold(0, u64::saturating_add);
+        let part = |taken: u64, all: u64| if all == 0 || all >= NOT_COUNTED { 0.0 } else { taken as f64 / all as f64 };
+        let gpus = sum(|piece| piece.gpus.iter().map(|part| u64::from(part.thousandths)).sum());
+        let parts = [
+            part(sum(|piece| piece.cpu_milli), self.all.cpu_milli),
+            part(sum(|piece| piece.memory_bytes), self.all.memory_bytes),
+            part(gpus, all_gpus),
+        ];
+        parts.into_iter().fold(0.0, f64::max)
+    }
+
+    pub fn gpus(&self) -> usize {
+        self.all.gpus.iter().filter(|free| **free > 0).count()
+    }
+
+    /// The resources that a placement takes: for people, and as claims are made of them.
+    pub fn pieces(&self, placement: &Placement) -> (Vec<RunPiece>, Vec<(ResourceId, Take)>) {
+        let mut pieces = Vec::new();
+        let mut amounts: BTreeMap<ResourceId, u64> = BTreeMap::new();
+        let mut whole: Vec<ResourceId> = Vec::new();
+        for piece in &placement.pieces {
+            let Some(parts) = self.parts.get(piece.node.0 as usize) else {
+                continue;
+            };
+            let mut add = |resource: Option<ResourceId>, amount: u64| {
+                if let Some(resource) = resource.filter(|_| amount > 0) {
+                    *amounts.entry(resource).or_default() += amount;
+                }
+            };
+            add(parts.cores, self.in_units(parts.cores, piece.cpu_milli));
+            add(parts.memory, self.in_units(parts.memory, piece.memory_bytes));
+            let mut gpus = Vec::new();
+            for part in &piece.gpus {
+                let Some(gpu) = parts.gpus.get(usize::from(part.gpu)).copied() else {
+                    continue;
+                };
+                let share = (part.thousandths < UNDIVIDED).then_some(u64::from(part.thousandths));
+                match share {
+                    Some(share) => add(Some(gpu), share),
+                    None => whole.push(gpu),
+                }
+                gpus.push(RunGpu { gpu, share: share.and_then(|share| Amount::new(share).ok()) });
+            }
+            pieces.push(RunPiece {
+                node: parts.node,
+                cores_milli: piece.cpu_milli,
+                memory_mib: piece.memory_bytes / MIB,
+                gpus,
+            });
+        }
+        let amounts = amounts.into_iter().filter_map(|(id, amount)| Some((id, Take::Amount(Amount::new(amount).ok()?))));
+        let takes = whole.into_iter().map(|id| (id, Take::Exclusive)).chain(amounts).collect();
+        (pieces, takes)
+    }
+
+    fn in_units(&self, resource: Option<ResourceId>, amount: u64) -> u64 {
+        let unit = resource.and_then(|id| self.takes.get(&id)?.first()?.unit);
+        match unit {
+            Some(Unit::Cores(each) | Unit::Memory(each)) => amount.div_ceil(each),
+            Some(Unit::Gpu) | None => amount,
+        }
+    }
+
+    /// Where a run stands, if all of it is still there.
+    pub fn placement(&self, pieces: &[RunPiece]) -> Option<Placement> {
+        let piece = |piece: &RunPiece| {
+            let at = self.parts.iter().position(|parts| parts.node == piece.node)?;
+            let gpus = piece.gpus.iter().map(|gpu| {
+                let number = self.parts[at].gpus.iter().position(|id| *id == gpu.gpu)?;
+                let thousandths = gpu.share.map_or(UNDIVIDED, |share| share.get() as u16);
+                Some(Part { gpu: number as u16, thousandths })
+            });
+            Some(Piece {
+                node: NodeIndex(at as u32),
+                cpu_milli: piece.cores_milli,
+                memory_bytes: piece.memory_mib * MIB,
+                gpus: gpus.collect::<Option<_>>()?,
+            })
+        };
+        Some(Placement { pieces: pieces.iter().map(piece).collect::<Option<_>>()? })
+    }
+
+    /// What a claim takes of the nodes; nothing where it stands beside them.
+    pub fn taken_by(&self, claim: &Claim) -> Option<Placement> {
+        let takes = self.takes.get(&claim.resource)?;
+        let piece = |taken: &Taken| match (claim.take, taken.unit) {
+            (Take::Amount(amount), Some(Unit::Cores(each))) => {
+                Piece { cpu_milli: amount.get() * each, ..taken.piece.clone() }
+            }
+            (Take::Amount(amount), Some(Unit::Memory(each))) => {
+                Piece { memory_bytes: amount.get() * each, ..taken.piece.clone() }
+            }
+            (Take::Amount(amount), Some(Unit::Gpu)) => {
+                let mut piece = taken.piece.clone();
+                for part in &mut piece.gpus {
+                    part.thousandths = u16::try_from(amount.get()).unwrap_or(UNDIVIDED).min(UNDIVIDED);
+                }
+                piece
+            }
+            _ => taken.piece.clone(),
+        };
+        Some(Placement { pieces: takes.iter().map(piece).collect() })
+    }
+
+    pub fn whole_node(&self, node: NodeIndex) -> Placement {
+        Placement { pieces: vec![self.whole(node)] }
+    }
+
+    /// All resources that the queue counts: whatever is claimed of them is a wall to it.
+    pub fn resources(&self) -> Vec<ResourceId> {
+        self.takes.keys().copied().collect()
+    }
+}
+
+impl GpuKind {
+    fn meets(&self, wanted: &workload::Gpus) -> bool {
+        let is_such = match (wanted, &self.profile) {
+            (workload::Gpus::Slice { profile, .. }, Some(has)) => profile.as_str() == has.as_str(),
+            (workload::Gpus::Whole { .. }, None) => true,
+            (workload::Gpus::Share { .. }, None) => self.is_shareable,
+            _ => false,
+        };
+        is_such && wanted.with().iter().all(|requirement| requirement.is_met_by(&self.attributes))
+    }
+}
+
+fn gpu_is_whole(kinds: &[GpuKind], gpu: &Gpu) -> bool {
+    (0_u8..).zip(kinds).any(|(number, kind)| Model::new(number) == Some(gpu.model) && kind.profile.is_none())
+}
+
+fn nothing(node: NodeIndex) -> Piece {
+    Piece { node, cpu_milli: 0, memory_bytes: 0, gpus: Vec::new() }
+}
+
+fn of_gpus(node: NodeIndex, gpus: std::ops::Range<usize>) -> Piece {
+    let part = |gpu: usize| Part { gpu: gpu as u16, thousandths: UNDIVIDED };
+    Piece { gpus: gpus.map(part).collect(), ..nothing(node) }
+}
+
+/// `gpu10` comes after `gpu9`.
+fn natural(name: &Name) -> (usize, &str) {
+    (name.as_str().len(), name.as_str())
+}
+
+trait Named {
+    fn get_named(&self, name: &str) -> Option<&AttributeValue>;
+}
+
+impl Named for Attributes {
+    fn get_named(&self, name: &str) -> Option<&AttributeValue> {
+        self.iter().find(|(key, _)| key.as_str() == name).map(|(_, value)| value)
+    }
+}

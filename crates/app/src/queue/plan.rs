@@ -1,0 +1,590 @@
+//! One site's queue in memory: what the engine plans with, and whose is what in it.
+//!
+//! A plan is read from the database once and then follows what happens there, event by event, like a desk's board. What
+//! it decides is only a wish until a transaction has made the claims; a plan that cannot go on is thrown away and read
+//! again, so nothing here has to survive.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use berth_engine::fleet::{Mix, Placement};
+use berth_engine::queue::Micros;
+use berth_engine::queue::history::{History, Kind};
+use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Why};
+use berth_engine::queue::quota::{Allowance, Amounts, Counted};
+use berth_engine::queue::share::{Account, Mode, Shares};
+use berth_model::queue::{QueuePolicy, Whose};
+use berth_model::workload::{self, Because, OnlyIf, Run, RunState, State, Workload};
+use berth_model::{PersonId, ProjectId, RunId, SiteId, WorkloadId};
+use berth_store::workloads::Weighs;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use super::floor::Floor;
+
+pub(crate) const GPUS: Counted = Counted(0);
+pub(crate) const CORES: Counted = Counted(1);
+
+/// How many tasks of one array stand in line at a time: they are all alike, so the others learn nothing by standing there.
+const IN_LINE_MAX: usize = 256;
+/// After the database refused a start, for how long it is not tried again: whoever came between is known by then.
+const BACK_OFF: Micros = 5_000_000;
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub site: SiteId,
+    /// The last event that is in here.
+    pub seen: u64,
+    pub policy: QueuePolicy,
+    pub floor: Floor,
+    pub planner: Planner,
+    projects: HashMap<Option<ProjectId>, Account>,
+    pub workloads: HashMap<WorkloadId, Waiting>,
+    keys: HashMap<Key, (WorkloadId, u32)>,
+    next_key: u64,
+    pub runs: HashMap<RunId, Running>,
+    walls: HashMap<Uuid, Vec<Wall>>,
+    next_wall: u64,
+    history: History,
+    /// When something is to be looked at again, though nothing happens: what must not begin before, or was refused.
+    later: BTreeSet<(Micros, WorkloadId)>,
+    /// Those who wait for others to be over.
+    dependents: HashMap<WorkloadId, Vec<WorkloadId>>,
+    backed_off: HashMap<(WorkloadId, u32), Micros>,
+}
+
+/// A workload that is not over, and which of its tasks stand in line.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub workload: Arc<Workload>,
+    in_line: HashMap<u32, Key>,
+    pub stands: Stands,
+}
+
+/// Why a workload is not in line, where it is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stands {
+    InLine,
+    Held,
+    NotBefore(Timestamp),
+    /// These have to be over first.
+    After(Vec<WorkloadId>),
+    /// One of those has ended otherwise than it had to.
+    AfterNever(WorkloadId),
+    /// No GPU of the site is what it asks for.
+    NoSuchGpu,
+}
+
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub run: Run,
+    pub workload: Arc<Workload>,
+    key: Key,
+    /// What whatever runs it has still to be told.
+    pub is_to_be_told: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Wall {
+    number: u64,
+    from: Micros,
+    to: Micros,
+    part: f64,
+    account: Option<Account>,
+}
+
+/// What is to be carried out.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Start(Starting),
+    /// A run has to be gone by a moment.
+    Stop { run: RunId, by: Timestamp, because: Because },
+}
+
+#[derive(Debug)]
+pub(crate) struct Starting {
+    pub key: Key,
+    pub workload: Arc<Workload>,
+    pub task: u32,
+    pub wish: usize,
+    pub placement: Placement,
+    pub until: Timestamp,
+    pub weighs: Weighs,
+}
+
+/// What a plan is read from.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub site: SiteId,
+    pub seen: u64,
+    pub policy: QueuePolicy,
+    pub floor: Floor,
+    pub workloads: Vec<Workload>,
+    pub runs: Vec<Run>,
+}
+
+impl Plan {
+    pub fn new(read: Read, now: Timestamp) -> Plan {
+        let at = now.as_microsecond();
+        let Read { site, seen, policy, floor, workloads, runs } = read;
+        let needs = workloads.iter().flat_map(|workload| &workload.ask.wishes);
+        let needs = needs.filter_map(|wish| Some((floor.need(wish)?.task, u64::from(wish.tasks.get()))));
+        let mix = Mix::of(needs.take(10_000));
+        let shares = Shares::new(micros(policy.half_life).max(1), at);
+        let rules = Policy {
+            order: Order::Shares,
+            grace: micros(policy.grace),
+            run_min: micros(policy.run_min),
+        };
+        let planner = Planner::new(rules, &floor.nodes, mix, 1.0, shares, at);
+        let mut plan = Plan {
+            site,
+            seen,
+            policy,
+            planner,
+            projects: HashMap::new(),
+            workloads: HashMap::new(),
+            keys: HashMap::new(),
+            next_key: 1,
+            runs: HashMap::new(),
+            walls: HashMap::new(),
+            next_wall: 1,
+            history: History::default(),
+            later: BTreeSet::new(),
+            dependents: HashMap::new(),
+            backed_off: HashMap::new(),
+            floor,
+        };
+        plan.ration();
+        plan.close_nodes(at);
+        let known: HashMap<WorkloadId, Arc<Workload>> =
+            workloads.into_iter().map(|one| (one.id, Arc::new(one))).collect();
+        for run in runs {
+            if let Some(workload) = known.get(&run.workload) {
+                plan.resume(run, workload.clone());
+            }
+        }
+        let mut known: Vec<Arc<Workload>> = known.into_values().collect();
+        known.sort_by_key(|workload| workload.number);
+        for workload in &known {
+            let waiting = Waiting { workload: workload.clone(), in_line: HashMap::new(), stands: Stands::Held };
+            plan.workloads.insert(workload.id, waiting);
+        }
+        for workload in known {
+            plan.sync(workload, now);
+        }
+        plan
+    }
+
+    fn ration(&mut self) {
+        let quotas = self.policy.quotas.clone();
+        for quota in quotas {
+            let account = match quota.whose {
+                Whose::Site => self.planner.shares.site(),
+                Whose::Project(project) => self.project(Some(project)),
+                // A person's own limit holds over all their projects, and is kept where claims are made.
+                Whose::Person(_) => continue,
+            };
+            let allow = |limit: Option<u64>, guaranteed: Option<u64>| {
+                (limit.is_some() || guaranteed.is_some())
+                    .then(|| Allowance { guaranteed: guaranteed.unwrap_or(0), limit })
+            };
+            let amounts = quota.amounts;
+            self.planner.quotas.allow(account, GPUS, allow(amounts.gpus_milli, amounts.gpus_milli_guaranteed));
+            self.planner.quotas.allow(account, CORES, allow(amounts.cores_milli, amounts.cores_milli_guaranteed));
+        }
+    }
+
+    /// What is out of service is a wall without an end.
+    fn close_nodes(&mut self, now: Micros) {
+        for node in self.floor.out.clone() {
+            let placement = self.floor.whole_node(node);
+            self.planner.reserve(self.next_wall, now, Micros::MAX, &placement);
+            self.next_wall += 1;
+        }
+    }
+
+    fn project(&mut self, project: Option<ProjectId>) -> Account {
+        if let Some(known) = self.projects.get(&project) {
+            return *known;
+        }
+        let weight = project.and_then(|id| self.policy.shares.get(&id)).copied().unwrap_or_default();
+        let account = self.planner.shares.add_project(f64::from(weight.get()));
+        self.projects.insert(project, account);
+        account
+    }
+
+    pub fn account(&mut self, project: Option<ProjectId>, person: PersonId) -> Account {
+        let project = self.project(project);
+        self.planner.shares.person(project, number_of(person))
+    }
+
+    pub fn projects(&self) -> impl Iterator<Item = (Option<ProjectId>, Account)> + '_ {
+        self.projects.iter().map(|(project, account)| (*project, *account))
+    }
+
+    /// What the engine is asked for, of the wish with this number.
+    fn ask(&mut self, workload: &Workload) -> Option<Ask> {
+        let wish = workload.ask.wishes.first()?;
+        let need = self.floor.need(wish)?;
+        let account = self.account(workload.project, workload.owner);
+        let limit = micros(wish.limit);
+        let weighs = weighs(&need);
+        let level = workload.ask.level.as_ref().and_then(|name| self.policy.levels.get(name));
+        Some(Ask {
+            account,
+            class: match workload.ask.class {
+                workload::Class::Opportunistic => Class::Opportunistic,
+                workload::Class::Guaranteed => Class::Guaranteed,
+            },
+            level: level.map_or(0, |level| level.number),
+            need,
+            limit,
+            expected: self.history.expected(&kind(workload.owner, limit, weighs)),
+            since: workload.since.as_microsecond(),
+            amounts: Amounts::of([(GPUS, weighs.gpus_milli), (CORES, weighs.cores_milli)]),
+            rate: self.floor.part_of_site(&need),
+        })
+    }
+
+    fn resume(&mut self, run: Run, workload: Arc<Workload>) {
+        let (Some(ask), Some(placement)) = (self.ask(&workload), self.floor.placement(&run.pieces)) else {
+            // Its node is no longer the queue's. It goes on, and its claims stand; the plan has no say in it.
+            let key = self.fresh_key();
+            self.runs.insert(run.id, Running { run, workload, key, is_to_be_told: true });
+            return;
+        };
+        let key = self.fresh_key();
+        self.keys.insert(key, (workload.id, run.task));
+        let (began, until) = (run.began.as_microsecond(), run.until.as_microsecond());
+        self.planner.resume(key, ask, &placement, began, until);
+        self.runs.insert(run.id, Running { run, workload, key, is_to_be_told: true });
+    }
+
+    fn fresh_key(&mut self) -> Key {
+        self.next_key += 1;
+        Key(self.next_key)
+    }
+
+    /// Brings a workload in line with what the database says of it now.
+    pub fn sync(&mut self, workload: Arc<Workload>, now: Timestamp) {
+        let id = workload.id;
+        let stands = self.where_it_stands(&workload, now);
+        let entry = self.workloads.entry(id).or_insert_with(|| Waiting {
+            workload: workload.clone(),
+            in_line: HashMap::new(),
+            stands: Stands::Held,
+        });
+        entry.workload = workload.clone();
+        entry.stands = stands.clone();
+        let in_line: Vec<(u32, Key)> = entry.in_line.iter().map(|(task, key)| (*task, *key)).collect();
+        let may_stand = stands == Stands::InLine && !workload.state.is_final();
+        let wanted = if may_stand { self.in_line(&workload, now) } else { HashSet::new() };
+        for (task, key) in in_line {
+            if !wanted.contains(&task) {
+                self.planner.withdraw(key);
+                self.leave(id, task, key);
+            }
+        }
+        let ask = if wanted.is_empty() { None } else { self.ask(&workload) };
+        if let Some(ask) = ask {
+            let mut wanted: Vec<u32> = wanted.into_iter().collect();
+            wanted.sort_unstable();
+            for task in wanted {
+                let is_new = self.workloads.get(&id).is_some_and(|entry| !entry.in_line.contains_key(&task));
+                if is_new {
+                    let key = self.fresh_key();
+                    self.keys.insert(key, (id, task));
+                    if let Some(entry) = self.workloads.get_mut(&id) {
+                        entry.in_line.insert(task, key);
+                    }
+                    self.planner.submit(key, ask.clone());
+                }
+            }
+        }
+        match stands {
+            Stands::NotBefore(at) => {
+                self.later.insert((at.as_microsecond(), id));
+            }
+            Stands::After(others) => {
+                for other in others {
+                    let waiting = self.dependents.entry(other).or_default();
+                    if !waiting.contains(&id) {
+                        waiting.push(id);
+                    }
+                }
+            }
+            _ => {}
+        }
+        if workload.state.is_final() {
+            self.workloads.remove(&id);
+        }
+    }
+
+    fn leave(&mut self, workload: WorkloadId, task: u32, key: Key) {
+        self.keys.remove(&key);
+        if let Some(entry) = self.workloads.get_mut(&workload) {
+            entry.in_line.remove(&task);
+        }
+    }
+
+    /// The tasks that should stand in line now.
+    fn in_line(&self, workload: &Workload, now: Timestamp) -> HashSet<u32> {
+        let at_once = workload.ask.array.as_ref().and_then(|array| array.at_once);
+        let running = workload.counts.running as usize;
+        let most = at_once.map_or(usize::MAX, |most| (most.get() as usize).saturating_sub(running));
+        let at = now.as_microsecond();
+        let is_open = |task: &u32| self.backed_off.get(&(workload.id, *task)).is_none_or(|until| *until <= at);
+        workload.waiting.iter().filter(is_open).take(most.min(IN_LINE_MAX)).collect()
+    }
+
+    fn where_it_stands(&self, workload: &Workload, now: Timestamp) -> Stands {
+        if workload.state == State::Held {
+            return Stands::Held;
+        }
+        if let Some(at) = workload.ask.not_before.filter(|at| *at > now) {
+            return Stands::NotBefore(at);
+        }
+        // What is not in here any more is over, and how it ended was looked at when that was read.
+        let open = |after: &&workload::After| match self.workloads.get(&after.workload) {
+            None => false,
+            Some(other) => match after.only_if {
+                OnlyIf::Begun => other.workload.counts == workload::Counts::default(),
+                OnlyIf::Completed | OnlyIf::Failed | OnlyIf::Over => true,
+            },
+        };
+        let open: Vec<WorkloadId> = workload.ask.after.iter().filter(open).map(|after| after.workload).collect();
+        if !open.is_empty() {
+            return Stands::After(open);
+        }
+        let wish = workload.ask.wishes.first();
+        if wish.is_none_or(|wish| self.floor.need(wish).is_none()) {
+            return Stands::NoSuchGpu;
+        }
+        Stands::InLine
+    }
+
+    /// One that others wait for is over: those whose condition is met stand in line, the others never will.
+    pub fn over(&mut self, workload: &Workload, now: Timestamp) {
+        for id in self.dependents.remove(&workload.id).unwrap_or_default() {
+            let Some(waiting) = self.workloads.get(&id).map(|entry| entry.workload.clone()) else {
+                continue;
+            };
+            let after = waiting.ask.after.iter().find(|after| after.workload == workload.id);
+            if after.is_some_and(|after| !is_met(after.only_if, workload.state)) {
+                self.never(id, workload.id);
+            } else {
+                self.sync(waiting, now);
+            }
+        }
+    }
+
+    /// It waits for something that has ended otherwise than it had to.
+    pub fn never(&mut self, id: WorkloadId, because: WorkloadId) {
+        if let Some(entry) = self.workloads.get_mut(&id) {
+            entry.stands = Stands::AfterNever(because);
+            let keys: Vec<(u32, Key)> = entry.in_line.drain().collect();
+            for (_, key) in keys {
+                self.planner.withdraw(key);
+                self.keys.remove(&key);
+            }
+        }
+    }
+
+    /// What is reserved by this holder is now this: the claims that stand on the nodes, and whose they are.
+    pub fn wall(&mut self, holder: Uuid, claims: Vec<(Micros, Micros, Placement, Option<Account>)>, now: Timestamp) {
+        let at = now.as_microsecond();
+        for wall in self.walls.remove(&holder).unwrap_or_default() {
+            self.planner.unreserve(wall.number);
+            // Had, used or not: all of it counts, up to when it was let go of.
+            if let Some(account) = wall.account.filter(|_| wall.from < at) {
+                self.planner.shares.charge(account, Mode::Reserved, wall.from, wall.to.min(at), wall.part);
+            }
+        }
+        let mut walls = Vec::new();
+        for (from, to, placement, account) in claims {
+            let number = self.next_wall;
+            self.next_wall += 1;
+            let part = self.floor.part_taken(&placement);
+            self.planner.reserve(number, from, to, &placement);
+            walls.push(Wall { number, from: from.max(at), to, part, account });
+        }
+        if !walls.is_empty() {
+            self.walls.insert(holder, walls);
+        }
+    }
+
+    /// What was held before this plan was read.
+    pub fn remember(
+        &mut self,
+        whose: (Option<ProjectId>, PersonId),
+        mode: Mode,
+        from: Timestamp,
+        to: Timestamp,
+        part: f64,
+    ) {
+        let account = self.account(whose.0, whose.1);
+        self.planner.shares.charge(account, mode, from.as_microsecond(), to.as_microsecond(), part);
+    }
+
+    pub fn learn(&mut self, owner: PersonId, limit: SignedDuration, weighs: Weighs, ran: SignedDuration) {
+        self.history.learn(&kind(owner, micros(limit), weighs), micros(ran));
+    }
+
+    /// Looks at everything that time alone changes, and then at who begins.
+    pub fn decide(&mut self, now: Timestamp) -> Vec<Step> {
+        let at = now.as_microsecond();
+        while let Some((due, id)) = self.later.first().copied().filter(|(due, _)| *due <= at) {
+            self.later.remove(&(due, id));
+            if let Some(workload) = self.workloads.get(&id).map(|entry| entry.workload.clone()) {
+                self.sync(workload, now);
+            }
+        }
+        self.backed_off.retain(|_, until| *until > at);
+        let mut steps: Vec<Step> = Vec::new();
+        for decision in self.planner.plan(at) {
+            match decision {
+                Decision::Start(start) => {
+                    let Some((id, task)) = self.keys.get(&start.key).copied() else {
+                        continue;
+                    };
+                    let Some(entry) = self.workloads.get_mut(&id) else {
+                        continue;
+                    };
+                    entry.in_line.remove(&task);
+                    let workload = entry.workload.clone();
+                    let need = workload.ask.wishes.first().and_then(|wish| self.floor.need(wish));
+                    steps.push(Step::Start(Starting {
+                        key: start.key,
+                        workload,
+                        task,
+                        wish: 0,
+                        placement: start.placement,
+                        until: moment(start.until),
+                        weighs: need.map(|need| weighs(&need)).unwrap_or_default(),
+                    }));
+                }
+                Decision::Stop(stop) => {
+                    let found = self.runs.values().find(|running| running.key == stop.key);
+                    if let Some(running) = found {
+                        steps.push(Step::Stop {
+                            run: running.run.id,
+                            by: moment(stop.by),
+                            because: Because::Preempted,
+                        });
+                    }
+                }
+            }
+        }
+        steps.extend(self.times_up(now));
+        steps
+    }
+
+    /// Those who have to be told now, to be gone when their time is over.
+    fn times_up(&self, now: Timestamp) -> Vec<Step> {
+        let told_at = |run: &Run| run.until.checked_sub(self.policy.grace).unwrap_or(run.began).max(run.began);
+        let due = self.runs.values().filter(|running| {
+            matches!(running.run.state, RunState::Starting | RunState::Running) && told_at(&running.run) <= now
+        });
+        due.map(|running| {
+            let Running { run, workload, .. } = running;
+            let limit = workload.ask.wishes.get(run.wish).map(|wish| wish.limit);
+            let is_cut = limit.and_then(|limit| run.began.checked_add(limit).ok()).is_some_and(|end| run.until < end);
+            let because = if is_cut { Because::Preempted } else { Because::TimedOut };
+            Step::Stop { run: run.id, by: run.until, because }
+        })
+        .collect()
+    }
+
+    /// A start has been carried out.
+    pub fn started(&mut self, starting: &Starting, run: Run, workload: Workload, now: Timestamp) {
+        let workload = Arc::new(workload);
+        let running = Running { run, workload: workload.clone(), key: starting.key, is_to_be_told: true };
+        self.runs.insert(running.run.id, running);
+        self.sync(workload, now);
+    }
+
+    /// A start could not be carried out; it waits again, and is not tried at once.
+    pub fn refused(&mut self, starting: &Starting, now: Timestamp) {
+        let until = now.as_microsecond() + BACK_OFF;
+        let id = starting.workload.id;
+        self.planner.abandon(starting.key);
+        self.planner.withdraw(starting.key);
+        self.keys.remove(&starting.key);
+        self.backed_off.insert((id, starting.task), until);
+        self.later.insert((until, id));
+    }
+
+    /// A run is over, and this is what became of its workload.
+    pub fn ended(&mut self, run: &Run, workload: Workload, now: Timestamp) {
+        if let Some(running) = self.runs.remove(&run.id) {
+            self.planner.end(running.key, now.as_microsecond());
+            self.keys.remove(&running.key);
+        }
+        if let RunState::Ended { outcome: workload::Outcome::Completed | workload::Outcome::Failed { .. } } = run.state
+            && let Some(wish) = workload.ask.wishes.get(run.wish)
+            && let Some(need) = self.floor.need(wish)
+        {
+            let ran = run.began.duration_until(run.ended_at.unwrap_or(now));
+            self.learn(workload.owner, wish.limit, weighs(&need), ran);
+        }
+        let workload = Arc::new(workload);
+        self.sync(workload.clone(), now);
+        if workload.state.is_final() {
+            self.over(&workload, now);
+        }
+    }
+
+    /// When to look again, though nothing happens.
+    pub fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
+        let at = now.as_microsecond();
+        let planner = self.planner.next_look(at);
+        let later = self.later.first().map(|(due, _)| *due);
+        let grace = micros(self.policy.grace);
+        let told = self.runs.values().filter(|running| !matches!(running.run.state, RunState::Stopping { .. }));
+        let told = told.map(|running| running.run.until.as_microsecond() - grace).min();
+        let next = [planner, later, told].into_iter().flatten().min();
+        next.map(|next| moment(next.max(at)))
+    }
+
+    /// Why a task waits, as the last plan saw it.
+    pub fn why(&self, workload: WorkloadId) -> Option<(Stands, Option<Why>)> {
+        let entry = self.workloads.get(&workload)?;
+        let first = entry.workload.waiting.first().and_then(|task| entry.in_line.get(&task));
+        let why = first.or_else(|| entry.in_line.values().min_by_key(|key| key.0)).and_then(|key| self.planner.why(*key));
+        Some((entry.stands.clone(), why))
+    }
+}
+
+pub(crate) fn is_met(only_if: OnlyIf, state: State) -> bool {
+    match only_if {
+        OnlyIf::Completed => state == State::Completed,
+        OnlyIf::Failed => state == State::Failed,
+        OnlyIf::Over => state.is_final(),
+        OnlyIf::Begun => state != State::Cancelled,
+    }
+}
+
+pub(crate) fn weighs(need: &berth_engine::fleet::Need) -> Weighs {
+    let tasks = u64::from(need.tasks);
+    Weighs {
+        gpus_milli: tasks * u64::from(need.task.gpus.thousandths()),
+        cores_milli: tasks * need.task.cpu_milli,
+    }
+}
+
+fn kind(owner: PersonId, limit: Micros, weighs: Weighs) -> Kind {
+    Kind { person: number_of(owner), limit, size: weighs.gpus_milli.max(weighs.cores_milli) }
+}
+
+fn number_of(person: PersonId) -> u64 {
+    person.0.as_u64_pair().1
+}
+
+pub(crate) fn micros(length: SignedDuration) -> Micros {
+    Micros::try_from(length.as_micros()).unwrap_or(Micros::MAX)
+}
+
+pub(crate) fn moment(at: Micros) -> Timestamp {
+    Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,184 @@
+//! A backend that runs nothing, and says what would have happened.
+//!
+//! How long a run lasts, whether it fails and how long it takes to step aside follow from the seed and from the run
+//! itself, so there is nothing to keep: after a restart it still knows. A command `sleep 600` lasts ten minutes; of all
+//! others it is drawn.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use berth_model::workload::{Outcome, Run, RunState, Workload};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::backend::{Backend, Doing, Fence, Job, Sign, Trouble};
+
+/// What the simulated world is like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct World {
+    pub seed: u64,
+    /// The part of runs that end with an error.
+    pub failing: f64,
+    /// The part of runs whose node is lost under them.
+    pub node_loss: f64,
+    /// The part of calls that are not answered, though they may have been carried out.
+    pub unanswered: f64,
+    /// The longest that something takes to come to its end once it is told.
+    pub slowest_end: SignedDuration,
+}
+
+impl World {
+    /// A world in which everything goes well.
+    pub fn calm(seed: u64) -> World {
+        World {
+            seed,
+            failing: 0.0,
+            node_loss: 0.0,
+            unanswered: 0.0,
+            slowest_end: SignedDuration::from_secs(20),
+        }
+    }
+
+    /// A world like that of a demo: one run in twenty-five fails.
+    pub fn lively(seed: u64) -> World {
+        World {
+            failing: 0.04,
+            ..World::calm(seed)
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Simulated {
+    world: World,
+    newest_fence: AtomicU64,
+    calls: AtomicU64,
+}
+
+impl Simulated {
+    pub fn new(world: World) -> Simulated {
+        Simulated {
+            world,
+            newest_fence: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// A number from zero to one that belongs to this thing and purpose.
+    fn draw(&self, of: impl Hash, purpose: &str) -> f64 {
+        let mut hasher = DefaultHasher::new();
+        (self.world.seed, of, purpose).hash(&mut hasher);
+        (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn answer(&self, fence: Fence) -> Result<(), Trouble> {
+        let newest = self.newest_fence.fetch_max(fence.0, Ordering::SeqCst);
+        if fence.0 < newest {
+            return Err(Trouble::Fenced);
+        }
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        if self.draw(call, "unanswered") < self.world.unanswered {
+            return Err(Trouble::NoAnswer("the simulated world is silent".into()));
+        }
+        Ok(())
+    }
+
+    /// How long a task lasts when nobody stops it. It is the task's own: beginning again does not change it.
+    fn lasts(&self, workload: &Workload, run: &Run) -> SignedDuration {
+        let limit = workload
+            .ask
+            .wishes
+            .get(run.wish)
+            .map_or(SignedDuration::ZERO, |wish| wish.limit);
+        if let Some(said) = slept(&workload.ask.program.command) {
+            return said;
+        }
+        // People ask for more than they need: most use a fifth to nine tenths of it, a few run into their limit.
+        let part = self.draw((workload.id, run.task), "length");
+        let part = 0.02 + 1.02 * part.powf(1.3);
+        SignedDuration::try_from_secs_f64(limit.as_secs_f64() * part)
+            .unwrap_or(limit)
+            .max(SignedDuration::from_secs(1))
+    }
+
+    /// How a run ends, and when.
+    fn end(&self, job: Job<'_>) -> (Timestamp, Outcome) {
+        let Job { workload, run } = job;
+        let by_itself = run.began.checked_add(self.lasts(workload, run));
+        let by_itself = by_itself.unwrap_or(Timestamp::MAX);
+        let lost = self.draw(run.id, "node") < self.world.node_loss;
+        let fails = self.draw(run.id, "failing") < self.world.failing;
+        let ended = match (lost, fails) {
+            (true, _) => (half_way(run.began, by_itself), Outcome::NodeFailed),
+            (false, true) => (
+                half_way(run.began, by_itself),
+                Outcome::Failed { exit_code: 1 },
+            ),
+            (false, false) => (by_itself, Outcome::Completed),
+        };
+        let RunState::Stopping { because, since } = run.state else {
+            return ended;
+        };
+        let takes = self.world.slowest_end.as_secs_f64() * self.draw(run.id, "stopping");
+        let takes = SignedDuration::try_from_secs_f64(takes).unwrap_or(SignedDuration::ZERO);
+        let gone = since.checked_add(takes).unwrap_or(run.until).min(run.until);
+        // What was over before it was told to stop, was over.
+        if ended.0 <= since {
+            ended
+        } else {
+            (gone, because.outcome())
+        }
+    }
+}
+
+fn half_way(from: Timestamp, to: Timestamp) -> Timestamp {
+    from.checked_add(from.duration_until(to) / 2).unwrap_or(to)
+}
+
+/// How long `sleep 600` or `sleep 10m` lasts.
+fn slept(command: &[String]) -> Option<SignedDuration> {
+    let [program, length] = command else {
+        return None;
+    };
+    if program != "sleep" {
+        return None;
+    }
+    let (number, unit) = length.split_at(
+        length
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(length.len()),
+    );
+    let unit_s = match unit {
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    let seconds = number.parse::<f64>().ok()?.clamp(0.0, 3.2e7) * unit_s;
+    SignedDuration::try_from_secs_f64(seconds).ok()
+}
+
+impl Backend for Simulated {
+    fn start<'a>(&'a self, _job: Job<'a>, fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
+        Box::pin(async move { self.answer(fence) })
+    }
+
+    fn stop<'a>(&'a self, _job: Job<'a>, fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
+        Box::pin(async move { self.answer(fence) })
+    }
+
+    fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
+        let sign = move |job: &Job<'a>| match self.end(*job) {
+            (at, outcome) if at <= now => Sign::Ended { at, outcome },
+            _ => Sign::Running,
+        };
+        Box::pin(async move { Ok(jobs.iter().map(sign).collect()) })
+    }
+
+    fn next(&self, jobs: &[Job<'_>]) -> Option<Timestamp> {
+        jobs.iter().map(|job| self.end(*job).0).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

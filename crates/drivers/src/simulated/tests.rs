@@ -1,0 +1,155 @@
+use berth_model::workload::{Because, Counts, State, Tasks};
+use berth_model::{PersonId, RunId, SiteId, WorkloadId};
+use futures::executor::block_on;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::*;
+
+const BEGAN: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn at(seconds: i64) -> Timestamp {
+    BEGAN + SignedDuration::from_secs(seconds)
+}
+
+fn workload(command: &[&str]) -> Workload {
+    let ask = json!({
+        "title": "train", "class": "guaranteed", "level": null, "seats": [], "inside": null,
+        "not_before": null, "deadline": null, "after": [], "array": null, "requeue": true,
+        "program": {"command": command},
+        "wishes": [{"task": {"cores_milli": 1000, "memory_mib": 1}, "limit": "PT1H"}],
+    });
+    Workload {
+        id: WorkloadId(Uuid::from_u128(1)),
+        site: SiteId(Uuid::from_u128(2)),
+        number: 1,
+        owner: PersonId(Uuid::from_u128(3)),
+        project: None,
+        ask: serde_json::from_value(ask).unwrap(),
+        state: State::Running,
+        reason: None,
+        waiting: Tasks::none(),
+        counts: Counts::default(),
+        since: BEGAN,
+        ended_at: None,
+        version: 1,
+    }
+}
+
+fn run(number: u128, state: RunState) -> Run {
+    Run {
+        id: RunId(Uuid::from_u128(number)),
+        workload: WorkloadId(Uuid::from_u128(1)),
+        site: SiteId(Uuid::from_u128(2)),
+        task: 0,
+        attempt: 1,
+        wish: 0,
+        pieces: Vec::new(),
+        claims: Vec::new(),
+        state,
+        began: BEGAN,
+        until: at(3600),
+        ended_at: None,
+        version: 1,
+    }
+}
+
+fn seen(backend: &Simulated, workload: &Workload, run: &Run, now: Timestamp) -> Sign {
+    block_on(backend.look(&[Job { workload, run }], now)).unwrap()[0]
+}
+
+#[test]
+fn a_sleep_lasts_as_long_as_it_says_and_another_world_remembers_it_after_a_restart() {
+    let (workload, run) = (workload(&["sleep", "10m"]), run(9, RunState::Running));
+    let backend = Simulated::new(World::calm(7));
+    assert_eq!(seen(&backend, &workload, &run, at(599)), Sign::Running);
+    let over = Sign::Ended {
+        at: at(600),
+        outcome: Outcome::Completed,
+    };
+    assert_eq!(seen(&backend, &workload, &run, at(4000)), over);
+    assert_eq!(
+        seen(&Simulated::new(World::calm(7)), &workload, &run, at(600)),
+        over
+    );
+    assert_eq!(
+        backend.next(&[Job {
+            workload: &workload,
+            run: &run
+        }]),
+        Some(at(600))
+    );
+}
+
+#[test]
+fn what_is_told_to_stop_is_gone_within_the_slowest_end_and_never_after_its_time() {
+    let workload = workload(&["sleep", "10h"]);
+    let backend = Simulated::new(World::calm(7));
+    for number in 0..200 {
+        let stopping = RunState::Stopping {
+            because: Because::Preempted,
+            since: at(100),
+        };
+        let run = Run {
+            until: at(110),
+            ..run(number, stopping)
+        };
+        let Sign::Ended { at: gone, outcome } = seen(&backend, &workload, &run, at(110)) else {
+            panic!("it is still there");
+        };
+        assert!(gone >= at(100) && gone <= at(110));
+        assert_eq!(outcome, Outcome::Preempted);
+    }
+}
+
+#[test]
+fn about_so_many_fail_and_so_many_calls_are_not_answered() {
+    let workload = workload(&["python", "train.py"]);
+    let world = World {
+        failing: 0.5,
+        unanswered: 0.25,
+        ..World::calm(1)
+    };
+    let backend = Simulated::new(world);
+    let failed = (0..1000)
+        .filter(|number| {
+            let run = run(*number, RunState::Running);
+            matches!(
+                seen(&backend, &workload, &run, at(100_000)),
+                Sign::Ended {
+                    outcome: Outcome::Failed { .. },
+                    ..
+                }
+            )
+        })
+        .count();
+    assert!((400..600).contains(&failed), "{failed}");
+    let run = run(1, RunState::Running);
+    let start = || {
+        block_on(backend.start(
+            Job {
+                workload: &workload,
+                run: &run,
+            },
+            Fence(1),
+            BEGAN,
+        ))
+    };
+    let silent = (0..1000).filter(|_| start().is_err()).count();
+    assert!((150..350).contains(&silent), "{silent}");
+}
+
+#[test]
+fn a_server_that_lost_its_lease_is_refused() {
+    let backend = Simulated::new(World::calm(1));
+    let (workload, run) = (workload(&["sleep", "1"]), run(1, RunState::Running));
+    let job = Job {
+        workload: &workload,
+        run: &run,
+    };
+    assert_eq!(block_on(backend.start(job, Fence(2), BEGAN)), Ok(()));
+    assert_eq!(
+        block_on(backend.start(job, Fence(1), BEGAN)),
+        Err(Trouble::Fenced)
+    );
+}
