@@ -16,6 +16,7 @@
 
 mod preempt;
 mod promise;
+mod running;
 #[cfg(test)]
 mod tests;
 
@@ -27,11 +28,12 @@ use crate::fleet::{Mix, Need, Node, Placement};
 use super::Micros;
 use super::ground::Ground;
 use super::quota::{Amounts, Quotas, Verdict};
-use super::share::{Account, Commitment, Mode, Shares};
+use super::share::{Account, Shares};
 use super::track::Taker;
 use super::turns::{Lines, Place, Shape, Turns};
 
 use promise::Promise;
+pub use running::Running;
 
 /// A workload, by the number that the caller knows it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,16 +157,6 @@ pub enum Why {
     Never,
 }
 
-#[derive(Debug, Clone)]
-struct Running {
-    ask: Ask,
-    began: Micros,
-    until: Micros,
-    commitment: Commitment,
-    /// It was told to make room.
-    is_told: bool,
-}
-
 type Rank = (Reverse<Class>, Reverse<i32>);
 
 /// One site's queue.
@@ -283,25 +275,6 @@ impl Planner {
         Some(ask)
     }
 
-    /// Something that ran has ended.
-    pub fn end(&mut self, key: Key, now: Micros) {
-        let Some(running) = self.running.remove(&key) else {
-            return;
-        };
-        self.by_end.remove(&(running.until, key));
-        self.counts[running.ask.class as usize] -= 1;
-        self.ground.release(Taker(key.0));
-        let (account, amounts) = (running.ask.account, &running.ask.amounts);
-        match running.is_told {
-            true => self.quotas.free_told(&self.shares, account, amounts),
-            false => self.quotas.free(&self.shares, account, amounts),
-        }
-        self.shares.release(running.commitment);
-        let Ask { account, rate, .. } = running.ask;
-        self.shares
-            .charge(account, Mode::Batch, running.began, now, rate);
-    }
-
     /// Why something waits, as of the last plan; none of what does not wait.
     pub fn why(&self, key: Key) -> Option<Why> {
         let ask = self.asks.get(&key)?;
@@ -338,24 +311,6 @@ impl Planner {
             self.take_turns(rank, now, &mut done);
         }
         done
-    }
-
-    /// What has not ended by its limit still has what it has, for as long as it takes to be told that it is gone.
-    fn hold_what_overruns(&mut self, now: Micros) {
-        while let Some((until, key)) = self
-            .by_end
-            .first()
-            .copied()
-            .filter(|(until, _)| *until <= now)
-        {
-            self.by_end.remove(&(until, key));
-            let until = now.saturating_add(self.policy.grace.max(1));
-            if let Some(running) = self.running.get_mut(&key) {
-                running.until = until;
-                self.by_end.insert((until, key));
-                self.ground.lengthen(Taker(key.0), until);
-            }
-        }
     }
 
     fn take_turns(&mut self, rank: Rank, now: Micros, done: &mut Vec<Decision>) {
@@ -401,34 +356,6 @@ impl Planner {
             Class::Guaranteed | Class::Urgent => limit,
         };
         self.ground.place(need, reaches)
-    }
-
-    fn start(&mut self, key: Key, placement: Placement, now: Micros, done: &mut Vec<Decision>) {
-        let Some(ask) = self.withdraw(key) else {
-            return;
-        };
-        let mut until = now.saturating_add(ask.limit);
-        if ask.class == Class::Opportunistic {
-            until = until.min(self.ground.open_until(&placement));
-        }
-        self.ground.take(Taker(key.0), now, until, &placement);
-        self.quotas.hold(&self.shares, ask.account, &ask.amounts);
-        let expected = now.saturating_add(ask.expected);
-        let running = Running {
-            commitment: self.shares.commit(ask.account, now, expected, ask.rate),
-            ask,
-            began: now,
-            until,
-            is_told: false,
-        };
-        self.counts[running.ask.class as usize] += 1;
-        self.running.insert(key, running);
-        self.by_end.insert((until, key));
-        done.push(Decision::Start(Start {
-            key,
-            placement,
-            until,
-        }));
     }
 }
 

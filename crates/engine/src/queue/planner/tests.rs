@@ -1,5 +1,7 @@
 //! Small worlds, long random runs, and months of fairness.
 
+mod restart;
+
 use std::collections::BTreeMap as Map;
 
 use proptest::prelude::*;

@@ -1,0 +1,136 @@
+//! What runs: from the moment it begins, here or before this planner was made, until it ends or turns out never to have begun.
+//!
+//! Whatever runs is counted in four places: on the ground, in its account's quotas, in its account's shares, and by its class.
+//! It comes to all of them in [`Planner::enter`] and goes from all of them in [`Planner::leave`], and nowhere else.
+
+use crate::fleet::Placement;
+
+use super::super::Micros;
+use super::super::share::{Commitment, Mode};
+use super::super::track::Taker;
+use super::{Ask, Class, Decision, Key, Planner, Start};
+
+#[derive(Debug, Clone)]
+pub struct Running {
+    pub ask: Ask,
+    pub placement: Placement,
+    pub began: Micros,
+    /// When it has to be gone: by its limit, or by what it was told.
+    pub until: Micros,
+    /// It was told to make room.
+    pub is_told: bool,
+    commitment: Commitment,
+}
+
+impl Planner {
+    /// What a second of the whole fleet costs.
+    pub fn whole(&self) -> f64 {
+        self.whole
+    }
+
+    /// All that runs, in no order.
+    pub fn running(&self) -> impl Iterator<Item = (Key, &Running)> {
+        self.running.iter().map(|(key, running)| (*key, running))
+    }
+
+    /// Something runs already, since before this planner was made: nothing is decided, but from now on it counts.
+    pub fn resume(
+        &mut self,
+        key: Key,
+        ask: Ask,
+        placement: Placement,
+        began: Micros,
+        until: Micros,
+    ) {
+        self.withdraw(key);
+        self.leave(key);
+        // What should be gone already still has what it has: the next plan gives it time to be told so.
+        self.enter(key, ask, placement, began, until.max(began + 1));
+    }
+
+    /// A beginning that was decided could not be carried out. It is as if it had never been: it waits again, with its place kept.
+    pub fn abandon(&mut self, key: Key) {
+        if let Some(running) = self.leave(key) {
+            self.submit(key, running.ask);
+        }
+    }
+
+    /// Something that ran has ended.
+    pub fn end(&mut self, key: Key, now: Micros) {
+        if let Some(Running { ask, began, .. }) = self.leave(key) {
+            self.shares
+                .charge(ask.account, Mode::Batch, began, now, ask.rate);
+        }
+    }
+
+    pub(super) fn start(
+        &mut self,
+        key: Key,
+        placement: Placement,
+        now: Micros,
+        done: &mut Vec<Decision>,
+    ) {
+        let Some(ask) = self.withdraw(key) else {
+            return;
+        };
+        let mut until = now.saturating_add(ask.limit);
+        if ask.class == Class::Opportunistic {
+            until = until.min(self.ground.open_until(&placement));
+        }
+        self.enter(key, ask, placement.clone(), now, until);
+        done.push(Decision::Start(Start {
+            key,
+            placement,
+            until,
+        }));
+    }
+
+    fn enter(&mut self, key: Key, ask: Ask, placement: Placement, began: Micros, until: Micros) {
+        self.ground.take(Taker(key.0), began, until, &placement);
+        self.quotas.hold(&self.shares, ask.account, &ask.amounts);
+        self.counts[ask.class as usize] += 1;
+        self.by_end.insert((until, key));
+        let expected = began.saturating_add(ask.expected);
+        let running = Running {
+            commitment: self.shares.commit(ask.account, began, expected, ask.rate),
+            ask,
+            placement,
+            began,
+            until,
+            is_told: false,
+        };
+        self.running.insert(key, running);
+    }
+
+    fn leave(&mut self, key: Key) -> Option<Running> {
+        let running = self.running.remove(&key)?;
+        self.by_end.remove(&(running.until, key));
+        self.counts[running.ask.class as usize] -= 1;
+        self.ground.release(Taker(key.0));
+        let (account, amounts) = (running.ask.account, &running.ask.amounts);
+        match running.is_told {
+            true => self.quotas.free_told(&self.shares, account, amounts),
+            false => self.quotas.free(&self.shares, account, amounts),
+        }
+        self.shares.release(running.commitment);
+        Some(running)
+    }
+
+    /// What has not ended by its limit still has what it has, for as long as it takes to be told that it is gone.
+    pub(super) fn hold_what_overruns(&mut self, now: Micros) {
+        while let Some((until, key)) = self
+            .by_end
+            .first()
+            .copied()
+            .filter(|(until, _)| *until <= now)
+        {
+            self.by_end.remove(&(until, key));
+            let until = now.saturating_add(self.policy.grace.max(1));
+            if let Some(running) = self.running.get_mut(&key) {
+                running.until = until;
+                self.by_end.insert((until, key));
+                self.ground.lengthen(Taker(key.0), until);
+            }
+        }
+    }
+}
