@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use berth_drivers::backend::Backend;
 use berth_store::Store;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, Semaphore};
@@ -12,6 +13,7 @@ use crate::desk::Boards;
 use crate::events::Tail;
 use crate::health::Rounds;
 use crate::policies::KeptPolicies;
+use crate::queue::Queues;
 use crate::refusals::Tally;
 use crate::vault::Vault;
 
@@ -59,7 +61,12 @@ pub struct Parts {
     /// Rung when events were numbered that this server's tail has not read.
     pub(crate) tail_stale: Notify,
     pub tail: Tail,
+    /// Rung when there is something new for the queue.
+    pub(crate) submitted: Notify,
     pub(crate) boards: Boards,
+    pub(crate) queues: Queues,
+    /// What runs workloads; none, and they wait.
+    pub(crate) backend: Option<Arc<dyn Backend>>,
     pub(crate) policies: KeptPolicies,
     pub(crate) refusals: Tally,
     pub(crate) rounds: Rounds,
@@ -74,6 +81,17 @@ const HASHING_MAX: usize = 2;
 
 impl App {
     pub fn new(store: Store, clock: Arc<dyn Clock>, vault: Vault, settings: Settings) -> Self {
+        Self::with_backend(store, clock, vault, settings, None)
+    }
+
+    /// The same, with something that runs workloads.
+    pub fn with_backend(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        vault: Vault,
+        settings: Settings,
+        backend: Option<Arc<dyn Backend>>,
+    ) -> Self {
         Self(Arc::new(Parts {
             store,
             settings,
@@ -83,7 +101,10 @@ impl App {
             planned: Notify::new(),
             tail_stale: Notify::new(),
             tail: Tail::default(),
+            submitted: Notify::new(),
             boards: Boards::default(),
+            queues: Queues::default(),
+            backend,
             policies: KeptPolicies::default(),
             refusals: Tally::default(),
             rounds: Rounds::default(),

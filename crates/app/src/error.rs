@@ -70,6 +70,9 @@ pub enum Error {
     Unreadable(String),
     #[error(transparent)]
     State(#[from] NotFrom),
+    /// A workload is not in a state for that.
+    #[error(transparent)]
+    NotNow(#[from] berth_model::workload::NotNow),
     #[error("{0}")]
     InThePast(String),
     #[error("you hold {HOLDS_MAX} things already")]

@@ -31,6 +31,7 @@ mod people;
 mod place;
 pub mod policies;
 mod projects;
+pub mod queue;
 mod record;
 mod refusals;
 pub mod reservations;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::id::{GrantId, PersonId, ProjectId, SiteId, TypeId};
-use crate::name::{Name, Text};
+use crate::name::{LoginName, Name, Text};
 use crate::workload::{Class, Wish};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -190,10 +190,13 @@ pub struct Level {
 }
 
 /// A named preset of what people ask for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     pub title: Text,
+    #[serde(default)]
     pub class: Class,
+    #[schema(max_items = 8)]
     pub wishes: Vec<Wish>,
 }
 
@@ -209,4 +212,86 @@ pub struct Grant {
     pub reason: Text,
     pub by: PersonId,
     pub revoked_at: Option<Timestamp>,
+}
+
+/// How the queue of a site is run, in the names that people use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schema(as = QueueSettings)]
+pub struct Settings {
+    /// What resources of a type are to the queue, by the type's name.
+    #[schema(value_type = BTreeMap<String, Role>)]
+    pub roles: BTreeMap<Name, Role>,
+    /// After so long, what was used counts half.
+    #[schema(value_type = String, examples("PT168H"))]
+    pub half_life: SignedDuration,
+    /// How long something has to come to its end once it is told.
+    #[schema(value_type = String, examples("PT30S"))]
+    pub grace: SignedDuration,
+    /// Nothing is told to make room before it has run this long.
+    #[schema(value_type = String, examples("PT5M"))]
+    pub run_min: SignedDuration,
+    /// The longest limit that anybody may ask for.
+    #[schema(value_type = String, examples("PT168H"))]
+    pub limit_max: SignedDuration,
+    /// The weights of projects, by name; those who are not here weigh 1.
+    #[schema(value_type = BTreeMap<String, u32>)]
+    pub shares: BTreeMap<Name, Weight>,
+    #[schema(max_items = 1000)]
+    pub quotas: Vec<QuotaSetting>,
+    #[schema(value_type = BTreeMap<String, LevelSetting>)]
+    pub levels: BTreeMap<Name, LevelSetting>,
+    #[schema(value_type = BTreeMap<String, Profile>)]
+    pub profiles: BTreeMap<Name, Profile>,
+    /// Whether idle time inside reservations is lent to opportunistic work.
+    pub lends: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let QueuePolicy {
+            half_life,
+            grace,
+            run_min,
+            limit_max,
+            lends,
+            ..
+        } = QueuePolicy::default();
+        Settings {
+            roles: BTreeMap::new(),
+            half_life,
+            grace,
+            run_min,
+            limit_max,
+            shares: BTreeMap::new(),
+            quotas: Vec::new(),
+            levels: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            lends,
+        }
+    }
+}
+
+/// How much a project or a person may have; the whole site, where neither is named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaSetting {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Name>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<LoginName>,
+    pub amounts: QuotaAmounts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<Hours>,
+}
+
+/// A level of priority, and the projects that may use it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LevelSetting {
+    /// The higher comes first; the ordinary level is 0.
+    pub number: i32,
+    /// Everybody may, if none are named.
+    #[serde(default)]
+    pub projects: BTreeSet<Name>,
 }

@@ -8,6 +8,7 @@ mod by_hand;
 mod closures;
 mod lease;
 mod notifier;
+mod queue;
 mod refusals;
 mod reservations;
 mod sequencer;
@@ -41,6 +42,7 @@ const RESERVATIONS: Controller =
     controller("reservations", reservations::LOOK_EVERY.unsigned_abs());
 const WAITLIST: Controller = controller("waitlist", waitlist::LOOK_EVERY);
 const NOTIFIER: Controller = controller("notifier", notifier::LOOK_EVERY);
+const QUEUE: Controller = controller("queue", queue::LOOK_EVERY);
 const SWEEPER: Controller = controller("sweeper", sweeper::SWEEP_EVERY);
 const CLOSURES: Controller = controller("closures", closures::LOOK_EVERY);
 
@@ -50,6 +52,7 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     RESERVATIONS,
     WAITLIST,
     NOTIFIER,
+    QUEUE,
     SWEEPER,
     CLOSURES,
 ];
@@ -71,6 +74,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
     ));
     tasks.spawn(waitlist::run(app.clone(), keeper(WAITLIST), stop.clone()));
     tasks.spawn(notifier::run(app.clone(), keeper(NOTIFIER), stop.clone()));
+    tasks.spawn(queue::run(app.clone(), keeper(QUEUE), stop.clone()));
     tasks.spawn(sweeper::run(app.clone(), keeper(SWEEPER), stop.clone()));
     tasks.spawn(closures::run(
         app.clone(),

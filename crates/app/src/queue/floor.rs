@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::look::NodeView;
 use berth_engine::fleet::{
     self, Gpu, Left, Mode, Model, Models, Near, Need, Node, NodeIndex, Part, Piece, Placement,
 };
@@ -73,10 +74,14 @@ const NOT_COUNTED: u64 = 1 << 50;
 
 impl Floor {
     pub fn of(resources: &[Resource], tree: &Tree, policy: &QueuePolicy) -> Floor {
-        let known: HashMap<ResourceId, &Resource> = resources.iter().map(|one| (one.id, one)).collect();
+        let known: HashMap<ResourceId, &Resource> =
+            resources.iter().map(|one| (one.id, one)).collect();
         let role = |resource: &Resource| policy.roles.get(&resource.type_id).copied();
         let status = |id| known.get(&id).map_or(Status::Active, |one| one.status);
-        let mut nodes: Vec<&Resource> = resources.iter().filter(|one| role(one) == Some(Role::Node)).collect();
+        let mut nodes: Vec<&Resource> = resources
+            .iter()
+            .filter(|one| role(one) == Some(Role::Node))
+            .collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
         let mut floor = Floor {
             nodes: Vec::new(),
@@ -84,13 +89,18 @@ impl Floor {
             kinds: Vec::new(),
             takes: HashMap::new(),
             out: Vec::new(),
-            units: Units { cores_milli: 1, memory_bytes: 1 },
+            units: Units {
+                cores_milli: 1,
+                memory_bytes: 1,
+            },
             all: Left::default(),
         };
         let mut racks: BTreeMap<Option<ResourceId>, u32> = BTreeMap::new();
         for (number, node) in (0..).zip(nodes) {
             let index = NodeIndex(number);
-            let below = tree.descendants(node.id).filter_map(|id| known.get(&id).copied());
+            let below = tree
+                .descendants(node.id)
+                .filter_map(|id| known.get(&id).copied());
             let mut below: Vec<&Resource> = below.collect();
             below.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
             let next = racks.len() as u32;
@@ -102,7 +112,10 @@ impl Floor {
             // Whoever takes something above a node takes all of the node.
             for above in tree.ancestors(node.id).filter(|above| *above != node.id) {
                 let whole = floor.whole(index);
-                floor.takes.entry(above).or_default().push(Taken { piece: whole, unit: None });
+                floor.takes.entry(above).or_default().push(Taken {
+                    piece: whole,
+                    unit: None,
+                });
             }
         }
         floor
@@ -117,10 +130,19 @@ impl Floor {
         role: impl Fn(&Resource) -> Option<Role>,
         tree: &Tree,
     ) {
-        let mut parts = Parts { node: node.id, cores: None, memory: None, gpus: Vec::new() };
+        let mut parts = Parts {
+            node: node.id,
+            cores: None,
+            memory: None,
+            gpus: Vec::new(),
+        };
         let (mut cpu_milli, mut memory_bytes) = (NOT_COUNTED, NOT_COUNTED);
         let mut gpus = Vec::new();
-        let link = matches!(node.attributes.get_named("nvlink"), Some(AttributeValue::Flag(true))).then_some(0);
+        let link = matches!(
+            node.attributes.get_named("nvlink"),
+            Some(AttributeValue::Flag(true))
+        )
+        .then_some(0);
         for part in below {
             let capacity = part.capacity.as_ref();
             let amount = capacity.map_or(0, |capacity| capacity.amount.get());
@@ -130,15 +152,33 @@ impl Floor {
                     let each = if unit == "millicores" { 1 } else { 1000 };
                     (parts.cores, cpu_milli) = (Some(part.id), amount * each);
                     self.units.cores_milli = self.units.cores_milli.max(each);
-                    let piece = Piece { cpu_milli, ..nothing(index) };
-                    self.takes.insert(part.id, vec![Taken { piece, unit: Some(Unit::Cores(each)) }]);
+                    let piece = Piece {
+                        cpu_milli,
+                        ..nothing(index)
+                    };
+                    self.takes.insert(
+                        part.id,
+                        vec![Taken {
+                            piece,
+                            unit: Some(Unit::Cores(each)),
+                        }],
+                    );
                 }
                 Some(Role::Memory) if parts.memory.is_none() => {
                     let each = if unit == "mib" { MIB } else { 1024 * MIB };
                     (parts.memory, memory_bytes) = (Some(part.id), amount * each);
                     self.units.memory_bytes = self.units.memory_bytes.max(each);
-                    let piece = Piece { memory_bytes, ..nothing(index) };
-                    self.takes.insert(part.id, vec![Taken { piece, unit: Some(Unit::Memory(each)) }]);
+                    let piece = Piece {
+                        memory_bytes,
+                        ..nothing(index)
+                    };
+                    self.takes.insert(
+                        part.id,
+                        vec![Taken {
+                            piece,
+                            unit: Some(Unit::Memory(each)),
+                        }],
+                    );
                 }
                 Some(Role::Gpu) => {
                     let of_it = tree.descendants(part.id);
@@ -152,26 +192,58 @@ impl Floor {
                         self.add_gpu(part, None, link, &mut gpus, &mut parts);
                     }
                     for slice in slices {
-                        let profile = slice.attributes.get_named("mig_profile").map(ToString::to_string);
-                        self.add_gpu(slice, profile.or(Some(String::new())), None, &mut gpus, &mut parts);
+                        let profile = slice
+                            .attributes
+                            .get_named("mig_profile")
+                            .map(ToString::to_string);
+                        self.add_gpu(
+                            slice,
+                            profile.or(Some(String::new())),
+                            None,
+                            &mut gpus,
+                            &mut parts,
+                        );
                         let piece = of_gpus(index, gpus.len() - 1..gpus.len());
-                        self.takes.insert(slice.id, vec![Taken { piece, unit: None }]);
+                        self.takes
+                            .insert(slice.id, vec![Taken { piece, unit: None }]);
                     }
                     let piece = of_gpus(index, first..gpus.len());
-                    self.takes.insert(part.id, vec![Taken { piece, unit: Some(Unit::Gpu) }]);
+                    self.takes.insert(
+                        part.id,
+                        vec![Taken {
+                            piece,
+                            unit: Some(Unit::Gpu),
+                        }],
+                    );
                 }
                 _ => {}
             }
         }
         for gpu in &gpus {
-            self.all.gpus.push(if gpu_is_whole(&self.kinds, gpu) { UNDIVIDED } else { 0 });
+            self.all.gpus.push(if gpu_is_whole(&self.kinds, gpu) {
+                UNDIVIDED
+            } else {
+                0
+            });
         }
         self.all.cpu_milli = self.all.cpu_milli.saturating_add(cpu_milli);
         self.all.memory_bytes = self.all.memory_bytes.saturating_add(memory_bytes);
-        self.nodes.push(Node { cpu_milli, memory_bytes, gpus, rack, until_us: i64::MAX });
+        self.nodes.push(Node {
+            cpu_milli,
+            memory_bytes,
+            gpus,
+            rack,
+            until_us: i64::MAX,
+        });
         self.parts.push(parts);
         let whole = self.whole(index);
-        self.takes.insert(node.id, vec![Taken { piece: whole, unit: None }]);
+        self.takes.insert(
+            node.id,
+            vec![Taken {
+                piece: whole,
+                unit: None,
+            }],
+        );
     }
 
     fn add_gpu(
@@ -185,17 +257,29 @@ impl Floor {
         let kind = GpuKind {
             profile,
             attributes: gpu.attributes.clone(),
-            is_shareable: gpu.capacity.as_ref().is_some_and(|capacity| capacity.amount.get() == u64::from(UNDIVIDED)),
+            is_shareable: gpu
+                .capacity
+                .as_ref()
+                .is_some_and(|capacity| capacity.amount.get() == u64::from(UNDIVIDED)),
         };
-        let number = self.kinds.iter().position(|one| *one == kind).unwrap_or_else(|| {
-            self.kinds.push(kind);
-            self.kinds.len() - 1
-        });
+        let number = self
+            .kinds
+            .iter()
+            .position(|one| *one == kind)
+            .unwrap_or_else(|| {
+                self.kinds.push(kind);
+                self.kinds.len() - 1
+            });
         // A site with more than 64 kinds of GPUs gives out those of the first.
         let Some(model) = u8::try_from(number).ok().and_then(Model::new) else {
             return;
         };
-        gpus.push(Gpu { model, memory_bytes: 0, link, mode: Mode::Shared });
+        gpus.push(Gpu {
+            model,
+            memory_bytes: 0,
+            link,
+            mode: Mode::Shared,
+        });
         parts.gpus.push(gpu.id);
     }
 
@@ -217,14 +301,18 @@ impl Floor {
             Some(workload::Gpus::Whole { count, .. } | workload::Gpus::Slice { count, .. }) => {
                 fleet::Gpus::Whole(count.get())
             }
-            Some(workload::Gpus::Share { thousandths, .. }) => fleet::Gpus::Share(thousandths.get()),
+            Some(workload::Gpus::Share { thousandths, .. }) => {
+                fleet::Gpus::Share(thousandths.get())
+            }
         };
         let models = match &task.gpus {
             None => Models::ANY,
             Some(wanted) => {
                 let fits = |kind: &GpuKind| kind.meets(wanted);
                 let models = (0_u8..).zip(&self.kinds).filter(|(_, kind)| fits(kind));
-                let models: Models = models.filter_map(|(number, _)| Model::new(number)).collect();
+                let models: Models = models
+                    .filter_map(|(number, _)| Model::new(number))
+                    .collect();
                 if models == Models::ANY {
                     return None;
                 }
@@ -252,33 +340,46 @@ impl Floor {
 
     /// What part of the site a need is: of the thing of which it is the largest part.
     pub fn part_of_site(&self, need: &Need) -> f64 {
-        let tasks = f64::from(need.tasks);
-        let gpus: u64 = self.all.gpus.iter().map(|free| u64::from(*free)).sum();
-        let part = |wanted: u64, all: u64| if all == 0 || all >= NOT_COUNTED { 0.0 } else { wanted as f64 / all as f64 };
+        let task = &need.task;
         let parts = [
-            part(need.task.cpu_milli, self.all.cpu_milli),
-            part(need.task.memory_bytes, self.all.memory_bytes),
-            part(u64::from(need.task.gpus.thousandths()), gpus),
+            self.part(task.cpu_milli, self.all.cpu_milli),
+            self.part(task.memory_bytes, self.all.memory_bytes),
+            self.part(u64::from(task.gpus.thousandths()), self.all_gpus()),
         ];
-        tasks * parts.into_iter().fold(0.0, f64::max)
+        f64::from(need.tasks) * parts.into_iter().fold(0.0, f64::max)
     }
 
     /// The same of what a placement takes, whoever took it.
     pub fn part_taken(&self, placement: &Placement) -> f64 {
-        let all_gpus: u64 = self.all.gpus.iter().map(|free| u64::from(*free)).sum();
-        let sum = |of: fn(&Piece) -> u64| placement.pieces.iter().map(of).fold(0, u64::saturating_add);
-        let part = |taken: u64, all: u64| if all == 0 || all >= NOT_COUNTED { 0.0 } else { taken as f64 / all as f64 };
-        let gpus = sum(|piece| piece.gpus.iter().map(|part| u64::from(part.thousandths)).sum());
-        let parts = [
-            part(sum(|piece| piece.cpu_milli), self.all.cpu_milli),
-            part(sum(|piece| piece.memory_bytes), self.all.memory_bytes),
-            part(gpus, all_gpus),
-        ];
-        parts.into_iter().fold(0.0, f64::max)
+        let sum =
+            |of: fn(&Piece) -> u64| placement.pieces.iter().map(of).fold(0, u64::saturating_add);
+        let gpus = sum(|piece| {
+            piece
+                .gpus
+                .iter()
+                .map(|part| u64::from(part.thousandths))
+                .sum()
+        });
+        let memory = self.part(sum(|piece| piece.memory_bytes), self.all.memory_bytes);
+        self.part_of(gpus, sum(|piece| piece.cpu_milli)).max(memory)
     }
 
-    pub fn gpus(&self) -> usize {
-        self.all.gpus.iter().filter(|free| **free > 0).count()
+    /// The same of so many GPUs and cores.
+    pub fn part_of(&self, gpus_milli: u64, cores_milli: u64) -> f64 {
+        let gpus = self.part(gpus_milli, self.all_gpus());
+        gpus.max(self.part(cores_milli, self.all.cpu_milli))
+    }
+
+    fn part(&self, wanted: u64, all: u64) -> f64 {
+        match all {
+            0 | NOT_COUNTED.. => 0.0,
+            all => wanted as f64 / all as f64,
+        }
+    }
+
+    /// In thousandths.
+    fn all_gpus(&self) -> u64 {
+        self.all.gpus.iter().map(|free| u64::from(*free)).sum()
     }
 
     /// The resources that a placement takes: for people, and as claims are made of them.
@@ -296,7 +397,10 @@ impl Floor {
                 }
             };
             add(parts.cores, self.in_units(parts.cores, piece.cpu_milli));
-            add(parts.memory, self.in_units(parts.memory, piece.memory_bytes));
+            add(
+                parts.memory,
+                self.in_units(parts.memory, piece.memory_bytes),
+            );
             let mut gpus = Vec::new();
             for part in &piece.gpus {
                 let Some(gpu) = parts.gpus.get(usize::from(part.gpu)).copied() else {
@@ -307,7 +411,10 @@ impl Floor {
                     Some(share) => add(Some(gpu), share),
                     None => whole.push(gpu),
                 }
-                gpus.push(RunGpu { gpu, share: share.and_then(|share| Amount::new(share).ok()) });
+                gpus.push(RunGpu {
+                    gpu,
+                    share: share.and_then(|share| Amount::new(share).ok()),
+                });
             }
             pieces.push(RunPiece {
                 node: parts.node,
@@ -316,8 +423,14 @@ impl Floor {
                 gpus,
             });
         }
-        let amounts = amounts.into_iter().filter_map(|(id, amount)| Some((id, Take::Amount(Amount::new(amount).ok()?))));
-        let takes = whole.into_iter().map(|id| (id, Take::Exclusive)).chain(amounts).collect();
+        let amounts = amounts
+            .into_iter()
+            .filter_map(|(id, amount)| Some((id, Take::Amount(Amount::new(amount).ok()?))));
+        let takes = whole
+            .into_iter()
+            .map(|id| (id, Take::Exclusive))
+            .chain(amounts)
+            .collect();
         (pieces, takes)
     }
 
@@ -332,11 +445,17 @@ impl Floor {
     /// Where a run stands, if all of it is still there.
     pub fn placement(&self, pieces: &[RunPiece]) -> Option<Placement> {
         let piece = |piece: &RunPiece| {
-            let at = self.parts.iter().position(|parts| parts.node == piece.node)?;
+            let at = self
+                .parts
+                .iter()
+                .position(|parts| parts.node == piece.node)?;
             let gpus = piece.gpus.iter().map(|gpu| {
                 let number = self.parts[at].gpus.iter().position(|id| *id == gpu.gpu)?;
                 let thousandths = gpu.share.map_or(UNDIVIDED, |share| share.get() as u16);
-                Some(Part { gpu: number as u16, thousandths })
+                Some(Part {
+                    gpu: number as u16,
+                    thousandths,
+                })
             });
             Some(Piece {
                 node: NodeIndex(at as u32),
@@ -345,33 +464,92 @@ impl Floor {
                 gpus: gpus.collect::<Option<_>>()?,
             })
         };
-        Some(Placement { pieces: pieces.iter().map(piece).collect::<Option<_>>()? })
+        Some(Placement {
+            pieces: pieces.iter().map(piece).collect::<Option<_>>()?,
+        })
     }
 
     /// What a claim takes of the nodes; nothing where it stands beside them.
     pub fn taken_by(&self, claim: &Claim) -> Option<Placement> {
         let takes = self.takes.get(&claim.resource)?;
         let piece = |taken: &Taken| match (claim.take, taken.unit) {
-            (Take::Amount(amount), Some(Unit::Cores(each))) => {
-                Piece { cpu_milli: amount.get() * each, ..taken.piece.clone() }
-            }
-            (Take::Amount(amount), Some(Unit::Memory(each))) => {
-                Piece { memory_bytes: amount.get() * each, ..taken.piece.clone() }
-            }
+            (Take::Amount(amount), Some(Unit::Cores(each))) => Piece {
+                cpu_milli: amount.get() * each,
+                ..taken.piece.clone()
+            },
+            (Take::Amount(amount), Some(Unit::Memory(each))) => Piece {
+                memory_bytes: amount.get() * each,
+                ..taken.piece.clone()
+            },
             (Take::Amount(amount), Some(Unit::Gpu)) => {
                 let mut piece = taken.piece.clone();
                 for part in &mut piece.gpus {
-                    part.thousandths = u16::try_from(amount.get()).unwrap_or(UNDIVIDED).min(UNDIVIDED);
+                    part.thousandths = u16::try_from(amount.get())
+                        .unwrap_or(UNDIVIDED)
+                        .min(UNDIVIDED);
                 }
                 piece
             }
             _ => taken.piece.clone(),
         };
-        Some(Placement { pieces: takes.iter().map(piece).collect() })
+        Some(Placement {
+            pieces: takes.iter().map(piece).collect(),
+        })
+    }
+
+    /// The nodes with what is left of them after all that is held and reserved.
+    pub fn views(&self, held: Vec<Placement>, reserved: &[Placement]) -> Vec<NodeView> {
+        let mut left: Vec<Left> = self
+            .nodes
+            .iter()
+            .map(|node| Left {
+                cpu_milli: node.cpu_milli,
+                memory_bytes: node.memory_bytes,
+                gpus: vec![UNDIVIDED; node.gpus.len()],
+            })
+            .collect();
+        for piece in held
+            .iter()
+            .chain(reserved)
+            .flat_map(|placement| &placement.pieces)
+        {
+            let Some(left) = left.get_mut(piece.node.0 as usize) else {
+                continue;
+            };
+            left.cpu_milli = left.cpu_milli.saturating_sub(piece.cpu_milli);
+            left.memory_bytes = left.memory_bytes.saturating_sub(piece.memory_bytes);
+            for part in &piece.gpus {
+                if let Some(free) = left.gpus.get_mut(usize::from(part.gpu)) {
+                    *free = free.saturating_sub(part.thousandths);
+                }
+            }
+        }
+        let reserved = |index: NodeIndex| {
+            let pieces = reserved.iter().flat_map(|placement| &placement.pieces);
+            pieces.into_iter().any(|piece| piece.node == index)
+        };
+        let all = (0..)
+            .map(NodeIndex)
+            .zip(&self.nodes)
+            .zip(&self.parts)
+            .zip(left);
+        all.map(|(((index, node), parts), left)| NodeView {
+            node: parts.node,
+            is_in_service: !self.out.contains(&index),
+            cores_milli: node.cpu_milli,
+            cores_milli_free: left.cpu_milli,
+            memory_mib: node.memory_bytes / MIB,
+            memory_mib_free: left.memory_bytes / MIB,
+            gpus: parts.gpus.iter().copied().zip(left.gpus).collect(),
+            is_reserved: reserved(index),
+        })
+        .collect()
     }
 
     pub fn whole_node(&self, node: NodeIndex) -> Placement {
-        Placement { pieces: vec![self.whole(node)] }
+        Placement {
+            pieces: vec![self.whole(node)],
+        }
     }
 
     /// All resources that the queue counts: whatever is claimed of them is a wall to it.
@@ -388,21 +566,38 @@ impl GpuKind {
             (workload::Gpus::Share { .. }, None) => self.is_shareable,
             _ => false,
         };
-        is_such && wanted.with().iter().all(|requirement| requirement.is_met_by(&self.attributes))
+        is_such
+            && wanted
+                .with()
+                .iter()
+                .all(|requirement| requirement.is_met_by(&self.attributes))
     }
 }
 
 fn gpu_is_whole(kinds: &[GpuKind], gpu: &Gpu) -> bool {
-    (0_u8..).zip(kinds).any(|(number, kind)| Model::new(number) == Some(gpu.model) && kind.profile.is_none())
+    (0_u8..)
+        .zip(kinds)
+        .any(|(number, kind)| Model::new(number) == Some(gpu.model) && kind.profile.is_none())
 }
 
 fn nothing(node: NodeIndex) -> Piece {
-    Piece { node, cpu_milli: 0, memory_bytes: 0, gpus: Vec::new() }
+    Piece {
+        node,
+        cpu_milli: 0,
+        memory_bytes: 0,
+        gpus: Vec::new(),
+    }
 }
 
 fn of_gpus(node: NodeIndex, gpus: std::ops::Range<usize>) -> Piece {
-    let part = |gpu: usize| Part { gpu: gpu as u16, thousandths: UNDIVIDED };
-    Piece { gpus: gpus.map(part).collect(), ..nothing(node) }
+    let part = |gpu: usize| Part {
+        gpu: gpu as u16,
+        thousandths: UNDIVIDED,
+    };
+    Piece {
+        gpus: gpus.map(part).collect(),
+        ..nothing(node)
+    }
 }
 
 /// `gpu10` comes after `gpu9`.
@@ -416,6 +611,8 @@ trait Named {
 
 impl Named for Attributes {
     fn get_named(&self, name: &str) -> Option<&AttributeValue> {
-        self.iter().find(|(key, _)| key.as_str() == name).map(|(_, value)| value)
+        self.iter()
+            .find(|(key, _)| key.as_str() == name)
+            .map(|(_, value)| value)
     }
 }

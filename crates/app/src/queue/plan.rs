@@ -21,6 +21,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::floor::Floor;
+use super::look::NodeView;
 
 pub(crate) const GPUS: Counted = Counted(0);
 pub(crate) const CORES: Counted = Counted(1);
@@ -39,6 +40,7 @@ pub(crate) struct Plan {
     pub floor: Floor,
     pub planner: Planner,
     projects: HashMap<Option<ProjectId>, Account>,
+    people: HashMap<(Option<ProjectId>, PersonId), Account>,
     pub workloads: HashMap<WorkloadId, Waiting>,
     keys: HashMap<Key, (WorkloadId, u32)>,
     next_key: u64,
@@ -89,7 +91,7 @@ struct Wall {
     number: u64,
     from: Micros,
     to: Micros,
-    part: f64,
+    placement: Placement,
     account: Option<Account>,
 }
 
@@ -98,7 +100,11 @@ struct Wall {
 pub(crate) enum Step {
     Start(Starting),
     /// A run has to be gone by a moment.
-    Stop { run: RunId, by: Timestamp, because: Because },
+    Stop {
+        run: RunId,
+        by: Timestamp,
+        because: Because,
+    },
 }
 
 #[derive(Debug)]
@@ -126,9 +132,17 @@ pub(crate) struct Read {
 impl Plan {
     pub fn new(read: Read, now: Timestamp) -> Plan {
         let at = now.as_microsecond();
-        let Read { site, seen, policy, floor, workloads, runs } = read;
+        let Read {
+            site,
+            seen,
+            policy,
+            floor,
+            workloads,
+            runs,
+        } = read;
         let needs = workloads.iter().flat_map(|workload| &workload.ask.wishes);
-        let needs = needs.filter_map(|wish| Some((floor.need(wish)?.task, u64::from(wish.tasks.get()))));
+        let needs =
+            needs.filter_map(|wish| Some((floor.need(wish)?.task, u64::from(wish.tasks.get()))));
         let mix = Mix::of(needs.take(10_000));
         let shares = Shares::new(micros(policy.half_life).max(1), at);
         let rules = Policy {
@@ -143,6 +157,7 @@ impl Plan {
             policy,
             planner,
             projects: HashMap::new(),
+            people: HashMap::new(),
             workloads: HashMap::new(),
             keys: HashMap::new(),
             next_key: 1,
@@ -157,8 +172,10 @@ impl Plan {
         };
         plan.ration();
         plan.close_nodes(at);
-        let known: HashMap<WorkloadId, Arc<Workload>> =
-            workloads.into_iter().map(|one| (one.id, Arc::new(one))).collect();
+        let known: HashMap<WorkloadId, Arc<Workload>> = workloads
+            .into_iter()
+            .map(|one| (one.id, Arc::new(one)))
+            .collect();
         for run in runs {
             if let Some(workload) = known.get(&run.workload) {
                 plan.resume(run, workload.clone());
@@ -167,7 +184,11 @@ impl Plan {
         let mut known: Vec<Arc<Workload>> = known.into_values().collect();
         known.sort_by_key(|workload| workload.number);
         for workload in &known {
-            let waiting = Waiting { workload: workload.clone(), in_line: HashMap::new(), stands: Stands::Held };
+            let waiting = Waiting {
+                workload: workload.clone(),
+                in_line: HashMap::new(),
+                stands: Stands::Held,
+            };
             plan.workloads.insert(workload.id, waiting);
         }
         for workload in known {
@@ -186,12 +207,22 @@ impl Plan {
                 Whose::Person(_) => continue,
             };
             let allow = |limit: Option<u64>, guaranteed: Option<u64>| {
-                (limit.is_some() || guaranteed.is_some())
-                    .then(|| Allowance { guaranteed: guaranteed.unwrap_or(0), limit })
+                (limit.is_some() || guaranteed.is_some()).then(|| Allowance {
+                    guaranteed: guaranteed.unwrap_or(0),
+                    limit,
+                })
             };
             let amounts = quota.amounts;
-            self.planner.quotas.allow(account, GPUS, allow(amounts.gpus_milli, amounts.gpus_milli_guaranteed));
-            self.planner.quotas.allow(account, CORES, allow(amounts.cores_milli, amounts.cores_milli_guaranteed));
+            self.planner.quotas.allow(
+                account,
+                GPUS,
+                allow(amounts.gpus_milli, amounts.gpus_milli_guaranteed),
+            );
+            self.planner.quotas.allow(
+                account,
+                CORES,
+                allow(amounts.cores_milli, amounts.cores_milli_guaranteed),
+            );
         }
     }
 
@@ -199,7 +230,8 @@ impl Plan {
     fn close_nodes(&mut self, now: Micros) {
         for node in self.floor.out.clone() {
             let placement = self.floor.whole_node(node);
-            self.planner.reserve(self.next_wall, now, Micros::MAX, &placement);
+            self.planner
+                .reserve(self.next_wall, now, Micros::MAX, &placement);
             self.next_wall += 1;
         }
     }
@@ -208,19 +240,41 @@ impl Plan {
         if let Some(known) = self.projects.get(&project) {
             return *known;
         }
-        let weight = project.and_then(|id| self.policy.shares.get(&id)).copied().unwrap_or_default();
+        let weight = project
+            .and_then(|id| self.policy.shares.get(&id))
+            .copied()
+            .unwrap_or_default();
         let account = self.planner.shares.add_project(f64::from(weight.get()));
         self.projects.insert(project, account);
         account
     }
 
     pub fn account(&mut self, project: Option<ProjectId>, person: PersonId) -> Account {
-        let project = self.project(project);
-        self.planner.shares.person(project, number_of(person))
+        let of = self.project(project);
+        let account = self.planner.shares.person(of, number_of(person));
+        self.people.insert((project, person), account);
+        account
+    }
+
+    /// Everybody's: the projects', and the people's in them.
+    pub fn accounts(
+        &self,
+    ) -> impl Iterator<Item = ((Option<ProjectId>, Option<PersonId>), Account)> + '_ {
+        let projects = self
+            .projects
+            .iter()
+            .map(|(project, account)| ((*project, None), *account));
+        let people = self
+            .people
+            .iter()
+            .map(|((project, person), account)| ((*project, Some(*person)), *account));
+        projects.chain(people)
     }
 
     pub fn projects(&self) -> impl Iterator<Item = (Option<ProjectId>, Account)> + '_ {
-        self.projects.iter().map(|(project, account)| (*project, *account))
+        self.projects
+            .iter()
+            .map(|(project, account)| (*project, *account))
     }
 
     /// What the engine is asked for, of the wish with this number.
@@ -230,7 +284,11 @@ impl Plan {
         let account = self.account(workload.project, workload.owner);
         let limit = micros(wish.limit);
         let weighs = weighs(&need);
-        let level = workload.ask.level.as_ref().and_then(|name| self.policy.levels.get(name));
+        let level = workload
+            .ask
+            .level
+            .as_ref()
+            .and_then(|name| self.policy.levels.get(name));
         Some(Ask {
             account,
             class: match workload.ask.class {
@@ -248,17 +306,34 @@ impl Plan {
     }
 
     fn resume(&mut self, run: Run, workload: Arc<Workload>) {
-        let (Some(ask), Some(placement)) = (self.ask(&workload), self.floor.placement(&run.pieces)) else {
+        let (Some(ask), Some(placement)) = (self.ask(&workload), self.floor.placement(&run.pieces))
+        else {
             // Its node is no longer the queue's. It goes on, and its claims stand; the plan has no say in it.
             let key = self.fresh_key();
-            self.runs.insert(run.id, Running { run, workload, key, is_to_be_told: true });
+            self.runs.insert(
+                run.id,
+                Running {
+                    run,
+                    workload,
+                    key,
+                    is_to_be_told: true,
+                },
+            );
             return;
         };
         let key = self.fresh_key();
         self.keys.insert(key, (workload.id, run.task));
         let (began, until) = (run.began.as_microsecond(), run.until.as_microsecond());
-        self.planner.resume(key, ask, &placement, began, until);
-        self.runs.insert(run.id, Running { run, workload, key, is_to_be_told: true });
+        self.planner.resume(key, ask, placement, began, until);
+        self.runs.insert(
+            run.id,
+            Running {
+                run,
+                workload,
+                key,
+                is_to_be_told: true,
+            },
+        );
     }
 
     fn fresh_key(&mut self) -> Key {
@@ -277,21 +352,36 @@ impl Plan {
         });
         entry.workload = workload.clone();
         entry.stands = stands.clone();
-        let in_line: Vec<(u32, Key)> = entry.in_line.iter().map(|(task, key)| (*task, *key)).collect();
+        let in_line: Vec<(u32, Key)> = entry
+            .in_line
+            .iter()
+            .map(|(task, key)| (*task, *key))
+            .collect();
         let may_stand = stands == Stands::InLine && !workload.state.is_final();
-        let wanted = if may_stand { self.in_line(&workload, now) } else { HashSet::new() };
+        let wanted = if may_stand {
+            self.in_line(&workload, now)
+        } else {
+            HashSet::new()
+        };
         for (task, key) in in_line {
             if !wanted.contains(&task) {
                 self.planner.withdraw(key);
                 self.leave(id, task, key);
             }
         }
-        let ask = if wanted.is_empty() { None } else { self.ask(&workload) };
+        let ask = if wanted.is_empty() {
+            None
+        } else {
+            self.ask(&workload)
+        };
         if let Some(ask) = ask {
             let mut wanted: Vec<u32> = wanted.into_iter().collect();
             wanted.sort_unstable();
             for task in wanted {
-                let is_new = self.workloads.get(&id).is_some_and(|entry| !entry.in_line.contains_key(&task));
+                let is_new = self
+                    .workloads
+                    .get(&id)
+                    .is_some_and(|entry| !entry.in_line.contains_key(&task));
                 if is_new {
                     let key = self.fresh_key();
                     self.keys.insert(key, (id, task));
@@ -332,10 +422,21 @@ impl Plan {
     fn in_line(&self, workload: &Workload, now: Timestamp) -> HashSet<u32> {
         let at_once = workload.ask.array.as_ref().and_then(|array| array.at_once);
         let running = workload.counts.running as usize;
-        let most = at_once.map_or(usize::MAX, |most| (most.get() as usize).saturating_sub(running));
+        let most = at_once.map_or(usize::MAX, |most| {
+            (most.get() as usize).saturating_sub(running)
+        });
         let at = now.as_microsecond();
-        let is_open = |task: &u32| self.backed_off.get(&(workload.id, *task)).is_none_or(|until| *until <= at);
-        workload.waiting.iter().filter(is_open).take(most.min(IN_LINE_MAX)).collect()
+        let is_open = |task: &u32| {
+            self.backed_off
+                .get(&(workload.id, *task))
+                .is_none_or(|until| *until <= at)
+        };
+        workload
+            .waiting
+            .iter()
+            .filter(is_open)
+            .take(most.min(IN_LINE_MAX))
+            .collect()
     }
 
     fn where_it_stands(&self, workload: &Workload, now: Timestamp) -> Stands {
@@ -353,7 +454,13 @@ impl Plan {
                 OnlyIf::Completed | OnlyIf::Failed | OnlyIf::Over => true,
             },
         };
-        let open: Vec<WorkloadId> = workload.ask.after.iter().filter(open).map(|after| after.workload).collect();
+        let open: Vec<WorkloadId> = workload
+            .ask
+            .after
+            .iter()
+            .filter(open)
+            .map(|after| after.workload)
+            .collect();
         if !open.is_empty() {
             return Stands::After(open);
         }
@@ -370,7 +477,11 @@ impl Plan {
             let Some(waiting) = self.workloads.get(&id).map(|entry| entry.workload.clone()) else {
                 continue;
             };
-            let after = waiting.ask.after.iter().find(|after| after.workload == workload.id);
+            let after = waiting
+                .ask
+                .after
+                .iter()
+                .find(|after| after.workload == workload.id);
             if after.is_some_and(|after| !is_met(after.only_if, workload.state)) {
                 self.never(id, workload.id);
             } else {
@@ -392,22 +503,39 @@ impl Plan {
     }
 
     /// What is reserved by this holder is now this: the claims that stand on the nodes, and whose they are.
-    pub fn wall(&mut self, holder: Uuid, claims: Vec<(Micros, Micros, Placement, Option<Account>)>, now: Timestamp) {
+    pub fn wall(
+        &mut self,
+        holder: Uuid,
+        claims: Vec<(Micros, Micros, Placement, Option<Account>)>,
+        now: Timestamp,
+    ) {
         let at = now.as_microsecond();
         for wall in self.walls.remove(&holder).unwrap_or_default() {
             self.planner.unreserve(wall.number);
             // Had, used or not: all of it counts, up to when it was let go of.
             if let Some(account) = wall.account.filter(|_| wall.from < at) {
-                self.planner.shares.charge(account, Mode::Reserved, wall.from, wall.to.min(at), wall.part);
+                let part = self.floor.part_taken(&wall.placement);
+                self.planner.shares.charge(
+                    account,
+                    Mode::Reserved,
+                    wall.from,
+                    wall.to.min(at),
+                    part,
+                );
             }
         }
         let mut walls = Vec::new();
         for (from, to, placement, account) in claims {
             let number = self.next_wall;
             self.next_wall += 1;
-            let part = self.floor.part_taken(&placement);
             self.planner.reserve(number, from, to, &placement);
-            walls.push(Wall { number, from: from.max(at), to, part, account });
+            walls.push(Wall {
+                number,
+                from: from.max(at),
+                to,
+                placement,
+                account,
+            });
         }
         if !walls.is_empty() {
             self.walls.insert(holder, walls);
@@ -424,11 +552,24 @@ impl Plan {
         part: f64,
     ) {
         let account = self.account(whose.0, whose.1);
-        self.planner.shares.charge(account, mode, from.as_microsecond(), to.as_microsecond(), part);
+        self.planner.shares.charge(
+            account,
+            mode,
+            from.as_microsecond(),
+            to.as_microsecond(),
+            part,
+        );
     }
 
-    pub fn learn(&mut self, owner: PersonId, limit: SignedDuration, weighs: Weighs, ran: SignedDuration) {
-        self.history.learn(&kind(owner, micros(limit), weighs), micros(ran));
+    pub fn learn(
+        &mut self,
+        owner: PersonId,
+        limit: SignedDuration,
+        weighs: Weighs,
+        ran: SignedDuration,
+    ) {
+        self.history
+            .learn(&kind(owner, micros(limit), weighs), micros(ran));
     }
 
     /// Looks at everything that time alone changes, and then at who begins.
@@ -453,7 +594,11 @@ impl Plan {
                     };
                     entry.in_line.remove(&task);
                     let workload = entry.workload.clone();
-                    let need = workload.ask.wishes.first().and_then(|wish| self.floor.need(wish));
+                    let need = workload
+                        .ask
+                        .wishes
+                        .first()
+                        .and_then(|wish| self.floor.need(wish));
                     steps.push(Step::Start(Starting {
                         key: start.key,
                         workload,
@@ -482,16 +627,32 @@ impl Plan {
 
     /// Those who have to be told now, to be gone when their time is over.
     fn times_up(&self, now: Timestamp) -> Vec<Step> {
-        let told_at = |run: &Run| run.until.checked_sub(self.policy.grace).unwrap_or(run.began).max(run.began);
+        let told_at = |run: &Run| {
+            run.until
+                .checked_sub(self.policy.grace)
+                .unwrap_or(run.began)
+                .max(run.began)
+        };
         let due = self.runs.values().filter(|running| {
-            matches!(running.run.state, RunState::Starting | RunState::Running) && told_at(&running.run) <= now
+            matches!(running.run.state, RunState::Starting | RunState::Running)
+                && told_at(&running.run) <= now
         });
         due.map(|running| {
             let Running { run, workload, .. } = running;
             let limit = workload.ask.wishes.get(run.wish).map(|wish| wish.limit);
-            let is_cut = limit.and_then(|limit| run.began.checked_add(limit).ok()).is_some_and(|end| run.until < end);
-            let because = if is_cut { Because::Preempted } else { Because::TimedOut };
-            Step::Stop { run: run.id, by: run.until, because }
+            let is_cut = limit
+                .and_then(|limit| run.began.checked_add(limit).ok())
+                .is_some_and(|end| run.until < end);
+            let because = if is_cut {
+                Because::Preempted
+            } else {
+                Because::TimedOut
+            };
+            Step::Stop {
+                run: run.id,
+                by: run.until,
+                because,
+            }
         })
         .collect()
     }
@@ -499,7 +660,12 @@ impl Plan {
     /// A start has been carried out.
     pub fn started(&mut self, starting: &Starting, run: Run, workload: Workload, now: Timestamp) {
         let workload = Arc::new(workload);
-        let running = Running { run, workload: workload.clone(), key: starting.key, is_to_be_told: true };
+        let running = Running {
+            run,
+            workload: workload.clone(),
+            key: starting.key,
+            is_to_be_told: true,
+        };
         self.runs.insert(running.run.id, running);
         self.sync(workload, now);
     }
@@ -521,7 +687,9 @@ impl Plan {
             self.planner.end(running.key, now.as_microsecond());
             self.keys.remove(&running.key);
         }
-        if let RunState::Ended { outcome: workload::Outcome::Completed | workload::Outcome::Failed { .. } } = run.state
+        if let RunState::Ended {
+            outcome: workload::Outcome::Completed | workload::Outcome::Failed { .. },
+        } = run.state
             && let Some(wish) = workload.ask.wishes.get(run.wish)
             && let Some(need) = self.floor.need(wish)
         {
@@ -541,17 +709,44 @@ impl Plan {
         let planner = self.planner.next_look(at);
         let later = self.later.first().map(|(due, _)| *due);
         let grace = micros(self.policy.grace);
-        let told = self.runs.values().filter(|running| !matches!(running.run.state, RunState::Stopping { .. }));
-        let told = told.map(|running| running.run.until.as_microsecond() - grace).min();
+        let told = self
+            .runs
+            .values()
+            .filter(|running| !matches!(running.run.state, RunState::Stopping { .. }));
+        let told = told
+            .map(|running| running.run.until.as_microsecond() - grace)
+            .min();
         let next = [planner, later, told].into_iter().flatten().min();
         next.map(|next| moment(next.max(at)))
+    }
+
+    /// The nodes, and what is left of them at this moment.
+    pub fn nodes(&self, now: Timestamp) -> Vec<NodeView> {
+        let at = now.as_microsecond();
+        let held = self
+            .runs
+            .values()
+            .filter_map(|running| self.floor.placement(&running.run.pieces));
+        let reserved = self
+            .walls
+            .values()
+            .flatten()
+            .filter(|wall| wall.from <= at && at < wall.to);
+        let reserved: Vec<Placement> = reserved.map(|wall| wall.placement.clone()).collect();
+        self.floor.views(held.collect(), &reserved)
     }
 
     /// Why a task waits, as the last plan saw it.
     pub fn why(&self, workload: WorkloadId) -> Option<(Stands, Option<Why>)> {
         let entry = self.workloads.get(&workload)?;
-        let first = entry.workload.waiting.first().and_then(|task| entry.in_line.get(&task));
-        let why = first.or_else(|| entry.in_line.values().min_by_key(|key| key.0)).and_then(|key| self.planner.why(*key));
+        let first = entry
+            .workload
+            .waiting
+            .first()
+            .and_then(|task| entry.in_line.get(&task));
+        let why = first
+            .or_else(|| entry.in_line.values().min_by_key(|key| key.0))
+            .and_then(|key| self.planner.why(*key));
         Some((entry.stands.clone(), why))
     }
 }
@@ -574,7 +769,11 @@ pub(crate) fn weighs(need: &berth_engine::fleet::Need) -> Weighs {
 }
 
 fn kind(owner: PersonId, limit: Micros, weighs: Weighs) -> Kind {
-    Kind { person: number_of(owner), limit, size: weighs.gpus_milli.max(weighs.cores_milli) }
+    Kind {
+        person: number_of(owner),
+        limit,
+        size: weighs.gpus_milli.max(weighs.cores_milli),
+    }
 }
 
 fn number_of(person: PersonId) -> u64 {

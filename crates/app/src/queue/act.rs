@@ -1,0 +1,101 @@
+//! What people do to work that is submitted: hold it, let it go on, cancel it.
+
+use berth_engine::rights::Action;
+use berth_model::Text;
+use berth_model::event::{Audience, EventKind};
+use berth_model::reference::SiteReference;
+use berth_model::workload::{Because, Run, RunState, Workload};
+use berth_store::{Conn, claims, queues, workloads};
+use serde_json::json;
+
+use super::carry::told;
+use super::look::{WorkloadReference, WorkloadView};
+use crate::App;
+use crate::caller::Caller;
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::record::Change;
+use crate::transact::transact;
+use crate::version;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    Hold,
+    Release,
+    Cancel { reason: Option<Text> },
+}
+
+impl App {
+    pub async fn act_on_workload(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+        act: Act,
+    ) -> Result<WorkloadView> {
+        let done = transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
+            let known = self.workload(&mut tx, &place, workload).await?;
+            place.may(caller, Action::ChangeWorkload, known.owner == caller.id(), "workload")?;
+            let before = workloads::get_locked(&mut tx, place.id(), known.id).await?;
+            let before = before.ok_or(Error::NotFound("workload"))?;
+            let now = self.now();
+            let (after, word, kind) = match &act {
+                Act::Hold => (before.clone().hold()?, "workload.hold", EventKind::WorkloadChanged),
+                Act::Release => (before.clone().release()?, "workload.release", EventKind::WorkloadChanged),
+                Act::Cancel { reason } => {
+                    (before.clone().cancel(now, reason.clone())?, "workload.cancel", EventKind::WorkloadCancelled)
+                }
+            };
+            if !workloads::update(&mut tx, &after, before.version).await? {
+                return Err(version::overtaken(before.version));
+            }
+            if matches!(act, Act::Cancel { .. }) {
+                self.stop_all(&mut tx, &place, &after).await?;
+            }
+            let change = Change::new(word, Some(place.id()), after.id)
+                .before(json!({ "state": before.state }))
+                .after(json!({ "state": after.state }))
+                .because(after.reason.clone())
+                .tell_only(kind, Audience::Members, told(&after));
+            self.record(&mut tx, caller, change).await?;
+            let version = after.version + 1;
+            self.view(&mut tx, place, Workload { version, ..after }).await
+        });
+        self.submitted.notify_one();
+        done
+    }
+
+    /// What runs of it has the grace to come to its end.
+    async fn stop_all(&self, conn: &mut Conn, place: &Place, workload: &Workload) -> Result<()> {
+        let now = self.now();
+        let grace = queues::policy(conn, place.id()).await?.grace;
+        for run in workloads::live_runs_of(conn, workload.id).await? {
+            let by = now.checked_add(grace).unwrap_or(run.until).min(run.until);
+            let since = match run.state {
+                RunState::Stopping { since, .. } => since,
+                _ => now,
+            };
+            let state = RunState::Stopping {
+                because: Because::Cancelled,
+                since,
+            };
+            let after = Run {
+                state,
+                until: by,
+                ..run.clone()
+            };
+            if !workloads::update_run(conn, &after, run.version).await? {
+                return Err(Error::Store(berth_store::Error::Retry));
+            }
+            if let Ok(span) = berth_model::Span::new(run.began, by)
+                && by < run.until
+            {
+                for claim in &run.claims {
+                    claims::shrink(conn, *claim, span, now).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

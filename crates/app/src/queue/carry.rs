@@ -1,0 +1,289 @@
+//! Carrying out what a plan decided: each step is a transaction of its own, under the controller's lease, and only then
+//! is whatever runs the work told. It may be cut off between any two instructions; what was written is what holds, and
+//! whoever comes next tells again what may not have been heard.
+
+use berth_drivers::backend::Sign;
+use berth_model::event::{Audience, EventKind};
+use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
+use berth_model::{Claim, ClaimId, Firmness, Holder, ResourceId, RunId, Span, Take};
+use berth_store::leases::{self, Lease};
+use berth_store::{claims, workloads};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::plan::{Plan, Starting};
+use crate::App;
+use crate::clock::fresh;
+use crate::error::{Error, Result};
+use crate::record::{By, Change};
+use crate::reservations::{Softer, is_taken};
+
+impl App {
+    /// Makes the claims of a start, and writes down that it begins. None where it no longer waits, or the rule refuses.
+    pub(super) async fn begin_run(
+        &self,
+        lease: &Lease,
+        plan: &Plan,
+        starting: &Starting,
+    ) -> Result<Option<(Workload, Run)>> {
+        let now = self.now();
+        let Some(span) = Span::new(now, starting.until).ok() else {
+            return Ok(None);
+        };
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let known = workloads::get_locked(&mut tx, plan.site, starting.workload.id).await?;
+        let Some(before) = known else {
+            return Ok(None);
+        };
+        let Some(after) = before.clone().begin(starting.task) else {
+            return Ok(None);
+        };
+        if !self
+            .is_within_quotas(&mut tx, &plan.policy, &before, starting.weighs)
+            .await?
+        {
+            return Ok(None);
+        }
+        let (pieces, mut takes) = plan.floor.pieces(&starting.placement);
+        for seats in &before.ask.seats {
+            let found = self.resource(&mut tx, plan.site, &seats.resource).await?;
+            takes.push((found.id, Take::Amount(seats.amount)));
+        }
+        let firmness = match before.ask.class {
+            berth_model::workload::Class::Guaranteed => Firmness::Firm,
+            berth_model::workload::Class::Opportunistic => Firmness::Yielding {
+                grace: plan.policy.grace,
+            },
+        };
+        let claim = |(resource, take): (ResourceId, Take)| Claim {
+            firmness,
+            ..Claim::firm(
+                ClaimId(fresh(now)),
+                plan.site,
+                resource,
+                span,
+                take,
+                Holder::Workload(before.id),
+            )
+        };
+        let wanted: Vec<Claim> = takes.into_iter().map(claim).collect();
+        match self
+            .hold(&mut tx, &By::SYSTEM, &wanted, Softer::LeftAlone)
+            .await
+        {
+            Ok(()) => {}
+            Err(error) if is_taken(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let run = Run {
+            id: RunId(fresh(now)),
+            workload: before.id,
+            site: plan.site,
+            task: starting.task,
+            attempt: workloads::attempts(&mut tx, before.id, starting.task).await? + 1,
+            wish: starting.wish,
+            pieces,
+            claims: wanted.iter().map(|claim| claim.id).collect(),
+            state: RunState::Starting,
+            began: now,
+            until: starting.until,
+            ended_at: None,
+            version: 1,
+        };
+        workloads::insert_run(&mut tx, &run, starting.weighs).await?;
+        if !workloads::update(&mut tx, &after, before.version).await? {
+            return Ok(None);
+        }
+        if run.attempt == 1 && before.counts == berth_model::workload::Counts::default() {
+            workloads::score_forecasts(&mut tx, before.id, now).await?;
+        }
+        let change = Change::new("workload.start", Some(plan.site), before.id)
+            .after(json!({ "run": run.id, "task": run.task, "attempt": run.attempt, "until": run.until }))
+            .tell_only(EventKind::WorkloadStarted, Audience::Members, told(&after));
+        self.record(&mut tx, By::SYSTEM, change).await?;
+        match tx.commit().await {
+            Ok(()) => {}
+            Err(berth_store::Error::Retry) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        self.written.notify_one();
+        let version = after.version + 1;
+        Ok(Some((Workload { version, ..after }, run)))
+    }
+
+    /// The backend has said yes.
+    pub(super) async fn note_running(&self, lease: &Lease, run: &Run) -> Result<Option<Run>> {
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(known) = workloads::get_run(&mut tx, run.id).await? else {
+            return Ok(None);
+        };
+        if known.state != RunState::Starting {
+            return Ok(Some(known));
+        }
+        let after = Run {
+            state: RunState::Running,
+            ..known
+        };
+        if !workloads::update_run(&mut tx, &after, after.version).await? {
+            return Ok(None);
+        }
+        tx.commit().await?;
+        Ok(Some(Run {
+            version: after.version + 1,
+            ..after
+        }))
+    }
+
+    /// A run has to be gone by a moment; it is told when what is left is no more than the grace.
+    pub(super) async fn stop_run(
+        &self,
+        lease: &Lease,
+        plan: &Plan,
+        run: RunId,
+        by: Timestamp,
+        because: Because,
+    ) -> Result<Option<Run>> {
+        let now = self.now();
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = workloads::get_run(&mut tx, run).await? else {
+            return Ok(None);
+        };
+        if before.state.is_over() {
+            return Ok(Some(before));
+        }
+        let is_told_now = by.checked_sub(plan.policy.grace).unwrap_or(now) <= now;
+        let state = match before.state {
+            RunState::Starting | RunState::Running if is_told_now => RunState::Stopping {
+                because,
+                since: now,
+            },
+            state => state,
+        };
+        // No claim ends before it has begun, however soon it has to.
+        let least = before
+            .began
+            .checked_add(jiff::SignedDuration::from_micros(1))
+            .unwrap_or(before.began);
+        let until = before.until.min(by).max(least);
+        let after = Run {
+            state,
+            until,
+            ..before.clone()
+        };
+        if after == before {
+            return Ok(Some(before));
+        }
+        if until < before.until
+            && let Ok(span) = Span::new(before.began, until)
+        {
+            for claim in &before.claims {
+                let held = claims::get(&mut tx, *claim).await?;
+                let is_longer = held.is_some_and(|held| {
+                    held.standing == berth_model::Standing::Holding && held.span.end() > until
+                });
+                if is_longer {
+                    claims::shrink(&mut tx, *claim, span, now).await?;
+                }
+            }
+        }
+        if !workloads::update_run(&mut tx, &after, before.version).await? {
+            return Ok(None);
+        }
+        let data = json!({ "run": after.id, "task": after.task, "until": after.until, "because": because });
+        let change = Change::new("workload.stop", Some(before.site), before.workload)
+            .after(&data)
+            .tell_only(EventKind::WorkloadStopping, Audience::Members, data);
+        self.record(&mut tx, By::SYSTEM, change).await?;
+        tx.commit().await?;
+        self.written.notify_one();
+        Ok(Some(Run {
+            version: after.version + 1,
+            ..after
+        }))
+    }
+
+    /// A run is over: its claims are given back, and its workload goes on or is over, too.
+    pub(super) async fn end_run(
+        &self,
+        lease: &Lease,
+        run: RunId,
+        at: Timestamp,
+        outcome: Outcome,
+    ) -> Result<Option<(Workload, Run)>> {
+        let now = self.now();
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = workloads::get_run(&mut tx, run).await? else {
+            return Ok(None);
+        };
+        let Some(workload) = workloads::get_locked(&mut tx, before.site, before.workload).await?
+        else {
+            return Ok(None);
+        };
+        if before.state.is_over() {
+            return Ok(Some((workload, before)));
+        }
+        let at = at.min(now).max(before.began);
+        claims::release(&mut tx, &before.claims, at).await?;
+        let after = Run {
+            state: RunState::Ended { outcome },
+            ended_at: Some(at),
+            ..before.clone()
+        };
+        let went_on = workload.clone().end(before.task, &outcome, at);
+        let is_written = workloads::update_run(&mut tx, &after, before.version).await?
+            && workloads::update(&mut tx, &went_on, workload.version).await?;
+        if !is_written {
+            return Ok(None);
+        }
+        let kind = match went_on.waiting.contains(before.task) {
+            true => EventKind::WorkloadRequeued,
+            false => EventKind::WorkloadEnded,
+        };
+        let change = Change::new("workload.end", Some(before.site), before.workload)
+            .after(json!({ "run": after.id, "task": after.task, "outcome": outcome, "state": went_on.state }))
+            .tell_only(kind, Audience::Members, told(&went_on));
+        self.record(&mut tx, By::SYSTEM, change).await?;
+        tx.commit().await?;
+        self.written.notify_one();
+        let version = went_on.version + 1;
+        Ok(Some((
+            Workload { version, ..went_on },
+            Run {
+                version: after.version + 1,
+                ..after
+            },
+        )))
+    }
+}
+
+/// What a sign means for a run: whether it is over, how and when. A run that nothing is left of has lost its node; one
+/// whose start was not heard of yet is still to be started.
+pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<(Timestamp, Outcome)> {
+    match (sign, run.state) {
+        (Sign::Ended { at, outcome }, _) => Some((at, outcome)),
+        (Sign::Unknown, RunState::Starting) => None,
+        (Sign::Unknown, RunState::Stopping { because, .. }) => Some((now, because.outcome())),
+        (Sign::Unknown, _) => Some((now, Outcome::NodeFailed)),
+        (Sign::Running, _) => None,
+    }
+}
+
+pub(super) fn told(workload: &Workload) -> serde_json::Value {
+    json!({
+        "workload": workload.id,
+        "number": workload.number,
+        "title": workload.ask.title,
+        "owner": workload.owner,
+        "state": workload.state,
+        "running": workload.counts.running,
+    })
+}
+
+/// A refusal that a start meets again and again until somebody else lets go.
+pub(super) fn is_lasting(error: &Error) -> bool {
+    matches!(error, Error::NotFound(_) | Error::Leaf)
+}

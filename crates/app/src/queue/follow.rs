@@ -1,0 +1,369 @@
+//! Reading a plan, and keeping it true: what happened in the site since it was last looked at is read again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use berth_engine::fleet::Placement;
+use berth_engine::queue::Micros;
+use berth_engine::queue::share::{Account, Mode};
+use berth_model::event::EventKind;
+use berth_model::workload::{Outcome, RunState};
+use berth_model::{
+    Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Span, WindowId, WorkloadId,
+};
+use berth_store::{Conn, claims, events, inventory, queues, reservations, usage, workloads};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::floor::Floor;
+use super::plan::{Plan, Read, is_met};
+use crate::App;
+use crate::error::Result;
+use crate::inventory::tree_of;
+
+const PAGE: u64 = 2_000;
+const RESOURCES_AT_ONCE: usize = 500;
+/// After this many half-lives what was used counts less than a hundredth.
+const HALF_LIVES: i32 = 7;
+
+/// What an event means for a plan.
+enum Means {
+    /// A workload is another than it was.
+    Workload(WorkloadId),
+    /// What somebody holds of the nodes has changed.
+    Holder(Holder),
+    Claim(ClaimId),
+    /// Everything has to be read again.
+    Everything,
+    Nothing,
+}
+
+fn means(kind: EventKind, subject: &str) -> Means {
+    use EventKind as Kind;
+    let reservation = || {
+        subject.parse().map_or(Means::Nothing, |id: ReservationId| {
+            Means::Holder(Holder::Reservation(id))
+        })
+    };
+    let window = || {
+        subject.parse().map_or(Means::Nothing, |id: WindowId| {
+            Means::Holder(Holder::Maintenance(id))
+        })
+    };
+    match kind {
+        Kind::WorkloadSubmitted | Kind::WorkloadChanged | Kind::WorkloadCancelled => {
+            subject.parse().map_or(Means::Nothing, Means::Workload)
+        }
+        Kind::ReservationCreated
+        | Kind::ReservationChanged
+        | Kind::ReservationMoved
+        | Kind::ReservationOffered
+        | Kind::ReservationNoShow
+        | Kind::ReservationApproved
+        | Kind::ReservationRejected
+        | Kind::ReservationCancelled
+        | Kind::ReservationStarted
+        | Kind::ReservationEnded
+        | Kind::ReservationFailed => reservation(),
+        Kind::MaintenancePlanned | Kind::MaintenanceCancelled | Kind::MaintenanceEnded => window(),
+        Kind::ClaimYielded => subject.parse().map_or(Means::Nothing, Means::Claim),
+        Kind::TypeChanged
+        | Kind::TypeRemoved
+        | Kind::ResourceCreated
+        | Kind::ResourceChanged
+        | Kind::ResourceMoved
+        | Kind::ResourceRemoved
+        | Kind::ResourceStatus
+        | Kind::SiteChanged
+        | Kind::ProjectRemoved
+        | Kind::QueueChanged
+        | Kind::GrantGiven
+        | Kind::GrantRevoked => Means::Everything,
+        _ => Means::Nothing,
+    }
+}
+
+type Wall = (Micros, Micros, Placement, Option<Account>);
+
+impl App {
+    /// The plan of a site as it is now: the one there was, brought up to date, or a new one.
+    pub(super) async fn plan_now(&self, site: SiteId, known: Option<Plan>) -> Result<Plan> {
+        let mut conn = self.store.read().await?;
+        match known {
+            Some(plan) => self.catch_up(&mut conn, plan).await,
+            None => self.read_plan(&mut conn, site).await,
+        }
+    }
+
+    async fn read_plan(&self, conn: &mut Conn, site: SiteId) -> Result<Plan> {
+        // Before anything else is read: what happens meanwhile is then read again, and nothing is missed.
+        let seen = events::last_number(conn).await?;
+        let now = self.now();
+        let policy = queues::policy(conn, site).await?;
+        let resources = inventory::of_site(conn, site).await?;
+        let tree = tree_of(&resources)?;
+        let floor = Floor::of(&resources, &tree, &policy);
+        let waiting = workloads::live(conn, site).await?;
+        let runs = workloads::live_runs(conn, site).await?;
+        // A cancelled workload is over before the last of its runs is.
+        let known: BTreeSet<WorkloadId> = waiting.iter().map(|one| one.id).collect();
+        let missing = runs
+            .iter()
+            .map(|run| run.workload)
+            .filter(|id| !known.contains(id));
+        let missing = missing.collect::<BTreeSet<_>>().into_iter().collect();
+        let mut all = waiting;
+        all.extend(workloads::some(conn, site, missing).await?);
+        let read = Read {
+            site,
+            seen,
+            policy,
+            floor,
+            workloads: all,
+            runs,
+        };
+        let mut plan = Plan::new(read, now);
+        self.remember(conn, &mut plan, now).await?;
+        self.read_walls(conn, &mut plan, now).await?;
+        self.read_dependencies(conn, &mut plan).await?;
+        Ok(plan)
+    }
+
+    async fn catch_up(&self, conn: &mut Conn, mut plan: Plan) -> Result<Plan> {
+        loop {
+            let now = self.now();
+            let (news, last) = events::news(conn, plan.site, plan.seen, PAGE).await?;
+            let mut changed = BTreeSet::new();
+            let mut holders = BTreeSet::new();
+            for (kind, subject) in news {
+                match means(kind, &subject) {
+                    Means::Workload(id) => {
+                        changed.insert(id);
+                    }
+                    Means::Holder(holder) => {
+                        holders.insert(holder);
+                    }
+                    Means::Claim(id) => {
+                        let claim = claims::get(conn, id).await?;
+                        if let Some(Holder::Workload(id)) = claim.map(|claim| claim.holder) {
+                            changed.insert(id);
+                        }
+                    }
+                    Means::Everything => return self.read_plan(conn, plan.site).await,
+                    Means::Nothing => {}
+                }
+            }
+            for workload in workloads::some(conn, plan.site, changed.into_iter().collect()).await? {
+                self.follow_runs(conn, &mut plan, workload.id).await?;
+                let workload = Arc::new(workload);
+                plan.sync(workload.clone(), now);
+                if workload.state.is_final() {
+                    plan.over(&workload, now);
+                }
+                self.check_dependencies(conn, &mut plan, &workload).await?;
+            }
+            for holder in holders {
+                let held = claims::held_by(conn, holder).await?;
+                let walls = self.walls(conn, &mut plan, &held).await?;
+                plan.wall(number(holder), walls, now);
+            }
+            let is_last = last - plan.seen < PAGE;
+            plan.seen = last;
+            if is_last {
+                return Ok(plan);
+            }
+        }
+    }
+
+    /// Somebody cancelled it, or a booking cut its claims short: its runs are others than we know.
+    async fn follow_runs(
+        &self,
+        conn: &mut Conn,
+        plan: &mut Plan,
+        workload: WorkloadId,
+    ) -> Result<()> {
+        for run in workloads::live_runs_of(conn, workload).await? {
+            let Some(known) = plan.runs.get_mut(&run.id) else {
+                continue;
+            };
+            if known.run.version < run.version {
+                known.is_to_be_told = true;
+                known.run = run.clone();
+            }
+            let mut ends = run.until;
+            for claim in &run.claims {
+                let claim = claims::get(conn, *claim).await?;
+                ends = claim.map_or(ends, |claim| ends.min(claim.span.end()));
+            }
+            known.run.until = ends;
+        }
+        Ok(())
+    }
+
+    async fn read_walls(&self, conn: &mut Conn, plan: &mut Plan, now: Timestamp) -> Result<()> {
+        let mut held: HashMap<Holder, Vec<Claim>> = HashMap::new();
+        for some in plan.floor.resources().chunks(RESOURCES_AT_ONCE) {
+            for claim in claims::holding_on(conn, some.to_vec()).await? {
+                held.entry(claim.holder).or_default().push(claim);
+            }
+        }
+        let mut held: Vec<(Holder, Vec<Claim>)> = held.into_iter().collect();
+        held.sort_by_key(|(holder, _)| *holder);
+        for (holder, claims) in held {
+            if !matches!(holder, Holder::Workload(_)) {
+                let walls = self.walls(conn, plan, &claims).await?;
+                plan.wall(number(holder), walls, now);
+            }
+        }
+        Ok(())
+    }
+
+    async fn walls(&self, conn: &mut Conn, plan: &mut Plan, held: &[Claim]) -> Result<Vec<Wall>> {
+        let mut walls = Vec::new();
+        for claim in held.iter().filter(|claim| claim.container.is_none()) {
+            let Some(placement) = plan.floor.taken_by(claim) else {
+                continue;
+            };
+            let account = match claim.holder {
+                Holder::Reservation(id) => {
+                    let booked = reservations::get(conn, claim.site, id).await?;
+                    booked.map(|booked| plan.account(booked.project, booked.owner))
+                }
+                Holder::Maintenance(_) | Holder::Workload(_) => None,
+            };
+            let (from, to) = (
+                claim.span.start().as_microsecond(),
+                claim.span.end().as_microsecond(),
+            );
+            walls.push((from, to, placement, account));
+        }
+        Ok(walls)
+    }
+
+    /// What was used before counts for whose turn it is, and says what to expect of people's next.
+    async fn remember(&self, conn: &mut Conn, plan: &mut Plan, now: Timestamp) -> Result<()> {
+        let back = plan
+            .policy
+            .half_life
+            .checked_mul(HALF_LIVES)
+            .unwrap_or(plan.policy.half_life);
+        let Ok(since) = now.checked_sub(back) else {
+            return Ok(());
+        };
+        for past in workloads::past(conn, plan.site, since).await? {
+            let part = plan
+                .floor
+                .part_of(past.weighs.gpus_milli, past.weighs.cores_milli);
+            plan.remember(
+                (past.project, past.owner),
+                Mode::Batch,
+                past.began,
+                past.ended,
+                part,
+            );
+            if let RunState::Ended {
+                outcome: Outcome::Completed | Outcome::Failed { .. },
+            } = past.state
+            {
+                let limit = past.began.duration_until(past.until);
+                plan.learn(
+                    past.owner,
+                    limit,
+                    past.weighs,
+                    past.began.duration_until(past.ended),
+                );
+            }
+        }
+        let Ok(during) = Span::new(since, now) else {
+            return Ok(());
+        };
+        let counted: Vec<ResourceId> = plan.floor.resources();
+        let mut taken = Vec::new();
+        usage::taken(
+            conn,
+            &counted,
+            during,
+            crate::reservations::LENGTH_MAX,
+            |one| taken.push(one),
+        )
+        .await?;
+        for one in taken.into_iter().filter(|one| !one.is_queued) {
+            let (Some(owner), Some(resource)) = (one.owner, counted.get(one.place)) else {
+                continue;
+            };
+            let claim = Claim {
+                take: one
+                    .amount
+                    .map_or(berth_model::Take::Exclusive, berth_model::Take::Amount),
+                ..Claim::firm(
+                    ClaimId(Uuid::nil()),
+                    plan.site,
+                    *resource,
+                    one.span,
+                    berth_model::Take::Exclusive,
+                    Holder::Workload(WorkloadId(Uuid::nil())),
+                )
+            };
+            let Some(placement) = plan.floor.taken_by(&claim) else {
+                continue;
+            };
+            let part = plan.floor.part_taken(&placement);
+            let (from, to) = (one.span.start().max(since), one.span.end().min(now));
+            if from < to {
+                plan.remember((one.project, owner), Mode::Reserved, from, to, part);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_dependencies(&self, conn: &mut Conn, plan: &mut Plan) -> Result<()> {
+        let waiting: Vec<_> = plan
+            .workloads
+            .values()
+            .map(|entry| entry.workload.clone())
+            .collect();
+        for workload in waiting
+            .iter()
+            .filter(|workload| !workload.ask.after.is_empty())
+        {
+            self.check_dependencies(conn, plan, workload).await?;
+        }
+        Ok(())
+    }
+
+    /// What it waits for may have been over before it came.
+    async fn check_dependencies(
+        &self,
+        conn: &mut Conn,
+        plan: &mut Plan,
+        workload: &berth_model::Workload,
+    ) -> Result<()> {
+        if workload.ask.after.is_empty() || workload.state.is_final() {
+            return Ok(());
+        }
+        let ids = workload
+            .ask
+            .after
+            .iter()
+            .map(|after| after.workload)
+            .collect();
+        let others = workloads::some(conn, plan.site, ids).await?;
+        for after in &workload.ask.after {
+            let other = others.iter().find(|other| other.id == after.workload);
+            if other
+                .is_some_and(|other| other.state.is_final() && !is_met(after.only_if, other.state))
+            {
+                plan.never(workload.id, after.workload);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(holder: Holder) -> Uuid {
+    match holder {
+        Holder::Reservation(id) => id.0,
+        Holder::Maintenance(id) => id.0,
+        Holder::Workload(id) => id.0,
+    }
+}

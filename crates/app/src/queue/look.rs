@@ -1,0 +1,479 @@
+//! Looking at the queue: what waits and why, what runs, and how everybody stands.
+
+use std::collections::HashMap;
+
+use berth_engine::queue::planner::Why;
+use berth_engine::queue::quota::Verdict;
+use berth_engine::queue::share::{Account, Standing};
+use berth_engine::rights::Action;
+use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
+use berth_model::workload::{Run, State, Workload};
+use berth_model::{PersonId, ProjectId, Reference, ResourceId, SiteId, WorkloadId};
+use berth_store::{Conn, people, workloads};
+use jiff::Timestamp;
+
+use super::plan::{CORES, GPUS, Plan, Stands, moment};
+use crate::App;
+use crate::caller::Caller;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::place::Place;
+
+/// A workload by its id, or by its number in its site.
+pub type WorkloadReference = Reference<WorkloadId, u64>;
+
+/// The most runs of one workload that are shown.
+const RUNS_MAX: u64 = 200;
+
+#[derive(Debug, Clone)]
+pub struct WorkloadView {
+    pub place: Place,
+    pub workload: Workload,
+    /// The newest first.
+    pub runs: Vec<Run>,
+    /// Why it waits, where it does.
+    pub reason: Option<Reason>,
+    pub directory: Directory,
+}
+
+/// Why something waits, in a word for programs and a sentence for people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reason {
+    pub code: &'static str,
+    pub words: String,
+    /// What would change it.
+    pub remedy: Option<String>,
+    /// By when it has begun: promised, not expected.
+    pub promised: Option<Timestamp>,
+    /// When it is expected to begin.
+    pub forecast: Option<Timestamp>,
+}
+
+impl Reason {
+    fn new(code: &'static str, words: impl Into<String>) -> Reason {
+        Reason {
+            code,
+            words: words.into(),
+            remedy: None,
+            promised: None,
+            forecast: None,
+        }
+    }
+
+    fn remedy(mut self, remedy: impl Into<String>) -> Reason {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    fn promised(mut self, at: Timestamp) -> Reason {
+        self.promised = Some(at);
+        self
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct QueueView {
+    pub place: Place,
+    /// The newest first, each with why it waits, where it does.
+    pub workloads: Vec<(Workload, Option<Reason>)>,
+    /// What runs of those, by workload.
+    pub runs: HashMap<WorkloadId, Vec<Run>>,
+    pub directory: Directory,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct WorkloadFilter {
+    pub owner: Option<PersonReference>,
+    pub project: Option<ProjectReference>,
+    pub states: Vec<State>,
+    pub since: Option<Timestamp>,
+    pub before: Option<u64>,
+    pub limit: u64,
+}
+
+/// How a project, or a person in it, stands.
+#[derive(Debug, Clone)]
+pub struct ShareView {
+    pub project: Option<ProjectId>,
+    pub person: Option<PersonId>,
+    pub weight: u32,
+    pub standing: Standing,
+    /// What they hold at this moment, in thousandths of GPUs and cores.
+    pub gpus_milli: u64,
+    pub cores_milli: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Shares {
+    pub place: Place,
+    pub shares: Vec<ShareView>,
+    pub directory: Directory,
+}
+
+/// A node as the queue sees it now.
+#[derive(Debug, Clone)]
+pub struct NodeView {
+    pub node: ResourceId,
+    pub is_in_service: bool,
+    pub cores_milli: u64,
+    pub cores_milli_free: u64,
+    pub memory_mib: u64,
+    pub memory_mib_free: u64,
+    /// Of each GPU or slice, what is free of it, in thousandths.
+    pub gpus: Vec<(ResourceId, u16)>,
+    /// Whether any of it is reserved now.
+    pub is_reserved: bool,
+}
+
+impl App {
+    pub(super) async fn workload(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        workload: &WorkloadReference,
+    ) -> Result<Workload> {
+        let found = match workload {
+            Reference::Id(id) => workloads::get(conn, place.id(), *id).await?,
+            Reference::Name(number) => workloads::by_number(conn, place.id(), *number).await?,
+        };
+        found.ok_or(Error::NotFound("workload"))
+    }
+
+    pub(super) async fn view(
+        &self,
+        conn: &mut Conn,
+        place: Place,
+        workload: Workload,
+    ) -> Result<WorkloadView> {
+        let mut directory = Directory::with_site(&place.site);
+        let runs = match workload.counts == Default::default() && workload.version == 1 {
+            true => Vec::new(),
+            false => workloads::runs_of(conn, workload.id, RUNS_MAX).await?,
+        };
+        learn(conn, &mut directory, std::slice::from_ref(&workload), &runs).await?;
+        Ok(WorkloadView {
+            place,
+            workload,
+            runs,
+            reason: None,
+            directory,
+        })
+    }
+
+    pub async fn get_workload(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+    ) -> Result<WorkloadView> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeQueue)
+            .await?;
+        let workload = self.workload(&mut reader, &place, workload).await?;
+        let mut view = self.view(&mut reader, place, workload).await?;
+        drop(reader);
+        if matches!(view.workload.state, State::Waiting | State::Held) {
+            let id = view.workload.id;
+            view.reason = self
+                .with_plan(view.place.id(), |plan| self.reason(plan, id))
+                .await?;
+        }
+        Ok(view)
+    }
+
+    pub async fn list_workloads(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        filter: WorkloadFilter,
+    ) -> Result<QueueView> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeQueue)
+            .await?;
+        let owner = match &filter.owner {
+            None => None,
+            Some(Reference::Id(id)) => Some(*id),
+            Some(Reference::Name(login)) => {
+                let known = people::by_login(&mut reader, login).await?;
+                Some(known.ok_or(Error::NotFound("person"))?.id)
+            }
+        };
+        let project = match &filter.project {
+            None => None,
+            Some(project) => Some(self.project(&mut reader, place.id(), project).await?.id),
+        };
+        let wanted = workloads::Filter {
+            site: place.id(),
+            owner,
+            project,
+            states: filter.states,
+            since: filter.since,
+            before: filter.before,
+            limit: filter.limit,
+        };
+        let found = workloads::list(&mut reader, &wanted).await?;
+        let mut directory = Directory::with_site(&place.site);
+        let mut runs: HashMap<WorkloadId, Vec<Run>> = HashMap::new();
+        for workload in found.iter().filter(|one| one.counts.running > 0) {
+            runs.insert(
+                workload.id,
+                workloads::live_runs_of(&mut reader, workload.id).await?,
+            );
+        }
+        let all: Vec<Run> = runs.values().flatten().cloned().collect();
+        learn(&mut reader, &mut directory, &found, &all).await?;
+        drop(reader);
+        let waits = |state: State| matches!(state, State::Waiting | State::Held);
+        let reasons: HashMap<WorkloadId, Reason> = match found.iter().any(|one| waits(one.state)) {
+            false => HashMap::new(),
+            true => {
+                let reasons = |plan: &Plan| {
+                    let waiting = found.iter().filter(|one| waits(one.state));
+                    waiting
+                        .filter_map(|one| Some((one.id, self.reason(plan, one.id)?)))
+                        .collect()
+                };
+                self.with_plan(place.id(), reasons).await?
+            }
+        };
+        let workloads = found.into_iter().map(|one| {
+            let reason = reasons.get(&one.id).cloned();
+            (one, reason)
+        });
+        Ok(QueueView {
+            place,
+            workloads: workloads.collect(),
+            runs,
+            directory,
+        })
+    }
+
+    /// How everybody stands, the projects and the people in them.
+    pub async fn shares(&self, caller: &Caller, site: &SiteReference) -> Result<Shares> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeQueue)
+            .await?;
+        drop(reader);
+        let shares = self.with_plan(place.id(), Plan::standings).await?;
+        let mut reader = self.store.read().await?;
+        let mut directory = Directory::with_site(&place.site);
+        directory
+            .learn_people(
+                &mut reader,
+                shares
+                    .iter()
+                    .filter_map(|one| one.person)
+                    .collect::<Vec<_>>(),
+            )
+            .await?;
+        directory
+            .learn_projects(
+                &mut reader,
+                shares
+                    .iter()
+                    .filter_map(|one| one.project)
+                    .collect::<Vec<_>>(),
+            )
+            .await?;
+        Ok(Shares {
+            place,
+            shares,
+            directory,
+        })
+    }
+
+    pub async fn queue_nodes(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+    ) -> Result<(Place, Vec<NodeView>, Directory)> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeQueue)
+            .await?;
+        drop(reader);
+        let now = self.now();
+        let nodes = self.with_plan(place.id(), |plan| plan.nodes(now)).await?;
+        let mut directory = Directory::with_site(&place.site);
+        let mut reader = self.store.read().await?;
+        let named = nodes
+            .iter()
+            .flat_map(|node| node.gpus.iter().map(|(gpu, _)| *gpu).chain([node.node]));
+        directory
+            .learn_resources(&mut reader, named.collect::<Vec<_>>())
+            .await?;
+        Ok((place, nodes, directory))
+    }
+
+    /// Asks the plan of a site: the one that is carried out here, or else one made for the question.
+    async fn with_plan<T>(&self, site: SiteId, ask: impl FnOnce(&Plan) -> T) -> Result<T> {
+        let kept = self.queues.of(site);
+        let kept = kept.lock().await;
+        if let Some((_, plan)) = kept.as_ref() {
+            return Ok(ask(plan));
+        }
+        drop(kept);
+        let mut plan = self.plan_now(site, None).await?;
+        plan.decide(self.now());
+        Ok(ask(&plan))
+    }
+
+    fn reason(&self, plan: &Plan, workload: WorkloadId) -> Option<Reason> {
+        let (stands, why) = plan.why(workload)?;
+        let reason = match stands {
+            Stands::Held => Reason::new("held", "it is held").remedy("release it"),
+            Stands::NotBefore(at) => Reason::new(
+                "not_before",
+                format!("it was asked not to begin before {at}"),
+            ),
+            Stands::After(others) => {
+                let count = others.len();
+                Reason::new(
+                    "dependency",
+                    format!("it waits for {count} other workload(s) to be over"),
+                )
+            }
+            Stands::AfterNever(_) => Reason::new(
+                "dependency_never",
+                "what it waits for has ended otherwise than it had to, so it never begins",
+            )
+            .remedy("cancel it and submit it again"),
+            Stands::NoSuchGpu => {
+                Reason::new("no_such_gpu", "no GPU of this site is what it asks for")
+                    .remedy("ask for another model, memory or profile")
+            }
+            Stands::InLine => self.reason_in_line(plan, why),
+        };
+        Some(reason)
+    }
+
+    fn reason_in_line(&self, plan: &Plan, why: Option<Why>) -> Reason {
+        if self.backend.is_none() {
+            return Reason::new(
+                "no_backend",
+                "nothing runs work here: this server has no backend",
+            )
+            .remedy("an admin has to choose one in the server's configuration");
+        }
+        match why {
+            None => Reason::new(
+                "planning",
+                "it was just submitted, and is looked at in a moment",
+            ),
+            Some(Why::NoRoom) => Reason::new(
+                "no_room",
+                "there is no room now: others run, are ahead of it, or have reserved the time",
+            )
+            .remedy(
+                "ask for less, for a shorter limit, or take what is idle as opportunistic work",
+            ),
+            Some(Why::Promised(at)) => {
+                Reason::new("promised", "it has waited long, so a place is kept for it")
+                    .promised(moment(at))
+            }
+            Some(Why::MakingRoom(at)) => {
+                Reason::new("making_room", "others are making room for it").promised(moment(at))
+            }
+            Some(Why::Quota(Verdict::OverLimit { account, counted })) => {
+                let what = counted_words(counted);
+                let whose = if plan.is_project(account) {
+                    "its project"
+                } else {
+                    "its owner"
+                };
+                Reason::new(
+                    "quota",
+                    format!("{whose} holds as many {what} as it may at a time"),
+                )
+                .remedy("it begins when something of theirs ends; an admin can raise the quota")
+            }
+            Some(Why::Quota(Verdict::NothingIdle { counted })) => {
+                let what = counted_words(counted);
+                Reason::new(
+                    "quota_idle",
+                    format!("all {what} are in use, and what is left is guaranteed to others"),
+                )
+            }
+            Some(Why::Quota(_)) => Reason::new("quota", "its quota does not allow it now"),
+            Some(Why::Never) => Reason::new(
+                "never",
+                "it could not begin even if everything were free: it asks for more than there is",
+            )
+            .remedy("ask for less"),
+        }
+    }
+}
+
+fn counted_words(counted: berth_engine::queue::quota::Counted) -> &'static str {
+    match counted {
+        GPUS => "GPUs",
+        CORES => "cores",
+        _ => "of the counted things",
+    }
+}
+
+async fn learn(
+    conn: &mut Conn,
+    directory: &mut Directory,
+    workloads: &[Workload],
+    runs: &[Run],
+) -> Result<()> {
+    directory
+        .learn_people(
+            conn,
+            workloads.iter().map(|one| one.owner).collect::<Vec<_>>(),
+        )
+        .await?;
+    directory
+        .learn_projects(
+            conn,
+            workloads
+                .iter()
+                .filter_map(|one| one.project)
+                .collect::<Vec<_>>(),
+        )
+        .await?;
+    let pieces = runs.iter().flat_map(|run| &run.pieces);
+    let parts = pieces.flat_map(|piece| piece.gpus.iter().map(|gpu| gpu.gpu).chain([piece.node]));
+    let seats = workloads
+        .iter()
+        .flat_map(|one| &one.ask.seats)
+        .filter_map(|seats| match &seats.resource {
+            Reference::Id(id) => Some(*id),
+            Reference::Name(_) => None,
+        });
+    directory
+        .learn_resources(conn, parts.chain(seats).collect::<Vec<_>>())
+        .await
+}
+
+impl Plan {
+    fn is_project(&self, account: Account) -> bool {
+        self.projects().any(|(_, project)| project == account)
+    }
+
+    fn standings(&self) -> Vec<ShareView> {
+        let quotas = &self.planner.quotas;
+        let mut all: Vec<ShareView> = Vec::new();
+        for (whose, account) in self.accounts() {
+            all.push(ShareView {
+                project: whose.0,
+                person: whose.1,
+                weight: whose
+                    .0
+                    .and_then(|id| self.policy.shares.get(&id))
+                    .copied()
+                    .unwrap_or_default()
+                    .get(),
+                standing: self.planner.shares.standing(account, |_| true),
+                gpus_milli: quotas.used(account, GPUS),
+                cores_milli: quotas.used(account, CORES),
+            });
+        }
+        all.sort_by_key(|one| (one.project, one.person));
+        all
+    }
+}

@@ -1,0 +1,37 @@
+//! The queue: submitting work, and carrying it out.
+//!
+//! What waits, runs and has run stands in the database. One server, the holder of the lease `queue`, keeps a plan of
+//! each site in memory ([`plan`]), which follows what happens ([`follow`]); each round carries out what it decides
+//! ([`round`], [`carry`]). Whoever asks why something waits asks that plan.
+
+mod act;
+mod carry;
+mod floor;
+mod follow;
+mod forecast;
+mod look;
+mod plan;
+mod quotas;
+mod round;
+mod settings;
+mod submit;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use berth_model::SiteId;
+
+pub use act::Act;
+pub use look::{
+    NodeView, QueueView, Reason, ShareView, Shares, WorkloadFilter, WorkloadReference, WorkloadView,
+};
+pub use settings::{NewGrant, QueueSettings};
+pub use submit::NewWorkload;
+
+use plan::Plan;
+
+/// The plans of the sites, each with the fence of the lease under which it was made.
+#[derive(Debug, Default)]
+pub(crate) struct Queues(Mutex<HashMap<SiteId, Kept>>);
+
+type Kept = Arc<tokio::sync::Mutex<Option<(u64, Plan)>>>;

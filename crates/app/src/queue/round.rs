@@ -1,0 +1,203 @@
+//! One round of a site's queue: look what has become of what runs, plan, carry out, tell whatever runs it.
+
+use std::sync::Arc;
+
+use berth_drivers::backend::{Fence, Job, Sign, Trouble};
+use berth_model::SiteId;
+use berth_model::workload::{Run, RunState};
+use berth_store::leases::Lease;
+use berth_store::{Error as StoreError, queues};
+use jiff::Timestamp;
+
+use super::carry::{is_lasting, over};
+use super::plan::{Plan, Step};
+use super::{Kept, Queues};
+use crate::App;
+use crate::error::{Error, Result};
+
+/// However much can begin at once, a round ends some time; the next one goes on.
+const PLANS_MAX: usize = 50;
+
+impl App {
+    /// Carries the queues of all sites on; says when to look again at the latest.
+    pub(crate) async fn carry_queues_on(&self, lease: &Lease) -> Result<Option<Timestamp>> {
+        let mut reader = self.store.read().await?;
+        let sites = queues::sites(&mut reader).await?;
+        drop(reader);
+        let mut next: Option<Timestamp> = None;
+        for site in sites {
+            let again = self.carry_queue_on(lease, site).await?;
+            next = next.into_iter().chain(again).min();
+        }
+        Ok(next)
+    }
+
+    async fn carry_queue_on(&self, lease: &Lease, site: SiteId) -> Result<Option<Timestamp>> {
+        let kept = self.queues.of(site);
+        let mut kept = kept.lock().await;
+        // Taken out while it changes: what is cut off half-way is read anew.
+        let known = kept.take().filter(|(fence, _)| *fence == lease.fence);
+        let mut plan = self.plan_now(site, known.map(|(_, plan)| plan)).await?;
+        self.see_what_ended(lease, &mut plan).await?;
+        for _ in 0..PLANS_MAX {
+            let begun = self.plan_once(lease, &mut plan).await?;
+            self.tell(lease, &mut plan).await?;
+            if begun == 0 {
+                break;
+            }
+        }
+        self.note_forecasts(lease, &mut plan).await?;
+        let now = self.now();
+        let next = plan
+            .next_look(now)
+            .into_iter()
+            .chain(self.next_sign(&plan))
+            .min();
+        *kept = Some((lease.fence, plan));
+        Ok(next)
+    }
+
+    async fn see_what_ended(&self, lease: &Lease, plan: &mut Plan) -> Result<()> {
+        let Some(backend) = &self.backend else {
+            return Ok(());
+        };
+        let now = self.now();
+        let ended: Vec<_> = {
+            let running: Vec<_> = plan.runs.values().collect();
+            let jobs: Vec<Job<'_>> = running
+                .iter()
+                .map(|one| Job {
+                    workload: &one.workload,
+                    run: &one.run,
+                })
+                .collect();
+            let signs = match backend.look(&jobs, now).await {
+                Ok(signs) => signs,
+                Err(trouble) => {
+                    tracing::warn!(%trouble, "what runs could not be looked at; trying again");
+                    return Ok(());
+                }
+            };
+            let seen = jobs.iter().zip(signs);
+            let over = seen
+                .filter_map(|(job, sign): (_, Sign)| Some((job.run.id, over(job.run, sign, now)?)));
+            let mut over: Vec<_> = over.collect();
+            over.sort_by_key(|(id, (at, _))| (*at, *id));
+            over
+        };
+        for (run, (at, outcome)) in ended {
+            if let Some((workload, run)) = self.end_run(lease, run, at, outcome).await? {
+                plan.ended(&run, workload, self.now());
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans once, and carries it out; says how many began.
+    async fn plan_once(&self, lease: &Lease, plan: &mut Plan) -> Result<usize> {
+        let mut begun = 0;
+        for step in plan.decide(self.now()) {
+            match step {
+                Step::Start(starting) => {
+                    let made = match self.begin_run(lease, plan, &starting).await {
+                        Err(Error::Store(StoreError::Retry)) => None,
+                        Err(error) if is_lasting(&error) => None,
+                        made => made?,
+                    };
+                    match made {
+                        Some((workload, run)) => {
+                            plan.started(&starting, run, workload, self.now());
+                            begun += 1;
+                        }
+                        None => plan.refused(&starting, self.now()),
+                    }
+                }
+                Step::Stop { run, by, because } => {
+                    if let Some(after) = self.stop_run(lease, plan, run, by, because).await?
+                        && let Some(running) = plan.runs.get_mut(&run)
+                    {
+                        running.is_to_be_told |= matches!(after.state, RunState::Stopping { .. });
+                        running.run = after;
+                    }
+                }
+            }
+        }
+        Ok(begun)
+    }
+
+    /// Tells whatever runs the work what has to begin and to end, until it was heard.
+    async fn tell(&self, lease: &Lease, plan: &mut Plan) -> Result<()> {
+        let Some(backend) = &self.backend else {
+            return Ok(());
+        };
+        let fence = Fence(lease.fence);
+        let mut waiting: Vec<_> = plan
+            .runs
+            .values()
+            .filter(|one| one.is_to_be_told)
+            .map(|one| one.run.id)
+            .collect();
+        waiting.sort_unstable();
+        for id in waiting {
+            let Some(running) = plan.runs.get(&id) else {
+                continue;
+            };
+            let (run, workload) = (running.run.clone(), Arc::clone(&running.workload));
+            let job = Job {
+                workload: &workload,
+                run: &run,
+            };
+            let heard = match run.state {
+                RunState::Starting => backend.start(job, fence, self.now()).await,
+                RunState::Stopping { .. } => backend.stop(job, fence, self.now()).await,
+                RunState::Running | RunState::Ended { .. } => Ok(()),
+            };
+            let now_is: Option<Run> = match heard {
+                Ok(()) if run.state == RunState::Starting => self.note_running(lease, &run).await?,
+                Ok(()) => Some(run),
+                Err(Trouble::Fenced) => return Err(Error::Store(StoreError::Retry)),
+                Err(Trouble::NoAnswer(why)) => {
+                    tracing::warn!(%why, run = %id, "a run could not be told; trying again");
+                    None
+                }
+                Err(Trouble::Refused(why)) => {
+                    tracing::warn!(%why, run = %id, "a run was refused by what was to run it");
+                    let failed = berth_model::workload::Outcome::Failed { exit_code: -1 };
+                    if let Some((workload, run)) =
+                        self.end_run(lease, id, self.now(), failed).await?
+                    {
+                        plan.ended(&run, workload, self.now());
+                    }
+                    None
+                }
+            };
+            if let (Some(now_is), Some(running)) = (now_is, plan.runs.get_mut(&id)) {
+                running.run = now_is;
+                running.is_to_be_told = false;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_sign(&self, plan: &Plan) -> Option<Timestamp> {
+        let jobs: Vec<Job<'_>> = plan
+            .runs
+            .values()
+            .map(|one| Job {
+                workload: &one.workload,
+                run: &one.run,
+            })
+            .collect();
+        self.backend.as_ref()?.next(&jobs)
+    }
+}
+
+impl Queues {
+    pub(super) fn of(&self, site: SiteId) -> Kept {
+        let mut all = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.entry(site).or_default().clone()
+    }
+}

@@ -1,0 +1,206 @@
+//! Submitting work.
+
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::queue::QueuePolicy;
+use berth_model::reference::{ProjectReference, SiteReference};
+use berth_model::workload::{Ask, Counts, Seats, State, Workload};
+use berth_model::{FieldErrors, Name, Reference, Span, WorkloadId};
+use berth_store::{Conn, queues, workloads};
+use jiff::SignedDuration;
+
+use super::carry::told;
+use super::look::WorkloadView;
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::fresh;
+use crate::directory::Directory;
+use crate::error::{Error, Result};
+use crate::once::Made;
+use crate::place::Place;
+use crate::record::Change;
+use crate::transact::transact;
+
+/// What somebody submits.
+#[derive(Debug, Clone)]
+pub struct NewWorkload {
+    pub project: Option<ProjectReference>,
+    /// A preset whose wishes are taken where none are named.
+    pub profile: Option<Name>,
+    /// Whether it is held from the beginning.
+    pub is_held: bool,
+    pub ask: Ask,
+}
+
+impl App {
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: NewWorkload,
+    ) -> Result<Made<WorkloadView>> {
+        let id = WorkloadId(fresh(self.now()));
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::Submit).await?;
+            if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
+                let known = workloads::get(&mut tx, place.id(), earlier).await?;
+                let known = known.ok_or(Error::NotFound("workload"))?;
+                return Ok(Made::before(self.view(&mut tx, place, known).await?));
+            }
+            let mut directory = Directory::with_site(&place.site);
+            let project = self
+                .booking_project(&mut tx, caller, &place, caller.id(), new.project.as_ref(), &mut directory)
+                .await?;
+            let policy = queues::policy(&mut tx, place.id()).await?;
+            let ask = self.parse_ask(&mut tx, &place, &policy, project, &new).await?;
+            let workload = Workload {
+                id,
+                site: place.id(),
+                number: workloads::next_numbers(&mut tx, place.id(), 1).await?,
+                owner: caller.id(),
+                project,
+                waiting: ask.tasks(),
+                ask,
+                state: if new.is_held { State::Held } else { State::Waiting },
+                reason: None,
+                counts: Counts::default(),
+                since: self.now(),
+                ended_at: None,
+                version: 1,
+            };
+            workloads::insert(&mut tx, &workload).await?;
+            let change = Change::new("workload.submit", Some(place.id()), workload.id)
+                .after(&workload)
+                .tell_only(EventKind::WorkloadSubmitted, Audience::Members, told(&workload));
+            self.record(&mut tx, caller, change).await?;
+            Ok(Made::now(self.view(&mut tx, place, workload).await?))
+        })
+        .inspect(|_| self.submitted.notify_one())
+    }
+
+    async fn parse_ask(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        policy: &QueuePolicy,
+        project: Option<berth_model::ProjectId>,
+        new: &NewWorkload,
+    ) -> Result<Ask> {
+        let mut errors = FieldErrors::default();
+        let mut ask = new.ask.clone();
+        if let Some(name) = &new.profile {
+            match policy.profiles.get(name) {
+                Some(profile) if ask.wishes.is_empty() => {
+                    ask.wishes.clone_from(&profile.wishes);
+                    ask.class = profile.class;
+                }
+                Some(_) => {}
+                None => errors.push(
+                    "profile",
+                    format!(
+                        "there is no profile `{name}` here{}",
+                        known(policy.profiles.keys())
+                    ),
+                ),
+            }
+        }
+        if policy.roles.is_empty() {
+            errors.push(
+                "site",
+                "this site has no queue: an admin has to say which of its resources are nodes",
+            );
+        }
+        if let Some(name) = &ask.level {
+            match policy.levels.get(name) {
+                None => errors.push(
+                    "level",
+                    format!(
+                        "there is no level `{name}` here{}",
+                        known(policy.levels.keys())
+                    ),
+                ),
+                Some(level) => {
+                    let may = level.projects.is_empty()
+                        || project.is_some_and(|id| level.projects.contains(&id));
+                    if !may {
+                        errors.push(
+                            "level",
+                            format!("the level `{name}` is not for this project"),
+                        );
+                    }
+                }
+            }
+        }
+        for (place, wish) in ask.wishes.iter().enumerate() {
+            if wish.limit > policy.limit_max {
+                let most = hours(policy.limit_max);
+                errors.push(
+                    format!("wishes[{place}].limit"),
+                    format!("the longest limit at this site is {most}"),
+                );
+            }
+        }
+        for (number, seats) in ask.seats.iter_mut().enumerate() {
+            match self.resource(conn, place.id(), &seats.resource).await {
+                Ok(resource) if resource.capacity.is_some() => {
+                    *seats = Seats {
+                        resource: Reference::Id(resource.id),
+                        amount: seats.amount,
+                    };
+                }
+                Ok(resource) => {
+                    let message = format!(
+                        "`{}` is not counted: it has no capacity to take seats of",
+                        resource.name
+                    );
+                    errors.push(format!("seats[{number}].resource"), message);
+                }
+                Err(Error::NotFound(_)) => {
+                    errors.push(
+                        format!("seats[{number}].resource"),
+                        format!("there is no resource `{}` here", seats.resource),
+                    );
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let wanted: Vec<WorkloadId> = ask.after.iter().map(|after| after.workload).collect();
+        let others = workloads::some(conn, place.id(), wanted).await?;
+        for (number, after) in ask.after.iter().enumerate() {
+            if !others.iter().any(|other| other.id == after.workload) {
+                errors.push(
+                    format!("after[{number}].workload"),
+                    "there is no such workload at this site",
+                );
+            }
+        }
+        let now = self.now();
+        if ask
+            .deadline
+            .is_some_and(|deadline| Span::new(now, deadline).is_err())
+        {
+            errors.push("deadline", "it is over already");
+        }
+        if ask.inside.is_some() {
+            errors.push(
+                "inside",
+                "work inside a reservation is not run by this backend yet; leave it out",
+            );
+        }
+        let ask = errors.keep("ask", ask.check());
+        Ok(errors.or(ask)?)
+    }
+}
+
+/// What there is, for whoever misspelt it.
+fn known<'a>(names: impl Iterator<Item = &'a Name>) -> String {
+    let names: Vec<&str> = names.map(Name::as_str).take(20).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!(": there are {}", names.join(", ")),
+    }
+}
+
+fn hours(length: SignedDuration) -> String {
+    format!("{} hours", length.as_hours())
+}
