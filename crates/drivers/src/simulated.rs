@@ -95,9 +95,7 @@ impl Simulated {
         // People ask for more than they need: most use a fifth to nine tenths of it, a few run into their limit.
         let part = self.draw((workload.id, run.task), "length");
         let part = 0.02 + 1.02 * part.powf(1.3);
-        SignedDuration::try_from_secs_f64(limit.as_secs_f64() * part)
-            .unwrap_or(limit)
-            .max(SignedDuration::from_secs(1))
+        seconds(limit.as_secs_f64() * part).max(SignedDuration::from_secs(1))
     }
 
     /// How a run ends, and when.
@@ -119,8 +117,10 @@ impl Simulated {
             return ended;
         };
         let takes = self.world.slowest_end.as_secs_f64() * self.draw(run.id, "stopping");
-        let takes = SignedDuration::try_from_secs_f64(takes).unwrap_or(SignedDuration::ZERO);
-        let gone = since.checked_add(takes).unwrap_or(run.until).min(run.until);
+        let gone = since
+            .checked_add(seconds(takes))
+            .unwrap_or(run.until)
+            .min(run.until);
         // What was over before it was told to stop, was over.
         if ended.0 <= since {
             ended
@@ -130,8 +130,14 @@ impl Simulated {
     }
 }
 
+/// Whole ones: moments are kept to the microsecond, and nothing here needs as much.
+fn seconds(length: f64) -> SignedDuration {
+    SignedDuration::from_secs(length as i64)
+}
+
 fn half_way(from: Timestamp, to: Timestamp) -> Timestamp {
-    from.checked_add(from.duration_until(to) / 2).unwrap_or(to)
+    from.checked_add(seconds(from.duration_until(to).as_secs_f64() / 2.0))
+        .unwrap_or(to)
 }
 
 /// How long `sleep 600` or `sleep 10m` lasts.
@@ -154,8 +160,8 @@ fn slept(command: &[String]) -> Option<SignedDuration> {
         "d" => 86_400.0,
         _ => return None,
     };
-    let seconds = number.parse::<f64>().ok()?.clamp(0.0, 3.2e7) * unit_s;
-    SignedDuration::try_from_secs_f64(seconds).ok()
+    let length = number.parse::<f64>().ok()?.clamp(0.0, 3.2e7);
+    Some(seconds(length * unit_s))
 }
 
 impl Backend for Simulated {

@@ -22,6 +22,7 @@ pub struct ByHand {
     told: Told,
     sequencer: Keeper,
     notifier: Keeper,
+    queue: Keeper,
 }
 
 impl ByHand {
@@ -34,6 +35,7 @@ impl ByHand {
             told: Told::new(),
             sequencer: Keeper::new(app, "sequencer", &server),
             notifier: Keeper::new(app, "notifier", &server),
+            queue: Keeper::new(app, "queue", &server),
         }
     }
 
@@ -51,6 +53,12 @@ impl ByHand {
         while super::reservations::round(&self.app, &lease).await? {}
         let lease = self.waitlist.ours().await?.ok_or_else(held_elsewhere)?;
         super::waitlist::serve(&self.app, &lease, None, &mut self.told).await
+    }
+
+    /// Carries the queues on, and says when time will next change something in them.
+    pub async fn carry_queues_on(&mut self) -> Result<Option<Timestamp>> {
+        let lease = self.queue.ours().await?.ok_or_else(held_elsewhere)?;
+        self.app.carry_queues_on(&lease).await
     }
 
     /// Numbers and chains everything written so far, so that readers see it.
@@ -88,6 +96,7 @@ impl ByHand {
         self.waitlist.give_back().await;
         self.sequencer.give_back().await;
         self.notifier.give_back().await;
+        self.queue.give_back().await;
     }
 }
 

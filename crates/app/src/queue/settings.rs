@@ -117,7 +117,10 @@ impl App {
         let mut project = |field: &str, name: &Name| {
             let found = all.get(name).copied();
             if found.is_none() {
-                unknown.push((field.to_owned(), format!("there is no project `{name}` here")));
+                unknown.push((
+                    field.to_owned(),
+                    format!("there is no project `{name}` here"),
+                ));
             }
             found
         };

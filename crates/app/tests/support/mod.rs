@@ -4,6 +4,8 @@
 
 pub mod policy;
 
+pub mod queue;
+
 pub mod series;
 
 pub mod told;
@@ -16,6 +18,7 @@ use berth_app::inventory::{NewResource, NewType};
 use berth_app::reservations::{Item, NewReservation};
 use berth_app::vault::Vault;
 use berth_app::{App, Caller, NewPerson, NewSite, Settings};
+use berth_drivers::simulated::{Simulated, World};
 use berth_model::inventory::Capacity;
 use berth_model::person::TimeZone;
 use berth_model::reference::SiteReference;
@@ -89,11 +92,12 @@ impl Lab {
         let store = Store::open(&url, 8).await.expect("the store opens");
         let start = "2026-11-16T08:00:00Z".parse().expect("a moment");
         let clock = Arc::new(Hands(Mutex::new(start)));
-        let app = App::new(
+        let app = App::with_backend(
             store,
             clock.clone(),
             Vault::from_key(&[9; 32]),
             Settings::default(),
+            Some(Arc::new(Simulated::new(World::calm(1)))),
         );
         let password = "a test's own password".into();
         let (root, _) = app
@@ -202,7 +206,14 @@ impl Lab {
     /// Another server on the same database, by the same clock.
     pub fn another_server(&self) -> App {
         let (store, vault) = (self.app.store.clone(), Vault::from_key(&[9; 32]));
-        App::new(store, self.clock.clone(), vault, Settings::default())
+        let backend = Arc::new(Simulated::new(World::calm(1)));
+        App::with_backend(
+            store,
+            self.clock.clone(),
+            vault,
+            Settings::default(),
+            Some(backend),
+        )
     }
 
     /// A moment so many hours after the lab was opened.
