@@ -81,6 +81,12 @@ impl Fleet {
         self.offers = Offers::new(mix, &self.kinds);
     }
 
+    /// Forgets what it found out, which must change no answer.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self) {
+        self.learn(self.offers.mix().clone());
+    }
+
     /// What is left of a node.
     pub fn left(&self, node: NodeIndex) -> Option<&Left> {
         let node = self.known(node).ok()?;

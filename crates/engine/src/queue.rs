@@ -7,6 +7,7 @@
 mod fixture;
 pub mod ground;
 pub mod history;
+mod lines;
 pub mod planner;
 pub mod quota;
 pub mod share;

@@ -33,6 +33,7 @@ impl Fleet {
         if pieces.is_none() && need.tasks > 1 {
             let one = Bundle { count: 1, ..bundle };
             pieces = match near {
+                Near::Anywhere if !self.has_room(&one, need.tasks, need.until_us) => None,
                 Near::Anywhere => self.gather(&one, &[(None, need.tasks)], need.until_us),
                 Near::Rack | Near::Node | Near::Link => {
                     let racks = self.racks_for(&bundle, need.until_us)?;
@@ -41,6 +42,12 @@ impl Fleet {
             };
         }
         pieces.map(|pieces| Placement { pieces })
+    }
+
+    /// Whether so many tasks fit, each anywhere: to count is much cheaper than to try, and most of a long queue does not fit.
+    fn has_room(&mut self, one: &Bundle, tasks: u32, until_us: i64) -> bool {
+        let look = self.offers.look(&self.kinds, &self.classes, one);
+        look.has_room(tasks, until_us)
     }
 
     /// So many tasks from each of these racks, none being the whole fleet: one after another, each where it is the least
@@ -54,6 +61,7 @@ impl Fleet {
         let tasks = from
             .iter()
             .flat_map(|(rack, count)| std::iter::repeat_n(*rack, *count as usize));
+        let freed = self.classes.freed();
         let mut pieces: Vec<Piece> = Vec::new();
         let mut whole = true;
         for rack in tasks {
@@ -69,6 +77,9 @@ impl Fleet {
         }
         for piece in pieces.iter().rev() {
             self.give_back_piece(piece).ok()?;
+        }
+        if whole {
+            self.classes.is_as_it_was(freed);
         }
         self.forget_empty();
         whole.then_some(pieces)

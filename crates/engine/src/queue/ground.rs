@@ -5,13 +5,22 @@
 //! nobody has asked for at any time ahead. What lies between is not offered to what begins now; it is little, and
 //! [`Ground::earliest`] sees all of it.
 
+mod freed;
+mod soonest;
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::fleet::{Fleet, Mix, Need, Node, NodeIndex, Placement};
 
 use super::Micros;
-use super::track::{Step, Taker, Track};
+use super::track::{Taker, Track};
+
+use freed::Freed;
+pub use freed::Seen;
+use soonest::Soonest;
 
 #[derive(Debug, Clone)]
 pub struct Ground {
@@ -22,6 +31,9 @@ pub struct Ground {
     stands: HashMap<Taker, Vec<NodeIndex>>,
     /// When something begins or ends on a node, so that its views are another's.
     turns: BinaryHeap<Reverse<(Micros, NodeIndex)>>,
+    /// Where something came free, now or ahead.
+    freed: Freed,
+    soonest: Soonest,
     now: Micros,
 }
 
@@ -38,12 +50,22 @@ impl Ground {
             far,
             stands: HashMap::new(),
             turns: BinaryHeap::new(),
+            freed: Freed::new(nodes.len()),
+            soonest: Soonest::default(),
             now,
         };
         for node in indexes {
             ground.look_again(node);
         }
         ground
+    }
+
+    /// Forgets what it found out, which must change no answer.
+    #[cfg(test)]
+    pub(super) fn forget(&mut self) {
+        self.near.forget();
+        self.far.forget();
+        self.soonest = Soonest::default();
     }
 
     /// Time has come so far: what was a wall begins, and what ended gives back.
@@ -95,12 +117,14 @@ impl Ground {
     pub fn release(&mut self, by: Taker) {
         for node in self.stands.remove(&by).unwrap_or_default() {
             self.tracks[node.0 as usize].release(by);
+            self.freed.add(node);
             self.look_again(node);
         }
     }
 
     /// Lets a taker have what it has only until this moment.
     pub fn shorten(&mut self, by: Taker, to: Micros) {
+        self.free_ahead(by);
         self.change_end(by, to, Track::shorten);
     }
 
@@ -214,60 +238,6 @@ impl Ground {
         self.far.put(node, last.left.clone(), Micros::MAX);
     }
 
-    /// The earliest moment from `from` on at which this could begin and last so long, and where, were those gone that can be
-    /// sent away; none if it never could.
-    pub fn earliest(
-        &self,
-        need: &Need,
-        length: Micros,
-        from: Micros,
-        gone: impl Fn(Taker) -> bool + Copy,
-    ) -> Option<(Micros, Placement)> {
-        let mut changes: Vec<(Micros, NodeIndex, u64)> = Vec::new();
-        for (number, track) in self.tracks.iter().enumerate() {
-            let node = NodeIndex(number as u32);
-            let most = u64::from(need.tasks);
-            let fits = |left: &_, task: &_| self.far.room(node, left, task, most);
-            let steps = track.room(from, length, &need.task, gone, fits);
-            let change = |Step { at, tasks }: Step| (at, node, tasks);
-            changes.extend(steps.into_iter().map(change));
-        }
-        changes.sort_unstable();
-        let mut room = vec![Room::default(); self.tracks.len()];
-        let mut all = 0;
-        let mut changes = changes.into_iter().peekable();
-        while let Some((at, node, tasks)) = changes.next() {
-            let known = &mut room[node.0 as usize];
-            all = all - known.tasks + tasks;
-            *known = Room { since: at, tasks };
-            let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
-            if is_last_of_moment
-                && all >= u64::from(need.tasks)
-                && let Some(placement) = self.choose(need, &room, at, length, gone)
-            {
-                return Some((at, placement));
-            }
-        }
-        None
-    }
-
-    /// Nodes for all tasks, given how many each has room for: first those that came free last. What is free already stays
-    /// with those who are short enough to be gone by then, and all the others.
-    fn choose(
-        &self,
-        need: &Need,
-        room: &[Room],
-        at: Micros,
-        length: Micros,
-        gone: impl Fn(Taker) -> bool + Copy,
-    ) -> Option<Placement> {
-        let nodes = (0..).map(NodeIndex).zip(room);
-        let mut open: Vec<_> = nodes.filter(|(_, room)| room.tasks > 0).collect();
-        open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, *node));
-        let nodes = open.iter().map(|(node, room)| (*node, room.tasks));
-        self.gather(need, nodes, at, at.saturating_add(length), gone)
-    }
-
     /// All tasks, as many from each node as it has room for, one node after the other; none if they are not enough.
     fn gather(
         &self,
@@ -291,13 +261,3 @@ impl Ground {
         None
     }
 }
-
-/// How many tasks a node has room for, and since when.
-#[derive(Debug, Clone, Copy, Default)]
-struct Room {
-    since: Micros,
-    tasks: u64,
-}
-
-#[cfg(test)]
-mod tests;
