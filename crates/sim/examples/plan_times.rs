@@ -12,6 +12,7 @@ fn main() {
     let mut crowd = timed("made", || Crowd::new(queued.unwrap_or(100_000), 1));
     timed("full", || crowd.plan());
     timed("again", || crowd.plan());
+    timed("forecast", || crowd.planner.forecast(crowd.now));
     one_by_one(&mut crowd);
     crowd.advance(3 * HOUR);
     timed("full, many overdue", || crowd.plan());

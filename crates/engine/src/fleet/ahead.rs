@@ -3,7 +3,7 @@
 use super::Fleet;
 use super::classes::State;
 use super::need::{Piece, Task};
-use super::node::{Left, NodeIndex};
+use super::node::{Gpu, Left, NodeIndex};
 use super::pick::{Bundle, Chosen, Link, fill, room_for};
 
 impl Fleet {
@@ -35,6 +35,12 @@ impl Fleet {
         };
         let kind = self.classes.state_of(number).kind;
         room_for(&self.kinds[kind as usize], left, &task.plain(), most)
+    }
+
+    /// The GPUs of a node, by their numbers.
+    pub fn gpus(&self, node: NodeIndex) -> &[Gpu] {
+        let kind = |number: u32| &self.kinds[self.classes.state_of(number).kind as usize];
+        self.known(node).map_or(&[], |number| &kind(number).gpus)
     }
 
     /// What so many tasks would get of this much of a node.

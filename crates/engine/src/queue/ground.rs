@@ -13,10 +13,10 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::fleet::{Fleet, Mix, Need, Node, NodeIndex, Placement};
+use crate::fleet::{Fleet, Gpu, Mix, Need, Node, NodeIndex, Placement};
 
 use super::Micros;
-use super::track::{Taker, Track};
+use super::track::{Taken, Taker, Track};
 
 use freed::Freed;
 pub use freed::Seen;
@@ -227,6 +227,24 @@ impl Ground {
             victims = sent;
         }
         victims
+    }
+
+    /// What is taken of a node, now and ahead.
+    pub(super) fn taken(&self, node: NodeIndex) -> &[Taken] {
+        let track = self.tracks.get(node.0 as usize);
+        track.map_or(&[], Track::taken)
+    }
+
+    /// The GPUs of all nodes, with what they have of CPU.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeIndex, u64, &[Gpu])> {
+        let nodes = (0..self.tracks.len() as u32).map(NodeIndex);
+        nodes.map(|node| {
+            (
+                node,
+                self.tracks[node.0 as usize].cpu_milli(),
+                self.far.gpus(node),
+            )
+        })
     }
 
     fn look_again(&mut self, node: NodeIndex) {

@@ -14,6 +14,7 @@
 //! begins here can be in the way of a reservation. Only what is opportunistic may begin before a wall that it would reach, because it is
 //! gone when it is told to.
 
+mod forecast;
 mod preempt;
 mod promise;
 mod running;
@@ -33,6 +34,7 @@ use super::share::{Account, Shares};
 use super::track::Taker;
 use super::turns::Turns;
 
+pub use forecast::{Forecast, Forecasts};
 use promise::Promise;
 pub use running::Running;
 

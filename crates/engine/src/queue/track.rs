@@ -15,12 +15,13 @@ use super::Micros;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Taker(pub u64);
 
+/// A part of a node that somebody has for a time.
 #[derive(Debug, Clone, PartialEq)]
-struct Taken {
-    by: Taker,
-    from: Micros,
-    to: Micros,
-    part: Piece,
+pub struct Taken {
+    pub by: Taker,
+    pub from: Micros,
+    pub to: Micros,
+    pub part: Piece,
 }
 
 /// What is left of a node for something that begins now and has ended by then.
@@ -95,6 +96,15 @@ impl Track {
             left.narrow(&self.left_at(at, &gone));
         }
         left
+    }
+
+    pub fn taken(&self) -> &[Taken] {
+        &self.taken
+    }
+
+    /// What there is in all.
+    pub fn cpu_milli(&self) -> u64 {
+        self.all.cpu_milli
     }
 
     /// Who has something of it during a time.

@@ -1,5 +1,6 @@
 //! Small worlds, long random runs, and months of fairness.
 
+mod forecast;
 mod restart;
 
 use std::collections::BTreeMap as Map;
