@@ -137,6 +137,7 @@ impl Crowd {
                 task,
                 tasks,
                 near: Near::Anywhere,
+                at_least: Near::Anywhere,
                 until_us: 0,
             },
             limit,

@@ -11,9 +11,9 @@ mod soonest;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-use crate::fleet::{Fleet, Gpu, Mix, Need, Node, NodeIndex, Placement};
+use crate::fleet::{Fleet, Gpu, Mix, Near, Need, Node, NodeIndex, Placement};
 
 use super::Micros;
 use super::track::{Taken, Taker, Track};
@@ -163,24 +163,52 @@ impl Ground {
         cost: impl Fn(Taker) -> f64,
     ) -> Option<Placement> {
         let to = from.saturating_add(length);
-        let most = u64::from(need.tasks);
-        let mut open = Vec::new();
+        let enough = u64::from(need.tasks);
+        let mut open: Vec<Clearing> = Vec::new();
         for (number, track) in (0..).zip(&self.tracks) {
             let node = NodeIndex(number);
             let left = track.free_without(from, to, &gone);
-            let tasks = self.far.room(node, &left, &need.task, most);
-            if tasks > 0 {
-                let lost: f64 = track
-                    .takers(from, to)
-                    .filter(|by| gone(*by))
-                    .map(&cost)
-                    .sum();
-                open.push((lost / tasks as f64, node, tasks));
+            let tasks = self.far.room(node, &left, need);
+            if tasks >= if need.is_for_one_node() { enough } else { 1 } {
+                let goers = track.takers(from, to).filter(|by| gone(*by));
+                let lost = goers.map(&cost).sum();
+                open.push(Clearing { lost, node, tasks });
             }
         }
-        open.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let nodes = open.iter().map(|(_, node, tasks)| (*node, *tasks));
+        open.sort_by(|a, b| {
+            a.by_task()
+                .total_cmp(&b.by_task())
+                .then(a.node.cmp(&b.node))
+        });
+        if need.at_least == Near::Rack && !need.is_for_one_node() {
+            open = self.cheapest_rack(open, enough)?;
+        }
+        let nodes = open.iter().map(|one| (one.node, one.tasks));
         self.gather(need, nodes, from, to, gone)
+    }
+
+    /// Of racks that have room for all, the one where that costs least.
+    fn cheapest_rack(&self, open: Vec<Clearing>, enough: u64) -> Option<Vec<Clearing>> {
+        let mut racks: BTreeMap<Option<u32>, Vec<Clearing>> = BTreeMap::new();
+        for one in open {
+            racks.entry(self.far.rack(one.node)).or_default().push(one);
+        }
+        let cost = |nodes: &Vec<Clearing>| {
+            let (mut room, mut lost) = (0, 0.0);
+            for one in nodes {
+                room += one.tasks;
+                lost += one.lost;
+                if room >= enough {
+                    return Some(lost);
+                }
+            }
+            None
+        };
+        let racks = racks
+            .into_values()
+            .filter_map(|nodes| Some((cost(&nodes)?, nodes)));
+        let cheapest = racks.min_by(|a, b| a.0.total_cmp(&b.0));
+        cheapest.map(|(_, nodes)| nodes)
     }
 
     /// Who has to go for a placement to stand during a time: of those who can be sent away, as few as will do, those first whose going
@@ -270,12 +298,26 @@ impl Ground {
         for (node, room) in nodes {
             let taken = room.min(more);
             let left = self.tracks[node.0 as usize].free_without(from, to, &gone);
-            pieces.extend(self.far.pick(node, left, &need.task, taken as u32)?);
+            pieces.extend(self.far.pick(node, left, need, taken as u32)?);
             more -= taken;
             if more == 0 {
                 return Some(Placement { pieces });
             }
         }
         None
+    }
+}
+
+/// A node where so many tasks could stand, and what is lost by those who would have to go.
+#[derive(Debug)]
+struct Clearing {
+    lost: f64,
+    node: NodeIndex,
+    tasks: u64,
+}
+
+impl Clearing {
+    fn by_task(&self) -> f64 {
+        self.lost / self.tasks.max(1) as f64
     }
 }

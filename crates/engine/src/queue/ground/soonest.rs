@@ -5,10 +5,10 @@
 //! The answer is the lowest floor that turns out to be true, found by looking at a few nodes instead of all.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::ops::Range;
 
-use crate::fleet::{Left, Need, NodeIndex, Placement, Task};
+use crate::fleet::{Left, Near, Need, NodeIndex, Placement};
 
 use super::super::Micros;
 use super::super::track::{Step, Taker};
@@ -21,8 +21,8 @@ const HOUR: Micros = 3_600_000_000;
 /// Most of what is looked for is found soon, and to look less far ahead is quicker.
 const HORIZONS: [Micros; 4] = [2 * HOUR, 16 * HOUR, 120 * HOUR, Micros::MAX];
 
-/// A task, how long it may last, and which takers are gone, by a number that the caller gives.
-type Question = (Task, u32, Micros, u8);
+/// What is needed, how long it may last, and which takers are gone, by a number that the caller gives.
+type Question = (Need, Micros, u8);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Soonest(HashMap<Question, Floors>);
@@ -98,10 +98,10 @@ impl Ground {
         who_is_gone: u8,
         gone: impl Fn(Taker) -> bool + Copy,
     ) -> Option<(Micros, Placement)> {
-        if !is_for_one_node(need) {
+        if !need.is_for_one_node() {
             return self.earliest(need, length, from, gone);
         }
-        let question = (need.task, need.tasks, length, who_is_gone);
+        let question = (*need, length, who_is_gone);
         let seen = self.freed.seen();
         let known = self.soonest.0.remove(&question);
         let since = known
@@ -152,7 +152,7 @@ impl Ground {
     }
 
     fn tasks_in(&self, node: NodeIndex, left: &Left, need: &Need) -> u64 {
-        self.far.room(node, left, &need.task, u64::from(need.tasks))
+        self.far.room(node, left, need)
     }
 
     /// The same, with nothing remembered, and for what needs several nodes.
@@ -182,7 +182,7 @@ impl Ground {
         let Some(freed) = freed else {
             return self.earliest_during(need, length, during, gone);
         };
-        if is_for_one_node(need) {
+        if need.is_for_one_node() {
             let first = |node: &NodeIndex| {
                 let at = self.first_on(*node, need, length, during.clone(), gone)?;
                 Some((at, *node))
@@ -211,20 +211,53 @@ impl Ground {
         during: Range<Micros>,
         gone: impl Fn(Taker) -> bool + Copy,
     ) -> Option<(Micros, Placement)> {
+        if need.at_least == Near::Anywhere && !need.is_for_one_node() {
+            let all = (0..self.tracks.len() as u32).map(NodeIndex);
+            return self.earliest_among(all, need, length, during, gone);
+        }
+        // What has to stand near together is looked for in one place after the other, and only for what is earlier than found.
+        let mut best: Option<(Micros, Placement)> = None;
+        let mut look = |nodes: &mut dyn Iterator<Item = NodeIndex>| {
+            let end = best.as_ref().map_or(during.end, |(at, _)| *at);
+            let found = self.earliest_among(nodes, need, length, during.start..end, gone);
+            best = found.or(best.take());
+        };
+        if need.is_for_one_node() {
+            for node in (0..self.tracks.len() as u32).map(NodeIndex) {
+                look(&mut std::iter::once(node));
+            }
+        } else {
+            for (_, mut nodes) in self.far.racks() {
+                look(&mut nodes);
+            }
+        }
+        best
+    }
+
+    fn earliest_among(
+        &self,
+        nodes: impl Iterator<Item = NodeIndex>,
+        need: &Need,
+        length: Micros,
+        during: Range<Micros>,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<(Micros, Placement)> {
         let mut changes: Vec<(Micros, NodeIndex, u64)> = Vec::new();
-        for (number, track) in (0..).zip(&self.tracks) {
-            let node = NodeIndex(number);
+        for node in nodes {
             let fits = |left: &Left| self.tasks_in(node, left, need);
+            let track = &self.tracks[node.0 as usize];
             let steps = track.room(during.clone(), length, gone, fits);
             let change = |Step { at, tasks }: Step| (at, node, tasks);
-            changes.extend(steps.into_iter().map(change));
+            // Most nodes have no room for a long time, and need not be sorted in.
+            let steps = steps.into_iter().skip_while(|step| step.tasks == 0);
+            changes.extend(steps.map(change));
         }
         changes.sort_unstable();
-        let mut room = vec![Room::default(); self.tracks.len()];
+        let mut room: BTreeMap<NodeIndex, Room> = BTreeMap::new();
         let mut all = 0;
         let mut changes = changes.into_iter().peekable();
         while let Some((at, node, tasks)) = changes.next() {
-            let known = &mut room[node.0 as usize];
+            let known = room.entry(node).or_default();
             all = all - known.tasks + tasks;
             *known = Room { since: at, tasks };
             let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
@@ -243,20 +276,14 @@ impl Ground {
     fn choose(
         &self,
         need: &Need,
-        room: &[Room],
+        room: &BTreeMap<NodeIndex, Room>,
         at: Micros,
         length: Micros,
         gone: impl Fn(Taker) -> bool + Copy,
     ) -> Option<Placement> {
-        let nodes = (0..).map(NodeIndex).zip(room);
-        let mut open: Vec<_> = nodes.filter(|(_, room)| room.tasks > 0).collect();
-        open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, *node));
-        let nodes = open.iter().map(|(node, room)| (*node, room.tasks));
+        let mut open: Vec<_> = room.iter().filter(|(_, room)| room.tasks > 0).collect();
+        open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, **node));
+        let nodes = open.iter().map(|(node, room)| (**node, room.tasks));
         self.gather(need, nodes, at, at.saturating_add(length), gone)
     }
-}
-
-/// What stands in one node is found node by node.
-fn is_for_one_node(need: &Need) -> bool {
-    need.tasks == 1
 }
