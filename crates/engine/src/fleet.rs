@@ -37,6 +37,7 @@ pub struct Fleet {
     offers: Offers,
     walls_us: Vec<i64>,
     racks: BTreeMap<u32, Vec<u32>>,
+    rack_of: Vec<u32>,
 }
 
 /// A placement that is not one of this fleet as it stands. The fleet was left as it was.
@@ -73,12 +74,19 @@ impl Fleet {
             classes,
             walls_us: nodes.iter().map(|node| node.until_us).collect(),
             racks,
+            rack_of: nodes.iter().map(|node| node.rack).collect(),
         }
     }
 
     /// From now on this is what people usually ask for.
     pub fn learn(&mut self, mix: Mix) {
         self.offers = Offers::new(mix, &self.kinds);
+    }
+
+    /// Forgets what it found out, which must change no answer.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self) {
+        self.learn(self.offers.mix().clone());
     }
 
     /// What is left of a node.

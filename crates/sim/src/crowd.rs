@@ -94,6 +94,21 @@ impl Crowd {
         }
     }
 
+    /// Time goes by, and what has reached its limit ends.
+    pub fn advance(&mut self, by: Micros) {
+        self.now += by;
+        let over = self
+            .planner
+            .running()
+            .filter(|(_, one)| one.until <= self.now);
+        let mut over: Vec<Key> = over.map(|(key, _)| key).collect();
+        over.sort_unstable();
+        for key in &over {
+            self.planner.end(*key, self.now);
+        }
+        self.running.retain(|key| over.binary_search(key).is_err());
+    }
+
     /// One round of planning; says how many began.
     pub fn plan(&mut self) -> usize {
         let begun = self
@@ -122,6 +137,7 @@ impl Crowd {
                 task,
                 tasks,
                 near: Near::Anywhere,
+                at_least: Near::Anywhere,
                 until_us: 0,
             },
             limit,

@@ -284,6 +284,7 @@ impl<'a> World<'a> {
                     task: TASK,
                     tasks: job.processors,
                     near: Near::Anywhere,
+                    at_least: Near::Anywhere,
                     until_us: 0,
                 },
                 limit: job.limit,

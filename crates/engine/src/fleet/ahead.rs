@@ -2,9 +2,9 @@
 
 use super::Fleet;
 use super::classes::State;
-use super::need::{Piece, Task};
-use super::node::{Left, NodeIndex};
-use super::pick::{Bundle, Chosen, Link, fill, room_for};
+use super::need::{Need, Piece};
+use super::node::{Gpu, Left, NodeIndex};
+use super::pick::{Bundle, Chosen, Link, fill, room_for, room_linked};
 
 impl Fleet {
     /// From now on this is left of a node, at most all of it, and this is its wall. A node that is not there stays so.
@@ -28,13 +28,34 @@ impl Fleet {
         self.forget_empty();
     }
 
-    /// How many such tasks would fit into this much of a node, `most` being enough to know.
-    pub fn room(&self, node: NodeIndex, left: &Left, task: &Task, most: u64) -> u64 {
+    /// How many tasks would fit into this much of a node; more than are needed are not counted.
+    pub fn room(&self, node: NodeIndex, left: &Left, need: &Need) -> u64 {
         let Ok(number) = self.known(node) else {
             return 0;
         };
-        let kind = self.classes.state_of(number).kind;
-        room_for(&self.kinds[kind as usize], left, &task.plain(), most)
+        let kind = &self.kinds[self.classes.state_of(number).kind as usize];
+        let (task, most) = (need.task.plain(), u64::from(need.tasks));
+        match need.link() {
+            Link::Any => room_for(kind, left, &task, most),
+            Link::One => room_linked(kind, left, &task, most),
+        }
+    }
+
+    /// The rack of a node.
+    pub fn rack(&self, node: NodeIndex) -> Option<u32> {
+        self.rack_of.get(node.0 as usize).copied()
+    }
+
+    /// The nodes of each rack.
+    pub fn racks(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = NodeIndex>)> {
+        let racks = self.racks.iter();
+        racks.map(|(rack, nodes)| (*rack, nodes.iter().map(|node| NodeIndex(*node))))
+    }
+
+    /// The GPUs of a node, by their numbers.
+    pub fn gpus(&self, node: NodeIndex) -> &[Gpu] {
+        let kind = |number: u32| &self.kinds[self.classes.state_of(number).kind as usize];
+        self.known(node).map_or(&[], |number| &kind(number).gpus)
     }
 
     /// What so many tasks would get of this much of a node.
@@ -42,14 +63,14 @@ impl Fleet {
         &self,
         node: NodeIndex,
         mut left: Left,
-        task: &Task,
+        need: &Need,
         count: u32,
     ) -> Option<Vec<Piece>> {
         let number = self.known(node).ok()?;
         let bundle = Bundle {
-            task: task.plain(),
+            task: need.task.plain(),
             count,
-            link: Link::Any,
+            link: need.link(),
         };
         let seen = self
             .offers

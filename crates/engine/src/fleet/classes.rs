@@ -65,6 +65,18 @@ impl Classes {
         self.freed
     }
 
+    /// All that was taken since this was counted has been given back, and nobody was refused in between: there is as much room as
+    /// there was.
+    pub fn is_as_it_was(&mut self, freed: u64) {
+        self.freed = freed;
+    }
+
+    /// How many of a class's nodes have their wall not before this moment, `most` being enough to know.
+    pub fn count_reaching(&self, class: usize, until_us: i64, most: u64) -> u64 {
+        let reaching = self.members[class].range((until_us, 0)..);
+        reaching.take(most as usize).count() as u64
+    }
+
     /// Adds the next node.
     pub fn add(&mut self, state: State, until_us: i64) {
         let node = self.of_node.len() as u32;
@@ -92,7 +104,7 @@ impl Classes {
     }
 
     pub fn set_wall(&mut self, node: u32, old_us: i64, new_us: i64) {
-        self.freed += 1;
+        self.freed += u64::from(new_us > old_us);
         self.leave(node, old_us);
         self.join(self.of(node), (new_us, node));
     }

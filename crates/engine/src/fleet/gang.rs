@@ -8,39 +8,52 @@ impl Fleet {
     /// Where this workload would stand best now; none if it does not fit. Takes nothing: the fleet only remembers what
     /// it found out.
     pub fn place(&mut self, need: &Need) -> Option<Placement> {
-        let near = match need.tasks {
-            0 => return Some(Placement { pieces: Vec::new() }),
-            // One task stands near itself; whether its GPUs are linked is all that is left to wish for.
-            1 => Near::Node.max(need.near),
-            _ => need.near,
+        if need.tasks == 0 {
+            return Some(Placement { pieces: Vec::new() });
+        }
+        let near = need.near.max(need.at_least);
+        // One task stands near itself; whether its GPUs are linked is all that is left to wish for.
+        let near = if need.tasks == 1 {
+            near.max(Near::Node)
+        } else {
+            near
         };
         let bundle = Bundle {
             task: need.task.plain(),
             count: need.tasks,
             link: Link::Any,
         };
-        let linked = Bundle {
-            link: Link::One,
-            ..bundle
-        };
+        let has_to_be_linked = need.link() == Link::One;
         let mut pieces = None;
-        if near == Near::Link && takes_several_gpus(&bundle) {
+        if has_to_be_linked || (near == Near::Link && takes_several_gpus(&bundle)) {
+            let linked = Bundle {
+                link: Link::One,
+                ..bundle
+            };
             pieces = self.best(&linked, need.until_us);
         }
-        if pieces.is_none() && near >= Near::Node {
+        if pieces.is_none() && near >= Near::Node && !has_to_be_linked {
             pieces = self.best(&bundle, need.until_us);
         }
-        if pieces.is_none() && need.tasks > 1 {
+        if pieces.is_none() && !need.is_for_one_node() {
             let one = Bundle { count: 1, ..bundle };
             pieces = match near {
+                Near::Anywhere if !self.has_room(&one, need.tasks, need.until_us) => None,
                 Near::Anywhere => self.gather(&one, &[(None, need.tasks)], need.until_us),
                 Near::Rack | Near::Node | Near::Link => {
                     let racks = self.racks_for(&bundle, need.until_us)?;
-                    self.gather(&one, &racks, need.until_us)
+                    let is_near_enough = need.at_least < Near::Rack || racks.len() == 1;
+                    is_near_enough.then(|| self.gather(&one, &racks, need.until_us))?
                 }
             };
         }
         pieces.map(|pieces| Placement { pieces })
+    }
+
+    /// Whether so many tasks fit, each anywhere: to count is much cheaper than to try, and most of a long queue does not fit.
+    fn has_room(&mut self, one: &Bundle, tasks: u32, until_us: i64) -> bool {
+        let look = self.offers.look(&self.kinds, &self.classes, one);
+        look.has_room(tasks, until_us)
     }
 
     /// So many tasks from each of these racks, none being the whole fleet: one after another, each where it is the least
@@ -54,6 +67,7 @@ impl Fleet {
         let tasks = from
             .iter()
             .flat_map(|(rack, count)| std::iter::repeat_n(*rack, *count as usize));
+        let freed = self.classes.freed();
         let mut pieces: Vec<Piece> = Vec::new();
         let mut whole = true;
         for rack in tasks {
@@ -69,6 +83,9 @@ impl Fleet {
         }
         for piece in pieces.iter().rev() {
             self.give_back_piece(piece).ok()?;
+        }
+        if whole {
+            self.classes.is_as_it_was(freed);
         }
         self.forget_empty();
         whole.then_some(pieces)

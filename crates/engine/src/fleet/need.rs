@@ -1,6 +1,7 @@
 //! What a workload asks of the fleet, and what it was given.
 
 use super::node::{Models, NodeIndex, UNDIVIDED};
+use super::pick::Link;
 
 /// The GPUs of one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,8 +48,7 @@ impl Task {
     }
 }
 
-/// How near to each other the tasks of a workload would like to stand. A wish: where it cannot be met, the next
-/// wider one is tried, since a gang in two racks is better than a gang that waits.
+/// How near to each other the tasks of a workload stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Near {
     Anywhere,
@@ -63,18 +63,42 @@ pub enum Near {
 pub struct Need {
     pub task: Task,
     pub tasks: u32,
+    /// How near they would like to stand: where it cannot be met, the next wider one is tried, since a gang in two racks is
+    /// better than a gang that waits.
     pub near: Near,
+    /// How near they have to stand: if they cannot, they wait.
+    pub at_least: Near,
     /// When it will have ended at the latest, in microseconds; nodes with an earlier wall are out.
     pub until_us: i64,
 }
 
 impl Need {
+    /// Whether all of it has to stand in one node.
+    pub fn is_for_one_node(&self) -> bool {
+        self.tasks == 1 || self.at_least >= Near::Node
+    }
+
+    /// Whether its GPUs have to be linked to each other; one is linked to itself.
+    pub(super) fn link(&self) -> Link {
+        let each = match self.task.gpus {
+            Gpus::None => 0,
+            Gpus::Whole(count) => u32::from(count),
+            Gpus::Share(_) => 1,
+        };
+        let takes_several = each.saturating_mul(self.tasks) > 1;
+        match self.at_least == Near::Link && takes_several {
+            true => Link::One,
+            false => Link::Any,
+        }
+    }
+
     /// One task, anywhere, with no end in sight.
     pub fn one(task: Task) -> Need {
         Need {
             task,
             tasks: 1,
             near: Near::Anywhere,
+            at_least: Near::Anywhere,
             until_us: i64::MAX,
         }
     }

@@ -1,12 +1,12 @@
 //! What each class of nodes would lose by a task, remembered for as long as it stays true, which is for ever: see
 //! [`Classes`]. A placement then is one look along a row of numbers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::classes::{Classes, Walled, keep};
 use super::mix::{Lanes, Mix};
 use super::node::{Kind, Left};
-use super::pick::{Bundle, Chosen, Seen, fill};
+use super::pick::{Bundle, Chosen, Seen, fill, room_for};
 
 /// Many more than there are shapes in a mix; a bound on memory, for a site where no two tasks are alike. Tests
 /// come to it sooner.
@@ -42,6 +42,8 @@ pub(super) struct Offers {
 struct Row {
     losses: Vec<Loss>,
     refused: Option<Refused>,
+    /// The same of gangs of so many.
+    gangs: BTreeMap<u32, Refused>,
 }
 
 /// There was no place for what ends at this moment, and so there is none for what ends later, until something is
@@ -51,6 +53,12 @@ struct Refused {
     until_us: i64,
     /// How often the fleet had been freed then.
     freed: u64,
+}
+
+impl Refused {
+    fn still(self, freed: u64, until_us: i64) -> bool {
+        self.freed == freed && self.until_us <= until_us
+    }
 }
 
 /// What would be left over, as parts of the largest node: the tie-break is best fit.
@@ -98,6 +106,11 @@ impl Offers {
             left: Left::default(),
             chosen: Chosen::new(),
         }
+    }
+
+    #[cfg(test)]
+    pub fn mix(&self) -> &Mix {
+        &self.mix
     }
 
     /// The row of this bundle, and how to look at the classes with it.
@@ -158,8 +171,8 @@ impl Look<'_> {
     /// The node that loses least by the bundle, of all that reach this moment.
     pub fn best(mut self, until_us: i64) -> Option<u32> {
         let freed = self.classes.freed();
-        let still = |refused: Refused| refused.freed == freed && refused.until_us <= until_us;
-        if self.offers.rows[self.row].refused.is_some_and(still) {
+        let refused = self.offers.rows[self.row].refused;
+        if refused.is_some_and(|refused| refused.still(freed, until_us)) {
             return None;
         }
         let mut best: Option<(Loss, Walled)> = None;
@@ -183,11 +196,38 @@ impl Look<'_> {
                 least = *known;
             }
         }
-        self.offers.rows[self.row] = Row {
-            losses,
-            refused: best.is_none().then_some(Refused { until_us, freed }),
-        };
+        let row = &mut self.offers.rows[self.row];
+        row.losses = losses;
+        row.refused = best.is_none().then_some(Refused { until_us, freed });
         best.map(|(_, (_, node))| node)
+    }
+
+    /// Whether there is room for so many such bundles on the nodes that reach this moment.
+    pub fn has_room(mut self, count: u32, until_us: i64) -> bool {
+        let freed = self.classes.freed();
+        let refused = self.offers.rows[self.row].gangs.get(&count);
+        if refused.is_some_and(|refused| refused.still(freed, until_us)) {
+            return false;
+        }
+        let mut more = u64::from(count);
+        for class in 0..self.classes.len() {
+            if !self.classes.reaches(class, until_us) || self.loss(class) == NO_PLACE {
+                continue;
+            }
+            let state = self.classes.state(class);
+            let kind = &self.kinds[state.kind as usize];
+            let each = room_for(kind, &state.left, &self.bundle.task, more).max(1);
+            let nodes = self
+                .classes
+                .count_reaching(class, until_us, more.div_ceil(each));
+            more = more.saturating_sub(each.saturating_mul(nodes));
+            if more == 0 {
+                return true;
+            }
+        }
+        let refused = Refused { until_us, freed };
+        self.offers.rows[self.row].gangs.insert(count, refused);
+        false
     }
 
     /// The node that loses least by the bundle, of these.

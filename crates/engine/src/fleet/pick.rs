@@ -204,9 +204,24 @@ fn whole_free(group: &Group, left: &Left) -> usize {
 
 /// How many such tasks would fit, `most` being enough to know.
 pub(super) fn room_for(kind: &Kind, left: &Left, task: &Task, most: u64) -> u64 {
+    room_in(kind.groups.iter(), left, task, most)
+}
+
+/// How many would fit with all their GPUs linked to each other.
+pub(super) fn room_linked(kind: &Kind, left: &Left, task: &Task, most: u64) -> u64 {
+    let linked = kind.groups.iter().filter(|group| group.linked);
+    let room = linked.map(|group| room_in(std::iter::once(group), left, task, most));
+    room.max().unwrap_or(0)
+}
+
+fn room_in<'a>(
+    groups: impl Iterator<Item = &'a Group>,
+    left: &Left,
+    task: &Task,
+    most: u64,
+) -> u64 {
     let by = |have: u64, each: u64| have.checked_div(each).unwrap_or(most);
-    let meeting = kind.groups.iter();
-    let meeting = meeting.filter(|group| group.meets(task.models, task.gpu_memory_bytes));
+    let meeting = groups.filter(|group| group.meets(task.models, task.gpu_memory_bytes));
     let by_gpus = match task.gpus {
         Gpus::None => most,
         Gpus::Whole(count) => {

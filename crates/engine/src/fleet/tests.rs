@@ -291,6 +291,7 @@ fn a_need() -> impl Strategy<Value = Need> {
         task,
         tasks,
         near,
+        at_least: Anywhere,
         until_us,
     })
 }
@@ -366,6 +367,51 @@ proptest! {
             stands.dedup();
             prop_assert_eq!(stands.len(), 1);
         }
+    }
+
+    /// What has to stand near does, and there is an answer exactly when one such part of the fleet has room for all of it.
+    #[test]
+    fn what_has_to_stand_near_stands_near_or_waits(
+        nodes in prop::collection::vec(a_node(), 1..4), mix in a_mix(), need in a_need(),
+        at_least in prop::sample::select(vec![Near::Rack, Near::Node, Near::Link]),
+    ) {
+        let need = Need { at_least, tasks: need.tasks.max(1), ..need };
+        let mut fleet = Fleet::new(&nodes, mix);
+        // All but the nodes of one rack, one node, or the GPUs of one link group are out of reach.
+        let fits = |is_in: &dyn Fn(usize, &Node, Option<&Gpu>) -> bool| {
+            let mut nodes = nodes.clone();
+            for (number, node) in nodes.iter_mut().enumerate() {
+                let before = node.clone();
+                if !is_in(number, &before, None) {
+                    node.until_us = i64::MIN;
+                }
+                for gpu in node.gpus.iter_mut().filter(|gpu| !is_in(number, &before, Some(gpu))) {
+                    gpu.mode = Mode::Cut;
+                }
+            }
+            let left = all_left(&Fleet::new(&nodes, Mix::default()));
+            naive::fits(&nodes, &left, &need)
+        };
+        let several = need.tasks * need.task.gpus.thousandths().div_ceil(1000) > 1;
+        let mut groups: Vec<Gpu> = nodes.iter().flat_map(|node| node.gpus.clone()).collect();
+        groups.retain(|gpu| gpu.link.is_some());
+        let alike = |one: &Gpu, other: &Gpu| (one.model, one.memory_bytes, one.link) == (other.model, other.memory_bytes, other.link);
+        let expected = match at_least {
+            Near::Rack => (0..2).any(|rack| fits(&|_, node, _| node.rack == rack)),
+            Near::Link if several => (0..nodes.len()).any(|at| groups.iter().any(|group| {
+                fits(&|number, _, gpu| number == at && gpu.is_none_or(|gpu| alike(gpu, group)))
+            })),
+            _ => (0..nodes.len()).any(|at| fits(&|number, _, _| number == at)),
+        };
+        let placed = fleet.place(&need);
+        prop_assert_eq!(placed.is_some(), expected);
+        let Some(placed) = placed else { return Ok(()) };
+        let mut stands = nodes_of(&placed);
+        stands.dedup();
+        let racks = stands.iter().map(|node| nodes[*node as usize].rack);
+        let racks: std::collections::BTreeSet<u32> = racks.collect();
+        prop_assert_eq!(racks.len(), 1);
+        prop_assert!(at_least == Near::Rack || stands.len() == 1);
     }
 
     /// Whatever came and went, what is left is what it was before; and what the fleet remembers of the way there

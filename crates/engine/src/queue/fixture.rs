@@ -36,6 +36,7 @@ pub fn need(tasks: u32, cpu_milli: u64, gpus: u16) -> Need {
         task: task(cpu_milli, gpus),
         tasks,
         near: Near::Anywhere,
+        at_least: Near::Anywhere,
         until_us: 0,
     }
 }

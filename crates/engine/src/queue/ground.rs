@@ -5,13 +5,22 @@
 //! nobody has asked for at any time ahead. What lies between is not offered to what begins now; it is little, and
 //! [`Ground::earliest`] sees all of it.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+mod freed;
+mod soonest;
+#[cfg(test)]
+mod tests;
 
-use crate::fleet::{Fleet, Mix, Need, Node, NodeIndex, Placement};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+use crate::fleet::{Fleet, Gpu, Mix, Near, Need, Node, NodeIndex, Placement};
 
 use super::Micros;
-use super::track::{Step, Taker, Track};
+use super::track::{Taken, Taker, Track};
+
+use freed::Freed;
+pub use freed::Seen;
+use soonest::Soonest;
 
 #[derive(Debug, Clone)]
 pub struct Ground {
@@ -22,6 +31,9 @@ pub struct Ground {
     stands: HashMap<Taker, Vec<NodeIndex>>,
     /// When something begins or ends on a node, so that its views are another's.
     turns: BinaryHeap<Reverse<(Micros, NodeIndex)>>,
+    /// Where something came free, now or ahead.
+    freed: Freed,
+    soonest: Soonest,
     now: Micros,
 }
 
@@ -38,12 +50,22 @@ impl Ground {
             far,
             stands: HashMap::new(),
             turns: BinaryHeap::new(),
+            freed: Freed::new(nodes.len()),
+            soonest: Soonest::default(),
             now,
         };
         for node in indexes {
             ground.look_again(node);
         }
         ground
+    }
+
+    /// Forgets what it found out, which must change no answer.
+    #[cfg(test)]
+    pub(super) fn forget(&mut self) {
+        self.near.forget();
+        self.far.forget();
+        self.soonest = Soonest::default();
     }
 
     /// Time has come so far: what was a wall begins, and what ended gives back.
@@ -95,12 +117,14 @@ impl Ground {
     pub fn release(&mut self, by: Taker) {
         for node in self.stands.remove(&by).unwrap_or_default() {
             self.tracks[node.0 as usize].release(by);
+            self.freed.add(node);
             self.look_again(node);
         }
     }
 
     /// Lets a taker have what it has only until this moment.
     pub fn shorten(&mut self, by: Taker, to: Micros) {
+        self.free_ahead(by);
         self.change_end(by, to, Track::shorten);
     }
 
@@ -139,24 +163,52 @@ impl Ground {
         cost: impl Fn(Taker) -> f64,
     ) -> Option<Placement> {
         let to = from.saturating_add(length);
-        let most = u64::from(need.tasks);
-        let mut open = Vec::new();
+        let enough = u64::from(need.tasks);
+        let mut open: Vec<Clearing> = Vec::new();
         for (number, track) in (0..).zip(&self.tracks) {
             let node = NodeIndex(number);
             let left = track.free_without(from, to, &gone);
-            let tasks = self.far.room(node, &left, &need.task, most);
-            if tasks > 0 {
-                let lost: f64 = track
-                    .takers(from, to)
-                    .filter(|by| gone(*by))
-                    .map(&cost)
-                    .sum();
-                open.push((lost / tasks as f64, node, tasks));
+            let tasks = self.far.room(node, &left, need);
+            if tasks >= if need.is_for_one_node() { enough } else { 1 } {
+                let goers = track.takers(from, to).filter(|by| gone(*by));
+                let lost = goers.map(&cost).sum();
+                open.push(Clearing { lost, node, tasks });
             }
         }
-        open.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let nodes = open.iter().map(|(_, node, tasks)| (*node, *tasks));
+        open.sort_by(|a, b| {
+            a.by_task()
+                .total_cmp(&b.by_task())
+                .then(a.node.cmp(&b.node))
+        });
+        if need.at_least == Near::Rack && !need.is_for_one_node() {
+            open = self.cheapest_rack(open, enough)?;
+        }
+        let nodes = open.iter().map(|one| (one.node, one.tasks));
         self.gather(need, nodes, from, to, gone)
+    }
+
+    /// Of racks that have room for all, the one where that costs least.
+    fn cheapest_rack(&self, open: Vec<Clearing>, enough: u64) -> Option<Vec<Clearing>> {
+        let mut racks: BTreeMap<Option<u32>, Vec<Clearing>> = BTreeMap::new();
+        for one in open {
+            racks.entry(self.far.rack(one.node)).or_default().push(one);
+        }
+        let cost = |nodes: &Vec<Clearing>| {
+            let (mut room, mut lost) = (0, 0.0);
+            for one in nodes {
+                room += one.tasks;
+                lost += one.lost;
+                if room >= enough {
+                    return Some(lost);
+                }
+            }
+            None
+        };
+        let racks = racks
+            .into_values()
+            .filter_map(|nodes| Some((cost(&nodes)?, nodes)));
+        let cheapest = racks.min_by(|a, b| a.0.total_cmp(&b.0));
+        cheapest.map(|(_, nodes)| nodes)
     }
 
     /// Who has to go for a placement to stand during a time: of those who can be sent away, as few as will do, those first whose going
@@ -205,6 +257,24 @@ impl Ground {
         victims
     }
 
+    /// What is taken of a node, now and ahead.
+    pub(super) fn taken(&self, node: NodeIndex) -> &[Taken] {
+        let track = self.tracks.get(node.0 as usize);
+        track.map_or(&[], Track::taken)
+    }
+
+    /// The GPUs of all nodes, with what they have of CPU.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeIndex, u64, &[Gpu])> {
+        let nodes = (0..self.tracks.len() as u32).map(NodeIndex);
+        nodes.map(|node| {
+            (
+                node,
+                self.tracks[node.0 as usize].cpu_milli(),
+                self.far.gpus(node),
+            )
+        })
+    }
+
     fn look_again(&mut self, node: NodeIndex) {
         let views = self.tracks[node.0 as usize].views(self.now);
         let (Some(first), Some(last)) = (views.first(), views.last()) else {
@@ -212,60 +282,6 @@ impl Ground {
         };
         self.near.put(node, first.left.clone(), first.until);
         self.far.put(node, last.left.clone(), Micros::MAX);
-    }
-
-    /// The earliest moment from `from` on at which this could begin and last so long, and where, were those gone that can be
-    /// sent away; none if it never could.
-    pub fn earliest(
-        &self,
-        need: &Need,
-        length: Micros,
-        from: Micros,
-        gone: impl Fn(Taker) -> bool + Copy,
-    ) -> Option<(Micros, Placement)> {
-        let mut changes: Vec<(Micros, NodeIndex, u64)> = Vec::new();
-        for (number, track) in self.tracks.iter().enumerate() {
-            let node = NodeIndex(number as u32);
-            let most = u64::from(need.tasks);
-            let fits = |left: &_, task: &_| self.far.room(node, left, task, most);
-            let steps = track.room(from, length, &need.task, gone, fits);
-            let change = |Step { at, tasks }: Step| (at, node, tasks);
-            changes.extend(steps.into_iter().map(change));
-        }
-        changes.sort_unstable();
-        let mut room = vec![Room::default(); self.tracks.len()];
-        let mut all = 0;
-        let mut changes = changes.into_iter().peekable();
-        while let Some((at, node, tasks)) = changes.next() {
-            let known = &mut room[node.0 as usize];
-            all = all - known.tasks + tasks;
-            *known = Room { since: at, tasks };
-            let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
-            if is_last_of_moment
-                && all >= u64::from(need.tasks)
-                && let Some(placement) = self.choose(need, &room, at, length, gone)
-            {
-                return Some((at, placement));
-            }
-        }
-        None
-    }
-
-    /// Nodes for all tasks, given how many each has room for: first those that came free last. What is free already stays
-    /// with those who are short enough to be gone by then, and all the others.
-    fn choose(
-        &self,
-        need: &Need,
-        room: &[Room],
-        at: Micros,
-        length: Micros,
-        gone: impl Fn(Taker) -> bool + Copy,
-    ) -> Option<Placement> {
-        let nodes = (0..).map(NodeIndex).zip(room);
-        let mut open: Vec<_> = nodes.filter(|(_, room)| room.tasks > 0).collect();
-        open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, *node));
-        let nodes = open.iter().map(|(node, room)| (*node, room.tasks));
-        self.gather(need, nodes, at, at.saturating_add(length), gone)
     }
 
     /// All tasks, as many from each node as it has room for, one node after the other; none if they are not enough.
@@ -282,7 +298,7 @@ impl Ground {
         for (node, room) in nodes {
             let taken = room.min(more);
             let left = self.tracks[node.0 as usize].free_without(from, to, &gone);
-            pieces.extend(self.far.pick(node, left, &need.task, taken as u32)?);
+            pieces.extend(self.far.pick(node, left, need, taken as u32)?);
             more -= taken;
             if more == 0 {
                 return Some(Placement { pieces });
@@ -292,12 +308,16 @@ impl Ground {
     }
 }
 
-/// How many tasks a node has room for, and since when.
-#[derive(Debug, Clone, Copy, Default)]
-struct Room {
-    since: Micros,
+/// A node where so many tasks could stand, and what is lost by those who would have to go.
+#[derive(Debug)]
+struct Clearing {
+    lost: f64,
+    node: NodeIndex,
     tasks: u64,
 }
 
-#[cfg(test)]
-mod tests;
+impl Clearing {
+    fn by_task(&self) -> f64 {
+        self.lost / self.tasks.max(1) as f64
+    }
+}

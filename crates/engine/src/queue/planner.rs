@@ -14,6 +14,7 @@
 //! begins here can be in the way of a reservation. Only what is opportunistic may begin before a wall that it would reach, because it is
 //! gone when it is told to.
 
+mod forecast;
 mod preempt;
 mod promise;
 mod running;
@@ -27,11 +28,13 @@ use crate::fleet::{Mix, Need, Node, Placement};
 
 use super::Micros;
 use super::ground::Ground;
+use super::lines::{Lines, Place, Shape, ShapeId, Shapes};
 use super::quota::{Amounts, Quotas, Verdict};
 use super::share::{Account, Shares};
 use super::track::Taker;
-use super::turns::{Lines, Place, Shape, Turns};
+use super::turns::Turns;
 
+pub use forecast::{Forecast, Forecasts};
 use promise::Promise;
 pub use running::Running;
 
@@ -170,12 +173,18 @@ pub struct Planner {
     lines: BTreeMap<Rank, Lines>,
     by_due: BTreeSet<(Micros, Key)>,
     promises: BTreeMap<(Micros, Key), Promise>,
+    /// What a second of all that is promised costs.
+    promised: f64,
     running: HashMap<Key, Running>,
     by_end: BTreeSet<(Micros, Key)>,
+    /// When something has run long enough to be told to make room.
+    ripens: BTreeSet<(Micros, Key)>,
     /// Why those wait for whom there is something particular to say.
     why: HashMap<Key, Why>,
-    /// What the last plan refused, and why: to one account, or to everybody.
-    closed: HashMap<(Option<Account>, Shape), Why>,
+    shapes: Shapes,
+    /// What the last plan refused, and why: to everybody, by shape, or to one account.
+    closed: Vec<Option<Why>>,
+    closed_to: HashMap<(Account, ShapeId), Why>,
     /// How many run of each class.
     counts: [usize; 3],
     /// What was decided between two plans.
@@ -203,10 +212,14 @@ impl Planner {
             lines: BTreeMap::new(),
             by_due: BTreeSet::new(),
             promises: BTreeMap::new(),
+            promised: 0.0,
             running: HashMap::new(),
             by_end: BTreeSet::new(),
+            ripens: BTreeSet::new(),
             why: HashMap::new(),
-            closed: HashMap::new(),
+            shapes: Shapes::default(),
+            closed: Vec::new(),
+            closed_to: HashMap::new(),
             counts: [0; 3],
             decided: Vec::new(),
             whole,
@@ -239,26 +252,15 @@ impl Planner {
 
     fn join_line(&mut self, key: Key, ask: Ask) {
         let lines = self.lines.entry(ask.rank()).or_default();
-        let line = lines.entry(ask.account).or_default();
-        line.entry(ask.shape())
-            .or_default()
-            .insert(place(key, &ask));
+        lines.join(&mut self.shapes, ask.account, ask.shape(), place(key, &ask));
         self.asks.insert(key, ask);
     }
 
     fn leave_line(&mut self, key: Key) -> Option<Ask> {
         let ask = self.asks.remove(&key)?;
-        let shape = ask.shape();
         let lines = self.lines.get_mut(&ask.rank())?;
-        let line = lines.get_mut(&ask.account)?;
-        let places = line.get_mut(&shape)?;
-        places.remove(&place(key, &ask));
-        if places.is_empty() {
-            line.remove(&shape);
-        }
-        if line.is_empty() {
-            lines.remove(&ask.account);
-        }
+        let place = place(key, &ask);
+        lines.leave(&mut self.shapes, ask.account, &ask.shape(), &place);
         if lines.is_empty() {
             self.lines.remove(&ask.rank());
         }
@@ -267,10 +269,10 @@ impl Planner {
 
     /// It waits no more, for whatever reason.
     pub fn withdraw(&mut self, key: Key) -> Option<Ask> {
-        let ask = self.leave_line(key)?;
-        let due = (ask.due(), key);
+        let due = (self.asks.get(&key)?.due(), key);
+        self.take_promise(due);
         self.by_due.remove(&due);
-        self.take_promise(due, &ask);
+        let ask = self.leave_line(key)?;
         self.why.remove(&key);
         Some(ask)
     }
@@ -279,9 +281,12 @@ impl Planner {
     pub fn why(&self, key: Key) -> Option<Why> {
         let ask = self.asks.get(&key)?;
         let own = self.why.get(&key).copied();
-        let closed = |whose| self.closed.get(&(whose, ask.shape())).copied();
-        let why = own.or_else(|| closed(Some(ask.account)));
-        Some(why.or_else(|| closed(None)).unwrap_or(Why::NoRoom))
+        let refused = || {
+            let shape = self.shapes.id(&ask.shape())?;
+            let to_them = self.closed_to.get(&(ask.account, shape)).copied();
+            to_them.or_else(|| *self.closed.get(shape.place())?)
+        };
+        Some(own.or_else(refused).unwrap_or(Why::NoRoom))
     }
 
     pub fn waiting(&self) -> usize {
@@ -296,16 +301,29 @@ impl Planner {
         due.map(|(due, _)| *due).into_iter().chain(promised).min()
     }
 
+    /// Forgets what it found out, which must change no answer.
+    #[cfg(test)]
+    fn forget(&mut self) {
+        self.ground.forget();
+        for promise in self.promises.values_mut() {
+            promise.looked = None;
+        }
+    }
+
     /// Begins what can begin, and lets make room for what is firmer.
     pub fn plan(&mut self, now: Micros) -> Vec<Decision> {
         self.hold_what_overruns(now);
         self.ground.turn(now);
+        self.ripen(now);
         let mut done = std::mem::take(&mut self.decided);
         self.keep_promises(now, &mut done);
         if self.policy.order == Order::Shortest {
             self.promise_the_overdue(now, &mut done);
         }
+        self.shapes.begin_round();
         self.closed.clear();
+        self.closed.resize(self.shapes.end(), None);
+        self.closed_to.clear();
         let ranks: Vec<Rank> = self.lines.keys().copied().collect();
         for rank in ranks {
             self.take_turns(rank, now, &mut done);
@@ -317,10 +335,13 @@ impl Planner {
         let Some(lines) = self.lines.get(&rank) else {
             return;
         };
-        let mut turns = Turns::new(self.policy.order, &self.shares, lines);
+        let is_open = |shape: ShapeId| self.closed[shape.place()].is_none();
+        let mut turns = Turns::new(self.policy.order, &self.shares, lines, is_open);
         while let Some(lines) = self.lines.get(&rank) {
-            let closed = |key| self.closed.contains_key(&key);
-            let open = |account, shape| !closed((None, shape)) && !closed((Some(account), shape));
+            let open = |account, shape: ShapeId| {
+                let is_open = self.closed[shape.place()].is_none();
+                is_open && !self.closed_to.contains_key(&(account, shape))
+            };
             let Some(turn) = turns.next(lines, open) else {
                 return;
             };
@@ -335,12 +356,13 @@ impl Planner {
             let verdict = self.quotas.judge(&self.shares, ask.account, &ask.amounts);
             let (class, need, limit) = (ask.class, ask.need, ask.limit);
             if !verdict.is_allowed() {
-                let closed = (Some(turn.account), turn.shape);
-                self.closed.insert(closed, Why::Quota(verdict));
+                let closed = (turn.account, turn.shape);
+                self.closed_to.insert(closed, Why::Quota(verdict));
             } else if let Some(placement) = self.place(class, &need, limit) {
                 self.start(turn.key, placement, now, done);
             } else if !self.make_room(due, verdict, now, done) {
-                self.closed.insert((None, turn.shape), Why::NoRoom);
+                self.closed[turn.shape.place()] = Some(Why::NoRoom);
+                turns.close();
                 let is_overdue = self.policy.order == Order::Shares && due.0 <= now;
                 if is_overdue && class > Class::Opportunistic && self.may_promise(turn.key) {
                     self.promise(due, now, done);

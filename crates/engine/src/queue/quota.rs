@@ -161,8 +161,23 @@ impl Quotas {
 
     /// Whether an account may hold so much more.
     pub fn judge(&self, tree: &Shares, account: Account, more: &Amounts) -> Verdict {
+        self.judge_each(tree, account, more.each())
+    }
+
+    /// Whether it may still hold what is counted as held already.
+    pub fn judge_held(&self, tree: &Shares, account: Account, held: &Amounts) -> Verdict {
+        let nothing_more = held.each().map(|(counted, _)| (counted, 0));
+        self.judge_each(tree, account, nothing_more)
+    }
+
+    fn judge_each(
+        &self,
+        tree: &Shares,
+        account: Account,
+        more: impl Iterator<Item = (Counted, u64)>,
+    ) -> Verdict {
         let mut verdict = Verdict::Own;
-        for (counted, amount) in more.each() {
+        for (counted, amount) in more {
             match self.judge_one(tree, account, counted, amount) {
                 Verdict::Own => {}
                 Verdict::Borrowed => verdict = Verdict::Borrowed,

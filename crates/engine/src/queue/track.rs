@@ -5,7 +5,9 @@
 //! so many tasks could begin and last so long ([`Track::room`]). Both look at the node as a whole, part by part, so a reservation
 //! of one GPU is a wall to that GPU and to nothing beside it.
 
-use crate::fleet::{Left, Piece, Task};
+use std::ops::Range;
+
+use crate::fleet::{Left, Piece};
 
 use super::Micros;
 
@@ -13,12 +15,13 @@ use super::Micros;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Taker(pub u64);
 
+/// A part of a node that somebody has for a time.
 #[derive(Debug, Clone, PartialEq)]
-struct Taken {
-    by: Taker,
-    from: Micros,
-    to: Micros,
-    part: Piece,
+pub struct Taken {
+    pub by: Taker,
+    pub from: Micros,
+    pub to: Micros,
+    pub part: Piece,
 }
 
 /// What is left of a node for something that begins now and has ended by then.
@@ -95,6 +98,15 @@ impl Track {
         left
     }
 
+    pub fn taken(&self) -> &[Taken] {
+        &self.taken
+    }
+
+    /// What there is in all.
+    pub fn cpu_milli(&self) -> u64 {
+        self.all.cpu_milli
+    }
+
     /// Who has something of it during a time.
     pub fn takers(&self, from: Micros, to: Micros) -> impl Iterator<Item = Taker> + '_ {
         let there = move |taken: &&Taken| taken.from < to && from < taken.to;
@@ -144,36 +156,84 @@ impl Track {
     }
 
     /// From when on how many tasks could begin here and last so long; `fits` says how many fit into what is left. The
-    /// first step is now.
+    /// first step is where the time begins that is asked about, the last before its end.
     pub fn room(
         &self,
-        now: Micros,
+        during: Range<Micros>,
         length: Micros,
-        task: &Task,
         gone: impl Fn(Taker) -> bool,
-        fits: impl Fn(&Left, &Task) -> u64,
+        fits: impl Fn(&Left) -> u64,
     ) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        self.each_step(during, length, gone, fits, |step| {
+            if steps.last().is_none_or(|last| last.tasks != step.tasks) {
+                steps.push(step);
+            }
+            false
+        });
+        steps
+    }
+
+    /// The first moment at which so many tasks could begin here and last so long.
+    pub fn first(
+        &self,
+        during: Range<Micros>,
+        length: Micros,
+        enough: u64,
+        gone: impl Fn(Taker) -> bool,
+        fits: impl Fn(&Left) -> u64,
+    ) -> Option<Micros> {
+        let mut first = None;
+        self.each_step(during, length, gone, fits, |step| {
+            first = (step.tasks >= enough).then_some(step.at);
+            first.is_some()
+        });
+        first
+    }
+
+    /// Every moment at which room may change, in order, until somebody has seen enough.
+    fn each_step(
+        &self,
+        during: Range<Micros>,
+        length: Micros,
+        gone: impl Fn(Taker) -> bool,
+        fits: impl Fn(&Left) -> u64,
+        mut is_enough: impl FnMut(Step) -> bool,
+    ) {
         // Room grows when something ends, and shrinks when the end of what begins now would reach a wall.
         let there = |taken: &&Taken| !gone(taken.by);
-        let grows = self.taken.iter().filter(there).map(|taken| taken.to);
-        let shrinks = self
-            .taken
-            .iter()
-            .filter(there)
-            .map(|taken| taken.from.saturating_sub(length) + 1);
-        let mut moments: Vec<Micros> = grows.chain(shrinks).filter(|at| *at > now).collect();
-        moments.push(now);
+        let mut moments = vec![during.start];
+        let mut begins: Vec<(Micros, Option<Left>)> = Vec::new();
+        for taken in self.taken.iter().filter(there) {
+            moments.push(taken.to);
+            moments.push(taken.from.saturating_sub(length) + 1);
+            begins.push((taken.from, None));
+        }
+        moments.retain(|at| during.contains(at));
         moments.sort_unstable();
         moments.dedup();
-        let mut steps: Vec<Step> = Vec::new();
+        begins.sort_unstable_by_key(|(at, _)| *at);
+        begins.dedup_by_key(|(at, _)| *at);
         for at in moments {
-            let left = self.free_without(at, at.saturating_add(length), &gone);
-            let tasks = fits(&left, task);
-            if steps.last().is_none_or(|last| last.tasks != tasks) {
-                steps.push(Step { at, tasks });
+            let mut left = self.left_at(at, &gone);
+            let mut tasks = fits(&left);
+            let first = begins.partition_point(|(begin, _)| *begin <= at);
+            let end = at.saturating_add(length);
+            for (begin, known) in begins[first..]
+                .iter_mut()
+                .take_while(|(begin, _)| *begin < end)
+            {
+                if tasks == 0 {
+                    break;
+                }
+                let then = known.get_or_insert_with(|| self.left_at(*begin, &gone));
+                left.narrow(then);
+                tasks = fits(&left);
+            }
+            if is_enough(Step { at, tasks }) {
+                return;
             }
         }
-        steps
     }
 }
 

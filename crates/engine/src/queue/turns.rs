@@ -5,13 +5,12 @@
 //! those who ask for the same, and they are passed over: a round looks at what begins and at each shape once, however many wait.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::ops::Bound;
 
-use crate::fleet::Need;
-
 use super::Micros;
-use super::planner::{Ask, Class, Key, Order};
+use super::lines::{Lines, Place, ShapeId};
+use super::planner::{Ask, Key, Order};
 use super::share::{Account, Shares};
 
 /// A number that can be ordered, for loads are never anything else.
@@ -33,22 +32,14 @@ impl PartialOrd for Load {
 }
 
 type Heap = BinaryHeap<Reverse<(Load, Account)>>;
-
-/// What waits in a line: the shortest first, then by age.
-pub(super) type Place = (Micros, Micros, Key);
-
-/// All who ask for the same: if there is no room for one of them, there is none for any.
-pub(super) type Shape = (Class, Need, Micros);
-
-/// What waits, by whose it is and what it asks for.
-pub(super) type Lines = BTreeMap<Account, BTreeMap<Shape, BTreeSet<Place>>>;
+type Heads = BinaryHeap<Reverse<(Place, ShapeId)>>;
 
 /// Whose turn it is, and with what.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub key: Key,
     pub account: Account,
-    pub shape: Shape,
+    pub shape: ShapeId,
 }
 
 /// One round over all that waits.
@@ -57,26 +48,35 @@ pub(super) struct Turns {
     /// The projects, and the people of each who have something in line, the least loaded on top.
     projects: Heap,
     people: HashMap<Account, Heap>,
-    /// How far each line has been looked at.
-    looked_at: HashMap<(Account, Shape), Place>,
+    /// Of each line that had a turn, what comes next of each shape, the shortest on top.
+    heads: HashMap<Account, Heads>,
     /// Whose turn it is, until it is known what they would have.
     current: Option<(Load, Account, Load, Account)>,
     /// Without shares: all lines merged, the shortest first.
-    merged: Option<BinaryHeap<Reverse<(Place, Account, Shape)>>>,
+    merged: Option<BinaryHeap<Reverse<(Place, Account, ShapeId)>>>,
+    /// How many shapes there might still be room for.
+    open: usize,
 }
 
 impl Turns {
-    pub fn new(order: Order, shares: &Shares, lines: &Lines) -> Turns {
+    /// `is_open` says of which shapes anything might still come.
+    pub fn new(
+        order: Order,
+        shares: &Shares,
+        lines: &Lines,
+        is_open: impl Fn(ShapeId) -> bool,
+    ) -> Turns {
         let mut turns = Turns {
             projects: Heap::new(),
             people: HashMap::new(),
-            looked_at: HashMap::new(),
+            heads: HashMap::new(),
             current: None,
             merged: None,
+            open: lines.shapes.keys().filter(|shape| is_open(**shape)).count(),
         };
         if order == Order::Shortest {
-            let heads = lines.iter().flat_map(|(account, line)| {
-                let head = |(shape, places): (&Shape, &BTreeSet<Place>)| {
+            let heads = lines.accounts.iter().flat_map(|(account, line)| {
+                let head = |(shape, places): (&ShapeId, &BTreeSet<Place>)| {
                     Some(Reverse((*places.first()?, *account, *shape)))
                 };
                 line.iter().filter_map(head)
@@ -84,7 +84,7 @@ impl Turns {
             turns.merged = Some(heads.collect());
             return turns;
         }
-        for account in lines.keys().copied() {
+        for account in lines.accounts.keys().copied() {
             let project = shares.parent(account).unwrap_or(account);
             let people = turns.people.entry(project).or_insert_with(|| {
                 let load = Load(shares.load(project));
@@ -96,8 +96,16 @@ impl Turns {
         turns
     }
 
+    /// There is no room for any of a shape.
+    pub fn close(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+
     /// The next that is worth looking at: `open` says of what anything might still come.
-    pub fn next(&mut self, lines: &Lines, open: impl Fn(Account, Shape) -> bool) -> Option<Turn> {
+    pub fn next(&mut self, lines: &Lines, open: impl Fn(Account, ShapeId) -> bool) -> Option<Turn> {
+        if self.open == 0 {
+            return None;
+        }
         if self.merged.is_some() {
             return self.next_merged(lines, open);
         }
@@ -113,7 +121,6 @@ impl Turns {
                 continue;
             };
             self.projects.pop();
-            self.looked_at.insert((account, shape), place);
             self.current = Some((project_load, project, load, account));
             let key = place.2;
             return Some(Turn {
@@ -126,23 +133,34 @@ impl Turns {
 
     /// Of one's own, the first that was not looked at.
     fn shortest(
-        &self,
+        &mut self,
         lines: &Lines,
         account: Account,
-        open: impl Fn(Account, Shape) -> bool,
-    ) -> Option<(Place, Shape)> {
-        let heads = lines.get(&account)?.iter().filter_map(|(shape, places)| {
-            let after = self.looked_at.get(&(account, *shape));
-            let place = open(account, *shape).then(|| after_place(places, after))??;
-            Some((place, *shape))
+        open: impl Fn(Account, ShapeId) -> bool,
+    ) -> Option<(Place, ShapeId)> {
+        let line = lines.accounts.get(&account)?;
+        let heads = self.heads.entry(account).or_insert_with(|| {
+            let shapes = line.iter().filter(|(shape, _)| open(account, **shape));
+            shapes
+                .filter_map(|(shape, places)| Some(Reverse((*places.first()?, *shape))))
+                .collect()
         });
-        heads.min()
+        loop {
+            let Reverse((place, shape)) = heads.pop()?;
+            if !open(account, shape) {
+                continue;
+            }
+            if let Some(next) = after_place(line.get(&shape), &place) {
+                heads.push(Reverse((next, shape)));
+            }
+            return Some((place, shape));
+        }
     }
 
     fn next_merged(
         &mut self,
         lines: &Lines,
-        open: impl Fn(Account, Shape) -> bool,
+        open: impl Fn(Account, ShapeId) -> bool,
     ) -> Option<Turn> {
         let merged = self.merged.as_mut()?;
         loop {
@@ -150,8 +168,8 @@ impl Turns {
             if !open(account, shape) {
                 continue;
             }
-            let line = lines.get(&account).and_then(|line| line.get(&shape));
-            let next = line.and_then(|places| after_place(places, Some(&place)));
+            let line = lines.accounts.get(&account);
+            let next = after_place(line.and_then(|line| line.get(&shape)), &place);
             if let Some(next) = next {
                 merged.push(Reverse((next, account, shape)));
             }
@@ -182,7 +200,7 @@ impl Turns {
     }
 }
 
-fn after_place(places: &BTreeSet<Place>, after: Option<&Place>) -> Option<Place> {
-    let from = after.map_or(Bound::Unbounded, |place| Bound::Excluded(*place));
-    places.range((from, Bound::Unbounded)).next().copied()
+fn after_place(places: Option<&BTreeSet<Place>>, after: &Place) -> Option<Place> {
+    let after = (Bound::Excluded(*after), Bound::Unbounded);
+    places?.range(after).next().copied()
 }

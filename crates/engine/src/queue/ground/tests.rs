@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::fleet::Near;
 use crate::queue::fixture::{self, one_gpu};
 
 fn node(gpus: usize) -> Node {
@@ -59,14 +60,19 @@ fn a_case() -> impl Strategy<Value = Case> {
     let taken = prop::collection::vec((0..3_u32, 0..3_u16, 0..25_i64, 1..12_i64), 0..12);
     let wish = (1..4_u32, 0..3_u64, 0..3_u16);
     let gpus = prop::collection::vec(1..4_usize, 1..4);
-    (gpus, taken, wish, 1..15_i64, 0..10_i64).prop_map(|(gpus, taken, wish, length, now)| Case {
+    let near = prop::sample::select(vec![Near::Anywhere, Near::Rack, Near::Node]);
+    let case = (gpus, taken, wish, near, 1..15_i64, 0..10_i64);
+    case.prop_map(|(gpus, taken, wish, at_least, length, now)| Case {
         taken: taken
             .into_iter()
             .map(|(node, gpu, from, length)| (node, gpu, from, from + length))
             .filter(|(node, gpu, ..)| usize::from(*gpu) < *gpus.get(*node as usize).unwrap_or(&0))
             .collect(),
         gpus,
-        need: need(wish.0, wish.1, wish.2),
+        need: Need {
+            at_least,
+            ..need(wish.0, wish.1, wish.2)
+        },
         length,
         now,
     })
@@ -74,7 +80,11 @@ fn a_case() -> impl Strategy<Value = Case> {
 
 /// The ground of a case, in which nothing was taken twice.
 fn laid(case: &Case) -> Ground {
-    let nodes: Vec<Node> = case.gpus.iter().map(|gpus| node(*gpus)).collect();
+    let in_rack = |(number, gpus): (usize, &usize)| Node {
+        rack: number as u32 / 2,
+        ..node(*gpus)
+    };
+    let nodes: Vec<Node> = case.gpus.iter().enumerate().map(in_rack).collect();
     let mut ground = Ground::new(&nodes, Mix::default(), case.now);
     for (number, (node, gpu, from, to)) in (0..).zip(&case.taken) {
         let free = ground.tracks[*node as usize].free_during(*from, *to);
@@ -87,13 +97,20 @@ fn laid(case: &Case) -> Ground {
 
 /// Whether all tasks could begin at a moment, by counting what each node has free throughout.
 fn could_begin(ground: &Ground, case: &Case, at: i64) -> bool {
-    let room = |(number, track): (usize, &Track)| {
-        let left = track.free_during(at, at + case.length);
-        let node = NodeIndex(number as u32);
-        ground.far.room(node, &left, &case.need.task, 9)
+    let room = |node: NodeIndex| {
+        let left = ground.tracks[node.0 as usize].free_during(at, at + case.length);
+        ground.far.room(node, &left, &case.need)
     };
-    let all: u64 = ground.tracks.iter().enumerate().map(room).sum();
-    all >= u64::from(case.need.tasks)
+    let nodes = || (0..case.gpus.len() as u32).map(NodeIndex);
+    let tasks = u64::from(case.need.tasks);
+    match case.need.at_least {
+        Near::Anywhere => nodes().map(room).sum::<u64>() >= tasks,
+        Near::Rack => ground
+            .far
+            .racks()
+            .any(|(_, nodes)| nodes.map(room).sum::<u64>() >= tasks),
+        Near::Node | Near::Link => nodes().any(|node| room(node) >= tasks),
+    }
 }
 
 /// Nothing is taken twice where this is taken, too.
@@ -128,6 +145,17 @@ proptest! {
         let counted = (case.now..60).find(|at| could_begin(&ground, &case, *at));
         let found = ground.earliest(&case.need, case.length, case.now, |_| false);
         prop_assert_eq!(found.as_ref().map(|(at, _)| *at), counted);
+        let asked = ground.soonest(&case.need, case.length, case.now, 0, |_| false);
+        prop_assert_eq!(&asked, &found, "what is remembered changes nothing");
+        // What is taken and given back changes nothing, either.
+        if let Some((at, placement)) = &asked {
+            ground.take(Taker(99), *at, at + case.length, placement);
+            let other = ground.soonest(&case.need, case.length, case.now, 0, |_| false);
+            prop_assert_eq!(&other, &ground.earliest(&case.need, case.length, case.now, |_| false));
+            ground.release(Taker(99));
+            let again = ground.soonest(&case.need, case.length, case.now, 0, |_| false);
+            prop_assert_eq!(&again, &found);
+        }
         if let Some((at, placement)) = found {
             prop_assert_eq!(placement.pieces.len(), case.need.tasks as usize);
             prop_assert!(stands(&ground, &placement, at, at + case.length));

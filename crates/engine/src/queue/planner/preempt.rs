@@ -4,24 +4,16 @@
 //! whose own it is. Of all that would do, those go who lose least of what they have done. Nobody goes before they have run a while,
 //! or two could chase each other for ever.
 
+use std::collections::HashMap;
+
 use super::super::Micros;
 use super::super::quota::Verdict;
 use super::super::track::Taker;
 use super::promise::Promise;
-use super::{Class, Decision, Holder, Key, Planner, Stop, Why};
+use super::{Class, Decision, Holder, Key, Planner, Policy, Running, Stop, Why};
 use crate::fleet::Placement;
 
 impl Planner {
-    /// Whether a taker makes room for this class, as soon as it has run long enough.
-    fn is_softer(&self, by: Taker, class: Class) -> bool {
-        let running = self.running.get(&Key(by.0));
-        running.is_some_and(|running| match running.ask.class {
-            Class::Opportunistic => class > Class::Opportunistic,
-            Class::Guaranteed => class == Class::Urgent,
-            Class::Urgent => false,
-        })
-    }
-
     /// Whether anything runs that makes room for this class.
     pub(super) fn has_softer(&self, class: Class) -> bool {
         let [opportunistic, guaranteed, _] = self.counts;
@@ -30,16 +22,6 @@ impl Planner {
             Class::Guaranteed => opportunistic > 0,
             Class::Urgent => opportunistic + guaranteed > 0,
         }
-    }
-
-    /// Whether a taker makes room for this class by a moment: it is softer, and will have run long enough.
-    pub(super) fn yields(&self, by: Taker, class: Class, at: Micros) -> bool {
-        self.is_softer(by, class) && self.will_have_run(by, at)
-    }
-
-    fn will_have_run(&self, by: Taker, at: Micros) -> bool {
-        let running = self.running.get(&Key(by.0));
-        running.is_some_and(|running| at - running.began >= self.policy.run_min)
     }
 
     fn has_borrowed(&self, by: Taker) -> bool {
@@ -80,7 +62,8 @@ impl Planner {
         }
         let goes = |by: Taker| {
             let gives_back = verdict == Verdict::Own && self.has_borrowed(by);
-            (self.is_softer(by, class) || gives_back) && self.will_have_run(by, now)
+            let goes = is_softer(&self.running, by, class) || gives_back;
+            goes && will_have_run(&self.running, self.policy, by, now)
         };
         let at = now.saturating_add(self.policy.grace);
         let loss = |by: Taker| self.loss(by, now);
@@ -94,7 +77,12 @@ impl Planner {
             self.tell(victim, at, Holder::Workload(due.1), done);
         }
         self.why.insert(due.1, Why::MakingRoom(at));
-        self.keep_for(due, Promise { at, placement }, done);
+        let promise = Promise {
+            at,
+            placement,
+            looked: None,
+        };
+        self.keep_for(due, promise, done);
         true
     }
 
@@ -107,7 +95,7 @@ impl Planner {
         holder: Key,
         done: &mut Vec<Decision>,
     ) {
-        let softer = |by: Taker| self.yields(by, class, promise.at);
+        let softer = |by: Taker| yields(&self.running, self.policy, by, class, promise.at);
         let cost = |by: Taker| self.loss(by, promise.at);
         let victims = self
             .ground
@@ -128,7 +116,7 @@ impl Planner {
         if !self.has_softer(Class::Guaranteed) {
             return;
         }
-        let softer = |by: Taker| self.is_softer(by, Class::Guaranteed);
+        let softer = |by: Taker| is_softer(&self.running, by, Class::Guaranteed);
         let victims = self.ground.in_the_way(placement, from, to, softer, |_| 0.0);
         let mut decided = std::mem::take(&mut self.decided);
         for victim in victims {
@@ -168,4 +156,32 @@ impl Planner {
         }
         self.ground.shorten(Taker(key.0), by);
     }
+}
+
+type AllRunning = HashMap<Key, Running>;
+
+/// Whether a taker makes room for this class, as soon as it has run long enough.
+fn is_softer(running: &AllRunning, by: Taker, class: Class) -> bool {
+    let running = running.get(&Key(by.0));
+    running.is_some_and(|running| match running.ask.class {
+        Class::Opportunistic => class > Class::Opportunistic,
+        Class::Guaranteed => class == Class::Urgent,
+        Class::Urgent => false,
+    })
+}
+
+fn will_have_run(running: &AllRunning, policy: Policy, by: Taker, at: Micros) -> bool {
+    let running = running.get(&Key(by.0));
+    running.is_some_and(|running| at - running.began >= policy.run_min)
+}
+
+/// Whether a taker makes room for this class by a moment: it is softer, and will have run long enough.
+pub(super) fn yields(
+    running: &AllRunning,
+    policy: Policy,
+    by: Taker,
+    class: Class,
+    at: Micros,
+) -> bool {
+    is_softer(running, by, class) && will_have_run(running, policy, by, at)
 }

@@ -90,6 +90,7 @@ impl Planner {
         self.quotas.hold(&self.shares, ask.account, &ask.amounts);
         self.counts[ask.class as usize] += 1;
         self.by_end.insert((until, key));
+        self.ripens.insert((self.ripe(began), key));
         let expected = began.saturating_add(ask.expected);
         let running = Running {
             commitment: self.shares.commit(ask.account, began, expected, ask.rate),
@@ -105,6 +106,7 @@ impl Planner {
     fn leave(&mut self, key: Key) -> Option<Running> {
         let running = self.running.remove(&key)?;
         self.by_end.remove(&(running.until, key));
+        self.ripens.remove(&(self.ripe(running.began), key));
         self.counts[running.ask.class as usize] -= 1;
         self.ground.release(Taker(key.0));
         let (account, amounts) = (running.ask.account, &running.ask.amounts);
@@ -114,6 +116,21 @@ impl Planner {
         }
         self.shares.release(running.commitment);
         Some(running)
+    }
+
+    /// From when on something can be told to make room, having run long enough when its grace is over.
+    fn ripe(&self, began: Micros) -> Micros {
+        began
+            .saturating_add(self.policy.run_min)
+            .saturating_sub(self.policy.grace)
+    }
+
+    /// What has come to run long enough can be sent away: to those who are firmer, that is as if it came free.
+    pub(super) fn ripen(&mut self, now: Micros) {
+        while let Some((at, key)) = self.ripens.first().copied().filter(|(at, _)| *at <= now) {
+            self.ripens.remove(&(at, key));
+            self.ground.free_ahead(Taker(key.0));
+        }
     }
 
     /// What has not ended by its limit still has what it has, for as long as it takes to be told that it is gone.

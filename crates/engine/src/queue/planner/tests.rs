@@ -1,5 +1,6 @@
 //! Small worlds, long random runs, and months of fairness.
 
+mod forecast;
 mod restart;
 
 use std::collections::BTreeMap as Map;
@@ -287,9 +288,30 @@ impl World {
         self.queue.submit(Key(key), ask);
     }
 
+    /// Plans, and sees that one who remembers nothing would have planned the same.
+    fn plan_checked(&mut self) -> Vec<Start> {
+        let mut forgetful = self.queue.clone();
+        forgetful.forget();
+        let anew = forgetful.plan(self.now);
+        let decided = self.queue.plan(self.now);
+        assert_eq!(decided, anew, "at {}", self.now);
+        let promises = |queue: &Planner| -> Vec<(Key, Micros, Placement)> {
+            let all = queue.promises.iter();
+            all.map(|((_, key), one)| (*key, one.at, one.placement.clone()))
+                .collect()
+        };
+        assert_eq!(promises(&self.queue), promises(&forgetful));
+        self.carry_out(decided)
+    }
+
     fn plan(&mut self) -> Vec<Start> {
+        let decided = self.queue.plan(self.now);
+        self.carry_out(decided)
+    }
+
+    fn carry_out(&mut self, decided: Vec<Decision>) -> Vec<Start> {
         let mut starts = Vec::new();
-        for decision in self.queue.plan(self.now) {
+        for decision in decided {
             match decision {
                 Decision::Stop(Stop { key, by, .. }) => {
                     let end = self.ends.iter().find(|(_, one)| *one == key).copied();
@@ -408,7 +430,7 @@ proptest! {
                 let lasts = (job.limit as f64 * job.part * MINUTE as f64) as Micros;
                 world.submit(key, ask, lasts.max(1));
             }
-            for start in world.plan() {
+            for start in world.plan_checked() {
                 prop_assert_eq!(start.placement.pieces.len() as u32, jobs[start.key.0 as usize].tasks);
                 if let Some(at) = promised.remove(&start.key) {
                     prop_assert!(world.now <= at, "{:?} was promised", start.key);

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::fleet::Task;
 use crate::queue::fixture::{self, task};
 
 fn piece(cpu_milli: u64, gpus: &[u16]) -> Piece {
@@ -44,7 +45,12 @@ fn what_ends_before_a_wall_feeds_it() {
     // Two cores and a GPU are free now and stay so: the reservation takes over what ends before it.
     assert_eq!(track.views(0).len(), 1);
     assert_eq!(track.views(0)[0].left.cpu_milli, 2000);
-    let steps = track.room(0, 50, &task(1000, 1), |_| false, fits);
+    let steps = track.room(
+        0..Micros::MAX,
+        50,
+        |_| false,
+        |left| fits(left, &task(1000, 1)),
+    );
     let at = |at, tasks| Step { at, tasks };
     assert_eq!(steps, [at(0, 1), at(50, 4), at(51, 1), at(200, 4)]);
 }
@@ -90,11 +96,17 @@ proptest! {
             let view = views.iter().find(|view| until <= view.until);
             prop_assert_eq!(&view.unwrap().left, &least(now, until), "until {}", until);
         }
-        let steps = track.room(now, case.length, &case.task, |_| false, fits);
+        let fit = |left: &Left| fits(left, &case.task);
+        let steps = track.room(now..Micros::MAX, case.length, |_| false, fit);
         for at in now..45 {
             let step = steps.iter().rev().find(|step| step.at <= at);
             let counted = fits(&least(at, at + case.length), &case.task);
             prop_assert_eq!(step.unwrap().tasks, counted, "at {}", at);
+        }
+        for enough in 1..4 {
+            let counted = (now..45).find(|at| fit(&least(*at, *at + case.length)) >= enough);
+            let first = track.first(now..Micros::MAX, case.length, enough, |_| false, fit);
+            prop_assert_eq!(first, counted);
         }
     }
 }

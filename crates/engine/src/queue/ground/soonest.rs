@@ -1,0 +1,289 @@
+//! When something could begin at all, and where.
+//!
+//! What fits one node is asked for again and again, by everybody who asks for the same. So for each such question a floor is kept
+//! of every node: it has no room before that. Taking only ever raises the truth above a floor, and where something comes free the floor falls.
+//! The answer is the lowest floor that turns out to be true, found by looking at a few nodes instead of all.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::ops::Range;
+
+use crate::fleet::{Left, Near, Need, NodeIndex, Placement};
+
+use super::super::Micros;
+use super::super::track::{Step, Taker};
+use super::{Ground, Seen};
+
+/// More questions than this are not remembered: a bound on memory.
+const QUESTIONS_MAX: usize = 256;
+
+const HOUR: Micros = 3_600_000_000;
+/// Most of what is looked for is found soon, and to look less far ahead is quicker.
+const HORIZONS: [Micros; 4] = [2 * HOUR, 16 * HOUR, 120 * HOUR, Micros::MAX];
+
+/// What is needed, how long it may last, and which takers are gone, by a number that the caller gives.
+type Question = (Need, Micros, u8);
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Soonest(HashMap<Question, Floors>);
+
+#[derive(Debug, Clone)]
+struct Floors {
+    of: Vec<Micros>,
+    lowest: BinaryHeap<Reverse<(Micros, NodeIndex)>>,
+    seen: Seen,
+}
+
+impl Floors {
+    fn new(nodes: usize, from: Micros, seen: Seen) -> Floors {
+        let indexes = (0..nodes as u32).map(NodeIndex);
+        Floors {
+            of: vec![from; nodes],
+            lowest: indexes.map(|node| Reverse((from, node))).collect(),
+            seen,
+        }
+    }
+
+    fn set(&mut self, node: NodeIndex, floor: Micros) {
+        self.of[node.0 as usize] = floor;
+        if floor < Micros::MAX {
+            self.lowest.push(Reverse((floor, node)));
+        }
+    }
+
+    /// The lowest, which is taken out of the heap.
+    fn pop(&mut self) -> Option<(Micros, NodeIndex)> {
+        while let Some(Reverse((floor, node))) = self.lowest.pop() {
+            if self.of[node.0 as usize] == floor {
+                return Some((floor, node));
+            }
+        }
+        None
+    }
+}
+
+/// How many tasks a node has room for, and since when.
+#[derive(Debug, Clone, Copy, Default)]
+struct Room {
+    since: Micros,
+    tasks: u64,
+}
+
+impl Ground {
+    /// How much of what came free has been seen by now.
+    pub fn seen(&self) -> Seen {
+        self.freed.seen()
+    }
+
+    /// Where something came free since; none where too much did to know.
+    pub fn freed_since(&self, seen: Seen) -> Option<Vec<NodeIndex>> {
+        self.freed.since(seen)
+    }
+
+    /// A taker stays, but may from now on be sent away: to some that is as if it came free.
+    pub fn free_ahead(&mut self, by: Taker) {
+        for node in self.stands.get(&by).into_iter().flatten() {
+            self.freed.add(*node);
+        }
+    }
+
+    /// The earliest moment from `from` on at which this could begin and last so long, and where, were those gone that can be
+    /// sent away; none if it never could. Who is gone has a number: for the same number, ever more may be, but nobody comes back
+    /// but by taking anew.
+    pub fn soonest(
+        &mut self,
+        need: &Need,
+        length: Micros,
+        from: Micros,
+        who_is_gone: u8,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<(Micros, Placement)> {
+        if !need.is_for_one_node() {
+            return self.earliest(need, length, from, gone);
+        }
+        let question = (*need, length, who_is_gone);
+        let seen = self.freed.seen();
+        let known = self.soonest.0.remove(&question);
+        let since = known
+            .as_ref()
+            .and_then(|known| self.freed.since(known.seen));
+        let mut floors = match (known, since) {
+            (Some(mut known), Some(freed)) => {
+                for node in freed {
+                    known.set(node, from);
+                }
+                known
+            }
+            _ => Floors::new(self.tracks.len(), from, seen),
+        };
+        floors.seen = seen;
+        let mut found = None;
+        while let Some((floor, node)) = floors.pop() {
+            let first = self.first_on(node, need, length, floor.max(from)..Micros::MAX, gone);
+            floors.set(node, first.unwrap_or(Micros::MAX));
+            if let Some(at) = first
+                && floors.lowest.peek() == Some(&Reverse((at, node)))
+            {
+                found = Some((at, node));
+                break;
+            }
+        }
+        if self.soonest.0.len() >= QUESTIONS_MAX {
+            self.soonest.0.clear();
+        }
+        self.soonest.0.insert(question, floors);
+        let (at, node) = found?;
+        let one = std::iter::once((node, u64::from(need.tasks)));
+        let placement = self.gather(need, one, at, at.saturating_add(length), gone)?;
+        Some((at, placement))
+    }
+
+    fn first_on(
+        &self,
+        node: NodeIndex,
+        need: &Need,
+        length: Micros,
+        during: Range<Micros>,
+        gone: impl Fn(Taker) -> bool,
+    ) -> Option<Micros> {
+        let fits = |left: &Left| self.tasks_in(node, left, need);
+        let track = &self.tracks[node.0 as usize];
+        track.first(during, length, u64::from(need.tasks), gone, fits)
+    }
+
+    fn tasks_in(&self, node: NodeIndex, left: &Left, need: &Need) -> u64 {
+        self.far.room(node, left, need)
+    }
+
+    /// The same, with nothing remembered, and for what needs several nodes.
+    pub fn earliest(
+        &self,
+        need: &Need,
+        length: Micros,
+        from: Micros,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<(Micros, Placement)> {
+        HORIZONS.iter().find_map(|horizon| {
+            let during = from..from.saturating_add(*horizon);
+            self.earliest_during(need, length, during, gone)
+        })
+    }
+
+    /// The earliest moment before one at which there was room already, when something came free only on these nodes since it was
+    /// the earliest there is.
+    pub fn earlier(
+        &self,
+        need: &Need,
+        length: Micros,
+        during: Range<Micros>,
+        freed: Option<&[NodeIndex]>,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<(Micros, Placement)> {
+        let Some(freed) = freed else {
+            return self.earliest_during(need, length, during, gone);
+        };
+        if need.is_for_one_node() {
+            let first = |node: &NodeIndex| {
+                let at = self.first_on(*node, need, length, during.clone(), gone)?;
+                Some((at, *node))
+            };
+            let (at, node) = freed.iter().filter_map(first).min()?;
+            let one = std::iter::once((node, u64::from(need.tasks)));
+            let placement = self.gather(need, one, at, at.saturating_add(length), gone)?;
+            return Some((at, placement));
+        }
+        // Where nothing of it could stand on what came free, it has no more room than it had.
+        let helps = |node: &NodeIndex| {
+            let fits = |left: &Left| self.tasks_in(*node, left, need);
+            let track = &self.tracks[node.0 as usize];
+            track.first(during.clone(), length, 1, gone, fits).is_some()
+        };
+        if !freed.iter().any(helps) {
+            return None;
+        }
+        self.earliest_during(need, length, during, gone)
+    }
+
+    fn earliest_during(
+        &self,
+        need: &Need,
+        length: Micros,
+        during: Range<Micros>,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<(Micros, Placement)> {
+        if need.at_least == Near::Anywhere && !need.is_for_one_node() {
+            let all = (0..self.tracks.len() as u32).map(NodeIndex);
+            return self.earliest_among(all, need, length, during, gone);
+        }
+        // What has to stand near together is looked for in one place after the other, and only for what is earlier than found.
+        let mut best: Option<(Micros, Placement)> = None;
+        let mut look = |nodes: &mut dyn Iterator<Item = NodeIndex>| {
+            let end = best.as_ref().map_or(during.end, |(at, _)| *at);
+            let found = self.earliest_among(nodes, need, length, during.start..end, gone);
+            best = found.or(best.take());
+        };
+        if need.is_for_one_node() {
+            for node in (0..self.tracks.len() as u32).map(NodeIndex) {
+                look(&mut std::iter::once(node));
+            }
+        } else {
+            for (_, mut nodes) in self.far.racks() {
+                look(&mut nodes);
+            }
+        }
+        best
+    }
+
+    fn earliest_among(
+        &self,
+        nodes: impl Iterator<Item = NodeIndex>,
+        need: &Need,
+        length: Micros,
+        during: Range<Micros>,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<(Micros, Placement)> {
+        let mut changes: Vec<(Micros, NodeIndex, u64)> = Vec::new();
+        for node in nodes {
+            let fits = |left: &Left| self.tasks_in(node, left, need);
+            let track = &self.tracks[node.0 as usize];
+            let steps = track.room(during.clone(), length, gone, fits);
+            let change = |Step { at, tasks }: Step| (at, node, tasks);
+            // Most nodes have no room for a long time, and need not be sorted in.
+            let steps = steps.into_iter().skip_while(|step| step.tasks == 0);
+            changes.extend(steps.map(change));
+        }
+        changes.sort_unstable();
+        let mut room: BTreeMap<NodeIndex, Room> = BTreeMap::new();
+        let mut all = 0;
+        let mut changes = changes.into_iter().peekable();
+        while let Some((at, node, tasks)) = changes.next() {
+            let known = room.entry(node).or_default();
+            all = all - known.tasks + tasks;
+            *known = Room { since: at, tasks };
+            let is_last_of_moment = changes.peek().is_none_or(|(next, ..)| *next > at);
+            if is_last_of_moment
+                && all >= u64::from(need.tasks)
+                && let Some(placement) = self.choose(need, &room, at, length, gone)
+            {
+                return Some((at, placement));
+            }
+        }
+        None
+    }
+
+    /// Nodes for all tasks, given how many each has room for: first those that came free last. What is free already stays
+    /// with those who are short enough to be gone by then, and all the others.
+    fn choose(
+        &self,
+        need: &Need,
+        room: &BTreeMap<NodeIndex, Room>,
+        at: Micros,
+        length: Micros,
+        gone: impl Fn(Taker) -> bool + Copy,
+    ) -> Option<Placement> {
+        let mut open: Vec<_> = room.iter().filter(|(_, room)| room.tasks > 0).collect();
+        open.sort_unstable_by_key(|(node, room)| (Reverse(room.since), room.tasks, **node));
+        let nodes = open.iter().map(|(node, room)| (**node, room.tasks));
+        self.gather(need, nodes, at, at.saturating_add(length), gone)
+    }
+}
