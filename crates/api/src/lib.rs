@@ -44,6 +44,7 @@ mod text;
 pub mod tokens;
 pub mod types;
 pub mod usage;
+pub mod workloads;
 
 pub use client::{Client, Credential};
 pub use names::Names;

@@ -170,6 +170,17 @@ paths! {
     SERIES series(site, series) = "/sites/{site}/series/{series}";
     SERIES_CANCEL series_cancel(site, series) = "/sites/{site}/series/{series}/cancel";
 
+    WORKLOADS workloads(site) = "/sites/{site}/workloads";
+    WORKLOAD workload(site, workload) = "/sites/{site}/workloads/{workload}";
+    WORKLOAD_CANCEL workload_cancel(site, workload) = "/sites/{site}/workloads/{workload}/cancel";
+    WORKLOAD_HOLD workload_hold(site, workload) = "/sites/{site}/workloads/{workload}/hold";
+    WORKLOAD_RELEASE workload_release(site, workload) = "/sites/{site}/workloads/{workload}/release";
+    QUEUE_SETTINGS queue_settings(site) = "/sites/{site}/queue/settings";
+    QUEUE_SHARES queue_shares(site) = "/sites/{site}/queue/shares";
+    QUEUE_NODES queue_nodes(site) = "/sites/{site}/queue/nodes";
+    GRANTS grants(site) = "/sites/{site}/queue/grants";
+    GRANT grant(site, grant) = "/sites/{site}/queue/grants/{grant}";
+
     USAGE usage(site) = "/sites/{site}/usage";
     ALL_USAGE all_usage() = "/usage";
 

@@ -56,6 +56,10 @@ const TAGS: &[(&str, &str)] = &[
         "Bookings made together by one rule, changed and cancelled together.",
     ),
     (
+        "queue",
+        "Work that waits for room: submitted, planned, run; shares, quotas and what decides.",
+    ),
+    (
         "maintenance",
         "Planned windows, negotiated with the bookings in their way.",
     ),

@@ -134,6 +134,9 @@ codes! {
     ReservationIllegalState "reservation.illegal_state" 409
         "The reservation is not in a state that allows this"
         "Read it again: it may have started, ended or been decided meanwhile.";
+    WorkloadIllegalState "workload.illegal_state" 409
+        "The workload is not in a state that allows this"
+        "Read it again: it may have begun, ended or been cancelled meanwhile.";
     ReservationTooManyHolds "reservation.too_many_holds" 409
         "You hold as much as one person may"
         "Take one of your holds or let it go; each ends by itself within two minutes.";

@@ -328,12 +328,8 @@ impl Floor {
                 gpu_memory_bytes: 0,
             },
             tasks: wish.tasks.get(),
-            near: match wish.near {
-                workload::Near::Anywhere => Near::Anywhere,
-                workload::Near::Rack => Near::Rack,
-                workload::Near::Node => Near::Node,
-                workload::Near::Link => Near::Link,
-            },
+            near: near(wish.near),
+            at_least: near(wish.at_least),
             until_us: i64::MAX,
         })
     }
@@ -571,6 +567,15 @@ impl GpuKind {
                 .with()
                 .iter()
                 .all(|requirement| requirement.is_met_by(&self.attributes))
+    }
+}
+
+fn near(wanted: workload::Near) -> Near {
+    match wanted {
+        workload::Near::Anywhere => Near::Anywhere,
+        workload::Near::Rack => Near::Rack,
+        workload::Near::Node => Near::Node,
+        workload::Near::Link => Near::Link,
     }
 }
 

@@ -1,13 +1,77 @@
-//! When what waits is expected to begin.
+//! When what waits is expected to begin: said to whoever asks, kept, and later held against what happened.
 
-use berth_store::leases::Lease;
+use std::time::{Duration, Instant};
 
-use super::plan::Plan;
+use berth_engine::queue::planner::Forecast;
+use berth_model::WorkloadId;
+use berth_store::leases::{self, Lease};
+use berth_store::workloads;
+use jiff::{SignedDuration, Timestamp};
+
+use super::plan::{Plan, moment};
 use crate::App;
 use crate::error::Result;
 
+/// A forecast looks at everything that waits, and is wrong by minutes anyway.
+const EVERY: Duration = Duration::from_secs(5);
+/// How much a forecast has to change to be worth keeping: this much, or a fifth of the time that is left.
+const CHANGE_MIN: SignedDuration = SignedDuration::from_mins(10);
+/// The most that are kept in one round; the next ones keep the rest.
+const KEPT_MAX: usize = 200;
+
 impl App {
-    pub(super) async fn note_forecasts(&self, _lease: &Lease, _plan: &mut Plan) -> Result<()> {
+    pub(super) async fn note_forecasts(&self, lease: &Lease, plan: &mut Plan) -> Result<()> {
+        if plan
+            .forecast_made
+            .is_some_and(|made| made.elapsed() < EVERY)
+        {
+            return Ok(());
+        }
+        let now = self.now();
+        plan.forecasts = Some(plan.planner.forecast(now.as_microsecond()));
+        plan.forecast_made = Some(Instant::now());
+        let news = plan.worth_keeping(now);
+        if news.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        for (workload, starts) in &news {
+            workloads::insert_forecast(&mut tx, plan.site, *workload, now, *starts).await?;
+        }
+        tx.commit().await?;
+        for (workload, starts) in news {
+            plan.kept_forecasts.insert(workload, starts);
+        }
         Ok(())
+    }
+}
+
+impl Plan {
+    /// When a workload is expected to begin, as far as that can be said.
+    pub fn forecast(&self, workload: WorkloadId) -> Option<Timestamp> {
+        let key = self.first_in_line(workload)?;
+        match self.forecasts.as_ref()?.get(key)? {
+            Forecast::At(at) | Forecast::Beyond(at) => Some(moment(at)),
+            Forecast::Never => None,
+        }
+    }
+
+    fn worth_keeping(&self, now: Timestamp) -> Vec<(WorkloadId, Timestamp)> {
+        let is_news = |workload: &WorkloadId, starts: Timestamp| {
+            let Some(kept) = self.kept_forecasts.get(workload) else {
+                return true;
+            };
+            let change = starts.duration_until(*kept).abs();
+            change > CHANGE_MIN.max(now.duration_until(starts) / 5)
+        };
+        let all = self
+            .workloads
+            .keys()
+            .filter_map(|id| Some((*id, self.forecast(*id)?)));
+        let mut news: Vec<_> = all.filter(|(id, starts)| is_news(id, *starts)).collect();
+        news.sort_unstable();
+        news.truncate(KEPT_MAX);
+        news
     }
 }

@@ -347,7 +347,8 @@ impl App {
             }
             Stands::InLine => self.reason_in_line(plan, why),
         };
-        Some(reason)
+        let forecast = plan.forecast(workload);
+        Some(Reason { forecast, ..reason })
     }
 
     fn reason_in_line(&self, plan: &Plan, why: Option<Why>) -> Reason {

@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use berth_engine::fleet::{Mix, Placement};
 use berth_engine::queue::Micros;
+use berth_engine::queue::planner::Forecasts;
 use berth_engine::queue::history::{History, Kind};
 use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Why};
 use berth_engine::queue::quota::{Allowance, Amounts, Counted};
@@ -53,6 +55,9 @@ pub(crate) struct Plan {
     /// Those who wait for others to be over.
     dependents: HashMap<WorkloadId, Vec<WorkloadId>>,
     backed_off: HashMap<(WorkloadId, u32), Micros>,
+    pub forecasts: Option<Forecasts>,
+    pub forecast_made: Option<Instant>,
+    pub kept_forecasts: HashMap<WorkloadId, Timestamp>,
 }
 
 /// A workload that is not over, and which of its tasks stand in line.
@@ -168,6 +173,9 @@ impl Plan {
             later: BTreeSet::new(),
             dependents: HashMap::new(),
             backed_off: HashMap::new(),
+            forecasts: None,
+            forecast_made: None,
+            kept_forecasts: HashMap::new(),
             floor,
         };
         plan.ration();
@@ -408,6 +416,7 @@ impl Plan {
         }
         if workload.state.is_final() {
             self.workloads.remove(&id);
+            self.kept_forecasts.remove(&id);
         }
     }
 
@@ -736,17 +745,21 @@ impl Plan {
         self.floor.views(held.collect(), &reserved)
     }
 
+    /// The task of a workload that will begin next.
+    pub fn first_in_line(&self, workload: WorkloadId) -> Option<Key> {
+        let entry = self.workloads.get(&workload)?;
+        let first = entry.workload.waiting.first();
+        let first = first.and_then(|task| entry.in_line.get(&task));
+        first
+            .or_else(|| entry.in_line.values().min_by_key(|key| key.0))
+            .copied()
+    }
+
     /// Why a task waits, as the last plan saw it.
     pub fn why(&self, workload: WorkloadId) -> Option<(Stands, Option<Why>)> {
         let entry = self.workloads.get(&workload)?;
-        let first = entry
-            .workload
-            .waiting
-            .first()
-            .and_then(|task| entry.in_line.get(&task));
-        let why = first
-            .or_else(|| entry.in_line.values().min_by_key(|key| key.0))
-            .and_then(|key| self.planner.why(*key));
+        let first = self.first_in_line(workload);
+        let why = first.and_then(|key| self.planner.why(key));
         Some((entry.stands.clone(), why))
     }
 }

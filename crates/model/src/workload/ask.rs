@@ -303,8 +303,12 @@ pub struct Wish {
     /// How long it may run.
     #[schema(value_type = String, examples("PT2H"))]
     pub limit: SignedDuration,
+    /// How near to each other its tasks would like to stand; the next wider will do.
     #[serde(default)]
     pub near: Near,
+    /// How near to each other they have to stand.
+    #[serde(default)]
+    pub at_least: Near,
 }
 
 impl Wish {

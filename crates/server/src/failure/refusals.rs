@@ -79,6 +79,7 @@ impl From<Error> for Failure {
             Error::Blackout { .. } => say(Code::ReservationBlackout),
             Error::Unreadable(_) => say(Code::ClosureUnreadable),
             Error::State(_) => say(Code::ReservationIllegalState),
+            Error::NotNow(_) => say(Code::WorkloadIllegalState),
             Error::SeriesOver => say(Code::SeriesOver),
             Error::TooManyHolds => say(Code::ReservationTooManyHolds),
             Error::HoldOver => say(Code::ReservationHoldOver),

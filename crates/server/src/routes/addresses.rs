@@ -7,7 +7,8 @@ use berth_api::reference::{
     ClosureReference, PersonReference, ProjectReference, ResourceReference, SiteReference,
     TypeReference,
 };
-use berth_model::{FeedId, JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
+use berth_app::queue::WorkloadReference;
+use berth_model::{FeedId, GrantId, JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -92,6 +93,18 @@ addresses! {
         site: SiteReference,
         /// The window's id.
         window: WindowId,
+    }
+    WorkloadAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The workload's number in its site, or its id.
+        workload: WorkloadReference,
+    }
+    GrantAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The grant's id.
+        grant: GrantId,
     }
     SeriesAt {
         /// The site's name or id.

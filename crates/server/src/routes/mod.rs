@@ -20,6 +20,7 @@ mod paging;
 mod people;
 mod policies;
 mod projects;
+mod queue;
 mod reservations;
 mod resources;
 mod series;
@@ -28,6 +29,7 @@ mod tokens;
 mod types;
 mod usage;
 mod when;
+mod workloads;
 
 use berth_api::page::DryRunQuery;
 use berth_app::settlement::Mode;
@@ -55,6 +57,8 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(series::router())
+        .merge(workloads::router())
+        .merge(queue::router())
         .merge(usage::router())
         .merge(health::router())
         .merge(notifications::router())

@@ -142,6 +142,7 @@ export const problems: Messages['problems'] = {
   'reservation.check_in_early': { title: 'È troppo presto per il check-in', hint: 'Si può da un quarto d’ora prima dell’inizio.' },
   'reservation.conflict': { title: 'Ciò che vuoi è occupato in quel periodo', hint: 'Prendi una delle alternative, o aspetta che si liberi.' },
   'reservation.hold_over': { title: 'Il tempo per confermare è scaduto', hint: 'Prenota di nuovo.' },
+  'workload.illegal_state': { title: 'Lo stato del lavoro non lo permette', hint: 'Guarda com’è ora.' },
   'reservation.illegal_state': { title: 'Lo stato della prenotazione non lo permette', hint: 'Guarda com’è ora.' },
   'reservation.in_the_past': { title: 'L’orario è nel passato', hint: 'Scegline uno futuro.' },
   'reservation.no_room': { title: 'Non c’è posto per questo, allora', hint: 'Prendi una delle alternative, o aspetta che si liberi.' },

@@ -1,0 +1,354 @@
+//! Work in the queue: submitted, waiting and why, running where, and how it ended.
+
+use berth_model::name::Text;
+use berth_model::queue::Settings;
+use berth_model::workload::{
+    After, Array, Class, Counts, Program, RunState, Seats, State, Tasks, Wish,
+};
+use berth_model::{Amount, GrantId, Name, RunId, WorkloadId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::list::List;
+use crate::moment::Moment;
+use crate::names::{PersonRef, ProjectRef, ResourceRef, SiteRef};
+use crate::page::{Cursor, Limit};
+use crate::reference::{PersonReference, ProjectReference};
+
+/// A workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Workload {
+    pub id: WorkloadId,
+    /// Its number in its site: short enough to be typed.
+    pub number: u64,
+    pub site: SiteRef,
+    pub owner: PersonRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub project: Option<ProjectRef>,
+    pub title: Text,
+    pub class: Class,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub level: Option<Name>,
+    #[schema(value_type = WorkloadState)]
+    pub state: State,
+    /// Why it waits, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub waits: Option<Waits>,
+    /// What its owner or an admin said when it was cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<Text>,
+    pub wishes: Vec<Wish>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seats: Vec<TakenSeats>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<After>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub array: Option<Array>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub not_before: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub deadline: Option<Timestamp>,
+    pub requeue: bool,
+    /// Those of its tasks that have not begun, or have to begin again.
+    pub waiting: Tasks,
+    pub counts: Counts,
+    /// Only for its owner and the site's admins; left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub program: Option<Program>,
+    /// The newest first; in lists only those that are not over.
+    pub runs: Vec<Run>,
+    /// Since when it waits.
+    pub since: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ended_at: Option<Timestamp>,
+    pub version: u64,
+}
+
+/// The states of a workload, as OpenAPI knows them: a reservation has others.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum WorkloadState {
+    Waiting,
+    Held,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+/// Why something waits, and what would change it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Waits {
+    /// For programs: `no_room`, `promised`, `making_room`, `quota`, `quota_idle`, `held`, `not_before`, `dependency`,
+    /// `dependency_never`, `no_such_gpu`, `never`, `planning` or `no_backend`.
+    pub code: String,
+    /// For people.
+    pub words: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub remedy: Option<String>,
+    /// It begins then at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub promised: Option<Timestamp>,
+    /// It will probably begin then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub forecast: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TakenSeats {
+    pub resource: ResourceRef,
+    pub amount: Amount,
+}
+
+/// One task of a workload, from its beginning to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Run {
+    pub id: RunId,
+    pub task: u32,
+    /// The how manieth try of this task it is, from one.
+    pub attempt: u32,
+    /// Which of the workload's wishes it got, from zero.
+    pub wish: u64,
+    #[serde(flatten)]
+    pub state: RunState,
+    pub nodes: Vec<RunNode>,
+    pub began: Timestamp,
+    /// When it has to be over at the latest.
+    pub until: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ended_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunNode {
+    pub node: ResourceRef,
+    pub cores_milli: u64,
+    pub memory_mib: u64,
+    pub gpus: Vec<RunGpu>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RunGpuRef)]
+pub struct RunGpu {
+    pub gpu: ResourceRef,
+    /// In thousandths; all of it, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub share: Option<Amount>,
+}
+
+/// Work to submit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewWorkload {
+    pub title: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectReference>,
+    /// A preset of the site, whose wishes are taken where none are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Name>,
+    /// The ways in which it could be served, of which it gets one; the first is preferred.
+    #[serde(default)]
+    #[schema(value_type = Vec<Wish>, max_items = 8)]
+    pub wishes: List<Wish, 0, 8>,
+    #[serde(default)]
+    pub class: Class,
+    /// One of the site's levels of priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Name>,
+    #[serde(default)]
+    #[schema(value_type = Vec<Seats>, max_items = 100)]
+    pub seats: List<Seats, 0, 100>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Moment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Moment>,
+    #[serde(default)]
+    #[schema(value_type = Vec<After>, max_items = 100)]
+    pub after: List<After, 0, 100>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Array>,
+    /// Whether it begins again after it had to make room or its node failed; yes, if left out.
+    #[serde(default = "yes")]
+    pub requeue: bool,
+    /// Whether it is held until somebody releases it.
+    #[serde(default)]
+    pub held: bool,
+    #[serde(default)]
+    pub program: Program,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What to list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkloadQuery {
+    /// Only this person's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub owner: Option<PersonReference>,
+    /// Only of this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub project: Option<ProjectReference>,
+    /// Only in these states, divided by commas; those that are not over, if left out. `all` for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(max_length = 200)]
+    pub state: Option<String>,
+    /// Of those that are over, only what was so after this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub since: Option<Moment>,
+    #[param(inline, required = false)]
+    pub limit: Limit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub cursor: Option<Cursor>,
+}
+
+/// How a project, or a person in it, stands beside the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Share {
+    /// Left out for work of no project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub project: Option<ProjectRef>,
+    /// Left out for the project as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub person: Option<PersonRef>,
+    pub weight: u32,
+    /// What one's part would be, were everybody to ask for all of theirs: from 0 to 1.
+    pub due: f64,
+    /// What one's part was of all that was used, lately more than long ago.
+    pub used: f64,
+    /// 1.4 is two fifths more than one's share.
+    pub of_share: f64,
+    pub modes: Modes,
+    /// What they hold at this moment.
+    pub gpus_milli: u64,
+    pub cores_milli: u64,
+    /// All of this as a sentence.
+    pub words: String,
+}
+
+/// Of what somebody used, the parts by how it was held.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Modes {
+    pub reserved: f64,
+    pub interactive: f64,
+    pub batch: f64,
+    pub ray: f64,
+}
+
+/// The settings of a site's queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QueueSettingsView {
+    pub settings: Settings,
+    pub version: u64,
+}
+
+/// A node of the queue, and what is left of it now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QueueNode {
+    pub node: ResourceRef,
+    pub in_service: bool,
+    /// Whether any of it is reserved now.
+    pub reserved: bool,
+    pub cores_milli: u64,
+    pub cores_milli_free: u64,
+    pub memory_mib: u64,
+    pub memory_mib_free: u64,
+    pub gpus: Vec<QueueGpu>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QueueGpu {
+    pub gpu: ResourceRef,
+    /// Thousandths of it.
+    pub free: u16,
+}
+
+/// An admin's word that somebody's work comes before all others'.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Grant {
+    pub id: GrantId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub project: Option<ProjectRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub person: Option<PersonRef>,
+    pub from: Timestamp,
+    pub until: Timestamp,
+    pub gpu_hours: u64,
+    pub reason: Text,
+    pub granted_by: PersonRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// Whose work is to be urgent: a project's or a person's, until a moment and for so many GPU-hours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewGrant {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectReference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonReference>,
+    pub until: Moment,
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub gpu_hours: GpuHours,
+    /// Shown to those it delays.
+    pub reason: Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "u64", into = "u64")]
+#[schema(value_type = u64, minimum = 1, maximum = 1_000_000)]
+pub struct GpuHours(u64);
+
+impl GpuHours {
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is a whole number from 1 to 1,000,000")]
+pub struct GpuHoursError;
+
+impl TryFrom<u64> for GpuHours {
+    type Error = GpuHoursError;
+    fn try_from(hours: u64) -> Result<Self, GpuHoursError> {
+        (1..=1_000_000)
+            .contains(&hours)
+            .then_some(Self(hours))
+            .ok_or(GpuHoursError)
+    }
+}
+
+impl From<GpuHours> for u64 {
+    fn from(hours: GpuHours) -> u64 {
+        hours.0
+    }
+}

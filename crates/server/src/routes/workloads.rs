@@ -1,0 +1,311 @@
+//! Work in the queue.
+
+use axum::Json;
+use axum::extract::State;
+use berth_api::members::Reason;
+use berth_api::page::Page;
+use berth_api::workloads::{
+    NewWorkload, Run, RunGpu, RunNode, TakenSeats, Waits, Workload, WorkloadQuery,
+};
+use berth_api::{Names, paths};
+use berth_app::queue::{self, Act, WorkloadFilter, WorkloadView};
+use berth_model::workload as model;
+use berth_model::{FieldErrors, Reference};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::addresses::{SiteAt, WorkloadAt};
+use super::paging::{one_more, place};
+use crate::answer::{Made, Versioned};
+use crate::failure::Result;
+use crate::openapi::IdempotencyKeyHeader;
+use crate::request::{Body, Creating, Path, Query, Signed};
+use crate::server::Server;
+use crate::shown::names;
+
+pub fn router() -> OpenApiRouter<Server> {
+    OpenApiRouter::default()
+        .routes(routes!(list_workloads, submit_workload))
+        .routes(routes!(get_workload))
+        .routes(routes!(cancel_workload))
+        .routes(routes!(hold_workload))
+        .routes(routes!(release_workload))
+}
+
+/// The site's workloads, the newest first; those that are not over, unless others are asked for.
+#[utoipa::path(
+    get, path = paths::WORKLOADS, tag = "queue", params(SiteAt, WorkloadQuery),
+    responses((status = 200, description = "A page of workloads.", body = Page<Workload>))
+)]
+async fn list_workloads(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<SiteAt>,
+    Query(query): Query<WorkloadQuery>,
+) -> Result<Json<Page<Workload>>> {
+    let filter = WorkloadFilter {
+        owner: query.owner,
+        project: query.project,
+        states: states(query.state.as_deref())?,
+        since: query.since.map(|since| since.get()),
+        before: place(query.cursor.as_ref())?,
+        limit: one_more(query.limit),
+    };
+    let mut view = server.app.list_workloads(&caller, &at.site, filter).await?;
+    let names = names(&view.directory);
+    let page = Page::cut(view.workloads, query.limit, |(workload, _)| {
+        workload.number.to_string()
+    });
+    let mut shown = |(workload, reason): (model::Workload, Option<queue::Reason>)| {
+        let runs = view.runs.remove(&workload.id).unwrap_or_default();
+        Workload {
+            program: None,
+            ..shown(workload, reason, runs, &names)
+        }
+    };
+    Ok(Json(page.map(&mut shown)))
+}
+
+/// Submit work to the queue.
+#[utoipa::path(
+    post, path = paths::WORKLOADS, tag = "queue", params(SiteAt, IdempotencyKeyHeader),
+    request_body = NewWorkload,
+    responses(
+        (status = 201, description = "Submitted.", body = Workload,
+            headers(
+                ("ETag" = String, description = "The workload's version."),
+                ("Location" = String, description = "Where to read it."),
+            )),
+        (status = 200, description = "An earlier request with this key submitted it; here it is as it is now.",
+            body = Workload,
+            headers(
+                ("ETag" = String, description = "The workload's version."),
+                ("Location" = String, description = "Where to read it."),
+                ("Idempotency-Replayed" = bool, description = "`true` on such an answer."),
+            )),
+    )
+)]
+async fn submit_workload(
+    State(server): State<Server>,
+    Path(at): Path<SiteAt>,
+    Creating { caller, body }: Creating<NewWorkload>,
+) -> Result<Made<Workload>> {
+    let new = queue::NewWorkload {
+        project: body.project,
+        profile: body.profile,
+        is_held: body.held,
+        ask: model::Ask {
+            title: body.title,
+            class: body.class,
+            level: body.level,
+            wishes: body.wishes.into_vec(),
+            seats: body.seats.into_vec(),
+            inside: None,
+            not_before: body.not_before.map(|at| at.get()),
+            deadline: body.deadline.map(|at| at.get()),
+            after: body.after.into_vec(),
+            array: body.array,
+            requeue: body.requeue,
+            program: body.program,
+        },
+    };
+    let made = server.app.submit(&caller, &at.site, new).await?;
+    let workload = &made.value.workload;
+    let (location, version) = (
+        paths::workload(&workload.site, &workload.number),
+        workload.version,
+    );
+    let made = Made::from(made.map(|view| whole(view, true)));
+    Ok(made.at(server.link(&location)).version(version))
+}
+
+/// One workload with its runs, and why it waits.
+#[utoipa::path(
+    get, path = paths::WORKLOAD, tag = "queue", params(WorkloadAt),
+    responses((status = 200, description = "The workload.", body = Workload,
+        headers(("ETag" = String, description = "The workload's version."))))
+)]
+async fn get_workload(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<WorkloadAt>,
+) -> Result<Versioned<Workload>> {
+    let view = server
+        .app
+        .get_workload(&caller, &at.site, &at.workload)
+        .await?;
+    let may_see = view.workload.owner == caller.id()
+        || view
+            .place
+            .can(&caller, berth_engine::rights::Action::ManageQueue);
+    Ok(versioned(view, may_see))
+}
+
+/// Cancel a workload: nothing of it begins any more, and what runs of it is told to come to its end.
+#[utoipa::path(
+    post, path = paths::WORKLOAD_CANCEL, tag = "queue", params(WorkloadAt), request_body = Reason,
+    responses((status = 200, description = "The workload, as it is now.", body = Workload,
+        headers(("ETag" = String, description = "The workload's version."))))
+)]
+async fn cancel_workload(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<WorkloadAt>,
+    Body(body): Body<Reason>,
+) -> Result<Versioned<Workload>> {
+    let act = Act::Cancel {
+        reason: body.reason,
+    };
+    let view = server
+        .app
+        .act_on_workload(&caller, &at.site, &at.workload, act)
+        .await?;
+    Ok(versioned(view, true))
+}
+
+/// Hold a workload that waits: it is passed over until it is released.
+#[utoipa::path(
+    post, path = paths::WORKLOAD_HOLD, tag = "queue", params(WorkloadAt),
+    responses((status = 200, description = "The workload, as it is now.", body = Workload,
+        headers(("ETag" = String, description = "The workload's version."))))
+)]
+async fn hold_workload(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<WorkloadAt>,
+) -> Result<Versioned<Workload>> {
+    let view = server
+        .app
+        .act_on_workload(&caller, &at.site, &at.workload, Act::Hold)
+        .await?;
+    Ok(versioned(view, true))
+}
+
+/// Release a workload that is held.
+#[utoipa::path(
+    post, path = paths::WORKLOAD_RELEASE, tag = "queue", params(WorkloadAt),
+    responses((status = 200, description = "The workload, as it is now.", body = Workload,
+        headers(("ETag" = String, description = "The workload's version."))))
+)]
+async fn release_workload(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<WorkloadAt>,
+) -> Result<Versioned<Workload>> {
+    let view = server
+        .app
+        .act_on_workload(&caller, &at.site, &at.workload, Act::Release)
+        .await?;
+    Ok(versioned(view, true))
+}
+
+fn states(text: Option<&str>) -> Result<Vec<model::State>> {
+    let Some(text) = text else {
+        return Ok(vec![
+            model::State::Waiting,
+            model::State::Held,
+            model::State::Running,
+        ]);
+    };
+    if text == "all" {
+        return Ok(model::State::ALL.to_vec());
+    }
+    let read = |word: &str| {
+        word.trim()
+            .parse()
+            .map_err(|error: model::UnknownState| error.to_string())
+    };
+    let states: std::result::Result<Vec<model::State>, String> =
+        text.split(',').map(read).collect();
+    states.map_err(|message| FieldErrors::one("state", message).into())
+}
+
+fn versioned(view: WorkloadView, shows_program: bool) -> Versioned<Workload> {
+    let version = view.workload.version;
+    Versioned(whole(view, shows_program), version)
+}
+
+fn whole(view: WorkloadView, shows_program: bool) -> Workload {
+    let names = names(&view.directory);
+    let shown = shown(view.workload, view.reason, view.runs, &names);
+    match shows_program {
+        true => shown,
+        false => Workload {
+            program: None,
+            ..shown
+        },
+    }
+}
+
+fn shown(
+    workload: model::Workload,
+    reason: Option<queue::Reason>,
+    runs: Vec<model::Run>,
+    names: &Names,
+) -> Workload {
+    let ask = workload.ask;
+    let seats = ask.seats.iter().filter_map(|seats| match &seats.resource {
+        Reference::Id(id) => Some(TakenSeats {
+            resource: names.resource(*id),
+            amount: seats.amount,
+        }),
+        Reference::Name(_) => None,
+    });
+    Workload {
+        id: workload.id,
+        number: workload.number,
+        site: names.site(workload.site),
+        owner: names.person(workload.owner),
+        project: workload.project.map(|id| names.project(id)),
+        title: ask.title,
+        class: ask.class,
+        level: ask.level,
+        state: workload.state,
+        waits: reason.map(|reason| Waits {
+            code: reason.code.to_owned(),
+            words: reason.words,
+            remedy: reason.remedy,
+            promised: reason.promised,
+            forecast: reason.forecast,
+        }),
+        reason: workload.reason,
+        wishes: ask.wishes,
+        seats: seats.collect(),
+        after: ask.after,
+        array: ask.array,
+        not_before: ask.not_before,
+        deadline: ask.deadline,
+        requeue: ask.requeue,
+        waiting: workload.waiting,
+        counts: workload.counts,
+        program: Some(ask.program),
+        runs: runs.into_iter().map(|run| shown_run(run, names)).collect(),
+        since: workload.since,
+        ended_at: workload.ended_at,
+        version: workload.version,
+    }
+}
+
+fn shown_run(run: model::Run, names: &Names) -> Run {
+    let gpu = |gpu: &model::RunGpu| RunGpu {
+        gpu: names.resource(gpu.gpu),
+        share: gpu.share,
+    };
+    let node = |piece: &model::RunPiece| RunNode {
+        node: names.resource(piece.node),
+        cores_milli: piece.cores_milli,
+        memory_mib: piece.memory_mib,
+        gpus: piece.gpus.iter().map(gpu).collect(),
+    };
+    Run {
+        id: run.id,
+        task: run.task,
+        attempt: run.attempt,
+        wish: run.wish as u64,
+        state: run.state,
+        nodes: run.pieces.iter().map(node).collect(),
+        began: run.began,
+        until: run.until,
+        ended_at: run.ended_at,
+    }
+}
