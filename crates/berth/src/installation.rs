@@ -13,8 +13,10 @@ use anyhow::{Context as _, bail};
 use berth_app::clock::SystemClock;
 use berth_app::vault::Vault;
 use berth_app::{App, Settings};
+use berth_drivers::backend::Backend;
+use berth_drivers::simulated::{Simulated, World};
 use berth_model::PersonId;
-use berth_server::config::{Config, Database};
+use berth_server::config::{Config, Database, QueueBackend};
 use berth_store::{Store, people, settings};
 use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
@@ -133,7 +135,17 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
         password_min_length: config.password_min_length,
         event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
     };
-    Ok(App::new(store, Arc::new(SystemClock), vault, settings))
+    let backend: Option<Arc<dyn Backend>> = match config.queue_backend {
+        QueueBackend::None => None,
+        QueueBackend::Simulated => Some(Arc::new(Simulated::new(World::lively(1)))),
+    };
+    Ok(App::with_backend(
+        store,
+        Arc::new(SystemClock),
+        vault,
+        settings,
+        backend,
+    ))
 }
 
 /// Whether anyone can administer this installation yet.

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use berth_engine::fleet::{Mix, Placement};
 use berth_engine::queue::Micros;
-use berth_engine::queue::planner::Forecasts;
 use berth_engine::queue::history::{History, Kind};
+use berth_engine::queue::planner::Forecasts;
 use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Why};
 use berth_engine::queue::quota::{Allowance, Amounts, Counted};
 use berth_engine::queue::share::{Account, Mode, Shares};

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::almanac::Almanac;
 use super::chance::Chance;
 use super::habits::{self, EARLY_ENDS, Habit, SECOND_THOUGHTS};
+use super::jobs;
 use super::people;
 use super::play::Player;
 use super::script::{Act, Key, Scene};
@@ -83,11 +84,21 @@ impl Life {
             .standing
             .iter()
             .position(|booking| booking.habit.needs_approval && !booking.decided);
+        self.submit().await?;
         match (waiting, self.standing.len()) {
             (Some(waiting), _) if self.chance.percent(40) => self.decide(waiting).await,
             (_, STANDING_MAX..) => self.think_again().await,
             (_, 4..) if self.chance.percent(35) => self.think_again().await,
             _ => self.book().await,
+        }
+    }
+
+    /// Someone submits work.
+    async fn submit(&mut self) -> anyhow::Result<()> {
+        let day = self.almanac.day_of(self.app.now());
+        match jobs::something(&mut self.chance, day) {
+            Some((who, act)) => self.act(who.login, act).await,
+            None => Ok(()),
         }
     }
 

@@ -14,6 +14,7 @@ mod clock;
 mod folder;
 mod greeting;
 mod habits;
+mod jobs;
 mod live;
 mod people;
 mod places;

@@ -38,6 +38,8 @@ pub struct Site {
     outsiders_see: OutsiderView,
     kinds: Vec<Kind>,
     things: Vec<Thing>,
+    /// How its queue is run, as the API takes it; none where it has no queue.
+    queue: Option<Value>,
 }
 
 pub fn all() -> Vec<Site> {
@@ -210,6 +212,10 @@ impl Site {
                 title: project.title.parse()?,
             };
             app.create_project(admin, &site, new).await?;
+        }
+        if let Some(queue) = &self.queue {
+            let settings = serde_json::from_value(queue.clone()).context("the queue")?;
+            app.set_queue_settings(admin, &site, None, settings).await?;
         }
         Ok(())
     }

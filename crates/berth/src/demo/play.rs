@@ -9,6 +9,7 @@ use anyhow::Context;
 use berth_app::desk::{NewAny, Variant, WaitFor};
 use berth_app::maintenance::{NewWindow, WindowChoice};
 use berth_app::policies::PolicyAt;
+use berth_app::queue::NewWorkload;
 use berth_app::reservations::{Item, NewReservation, NewSeries, OnConflict, ReservationChange};
 use berth_app::settlement::Mode;
 use berth_app::{App, Caller, Error, PersonChange};
@@ -146,6 +147,18 @@ impl Player {
                         .cancel_window(caller, &reference(site)?, *id, reason)
                         .await?;
                 }
+            }
+            Act::Submit { site, project, ask } => {
+                let project = project
+                    .map(|name| name.parse().map(Reference::Name))
+                    .transpose()?;
+                let new = NewWorkload {
+                    project,
+                    profile: None,
+                    is_held: false,
+                    ask: serde_json::from_value(ask).context("what somebody submits")?,
+                };
+                self.app.submit(caller, &reference(site)?, new).await?;
             }
             Act::AskToJoin { site, message } => {
                 self.app

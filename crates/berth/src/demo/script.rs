@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::almanac::Almanac;
 use super::chance::Chance;
-use super::{habits, stories};
+use super::{habits, jobs, stories};
 
 /// How far back the world begins.
 pub const DAYS_BEFORE: i64 = 60;
@@ -41,6 +41,12 @@ pub enum Act {
     Cancel(Key, &'static str),
     Approve(Key),
     Reject(Key, &'static str),
+    /// Work for the queue, as the API takes it.
+    Submit {
+        site: &'static str,
+        project: Option<&'static str>,
+        ask: Value,
+    },
     SetPolicy {
         site: &'static str,
         /// The part of the site's bookings that it is about.
@@ -186,6 +192,7 @@ pub fn beginning(chance: &Chance, almanac: &Almanac, now: Timestamp) -> Vec<Scen
     let mut script = Script::new();
     stories::write(&mut script, almanac, now);
     habits::write(&mut script, chance, almanac, season);
+    jobs::write(&mut script, chance, season);
     script.scenes(season)
 }
 
@@ -194,5 +201,6 @@ pub fn meanwhile(chance: &Chance, almanac: &Almanac, season: Season) -> Vec<Scen
     let mut script = Script::new();
     let chance = chance.fork(&season.from.to_string());
     habits::write(&mut script, &chance, almanac, season);
+    jobs::write(&mut script, &chance, season);
     script.scenes(season)
 }

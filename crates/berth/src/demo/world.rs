@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use berth_app::calendar::FreeRequest;
+use berth_app::clock::Clock;
 use berth_app::controllers::ByHand;
 use berth_app::inventory::ResourceFilter;
 use berth_app::vault::Vault;
 use berth_app::{App, Caller, NewPerson, PersonChange, Settings};
+use berth_drivers::simulated::{Simulated, World};
 use berth_model::site::Role;
 use berth_model::{Reference, Status};
 use berth_store::{Store, audit, people};
@@ -18,6 +20,7 @@ use super::almanac::{Almanac, ZONE};
 use super::chance::Chance;
 use super::clock::DemoClock;
 use super::habits::lasting;
+use super::jobs;
 use super::people::{CAST, Character, GLOBAL_ADMIN, PASSWORD, Stay};
 use super::places::{self, reference};
 use super::play::{self, Player, Tally, caller, join_project};
@@ -52,7 +55,7 @@ pub async fn create(
 ) -> anyhow::Result<(App, Tally)> {
     let first_day = origin.made_at - SignedDuration::from_hours(24 * DAYS_BEFORE);
     let clock = Arc::new(DemoClock::at(first_day));
-    let app = App::new(store, clock.clone(), vault, Settings::default());
+    let app = world_app(store, &clock, vault, origin);
     furnish(&app)
         .await
         .context("cannot furnish the demo's sites")?;
@@ -71,7 +74,7 @@ pub async fn resume(
 ) -> anyhow::Result<(App, Tally)> {
     let last_seen = last_seen(&store).await?.unwrap_or(origin.made_at);
     let clock = Arc::new(DemoClock::at(last_seen));
-    let app = App::new(store, clock.clone(), vault, Settings::default());
+    let app = world_app(store, &clock, vault, origin);
     let season = Season {
         from: last_seen,
         until: now,
@@ -79,6 +82,19 @@ pub async fn resume(
     let scenes = script::meanwhile(&origin.chance(), &origin.almanac(), season);
     let tally = live_through(&app, &clock, scenes, now, progress).await?;
     Ok((app, tally))
+}
+
+/// Its machines are simulated; what people submit seems to run.
+fn world_app(store: Store, clock: &Arc<DemoClock>, vault: Vault, origin: Origin) -> App {
+    let backend = Simulated::new(World::lively(origin.seed));
+    let settings = Settings::default();
+    App::with_backend(
+        store,
+        clock.clone(),
+        vault,
+        settings,
+        Some(Arc::new(backend)),
+    )
 }
 
 /// When anything was last done in this world.
@@ -104,13 +120,13 @@ async fn live_through(
     let count = scenes.len();
     for (done, scene) in scenes.into_iter().enumerate() {
         progress(100 * done / count);
-        pass_time(&mut hand, clock, scene.at).await?;
+        pass_time(&mut hand, clock, scene.at, until - jobs::BEFORE).await?;
         if scene.at >= until - TOLD {
             hand.notify().await?;
         }
         player.play(scene).await?;
     }
-    pass_time(&mut hand, clock, until).await?;
+    pass_time(&mut hand, clock, until, until - jobs::BEFORE).await?;
     hand.notify().await?;
     hand.give_back().await;
     clock.let_go();
@@ -118,9 +134,23 @@ async fn live_through(
     Ok(player.tally)
 }
 
-/// Turns the clock from one thing that falls due to the next, so that each is recorded when it happened.
-async fn pass_time(hand: &mut ByHand, clock: &DemoClock, to: Timestamp) -> anyhow::Result<()> {
-    while let Some(due) = hand.next_due().await?.filter(|due| *due <= to) {
+/// Turns the clock from one thing that falls due to the next, so that each is recorded when it happened. Before work
+/// is submitted there is nothing for the queue to do.
+async fn pass_time(
+    hand: &mut ByHand,
+    clock: &DemoClock,
+    to: Timestamp,
+    work_begins: Timestamp,
+) -> anyhow::Result<()> {
+    loop {
+        let queue = match clock.now() >= work_begins {
+            true => hand.carry_queues_on().await?,
+            false => None,
+        };
+        let due = hand.next_due().await?.into_iter().chain(queue).min();
+        let Some(due) = due.filter(|due| *due <= to) else {
+            break;
+        };
         clock.advance_to(due);
         hand.catch_up().await?;
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::kinds::{Kind, list, optional, parsed, path, text, whole};
 use super::layers::{Layers, variable};
 use super::network::Network;
-use super::values::{BasePath, Database, LogFormat, PublicUrl};
+use super::values::{BasePath, Database, LogFormat, PublicUrl, QueueBackend};
 
 macro_rules! settings {
     ($($(#[doc = $help:literal])+ $key:ident: $type:ty = $default:literal, $kind:expr;)+) => {
@@ -69,6 +69,8 @@ settings! {
     calendar_networks: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
+    /// What runs the work of the queue: nothing, or a simulated world for trying things out.
+    queue_backend: QueueBackend = "none", parsed("none or simulated");
     /// How log lines are written: for people or for programs.
     log_format: LogFormat = "text", parsed("text or json");
     /// What is logged: a level, or levels by module such as `info,berth_server=debug`.

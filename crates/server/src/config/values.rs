@@ -176,6 +176,36 @@ pub enum LogFormat {
     Json,
 }
 
+/// What runs the work of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueBackend {
+    /// Nothing: work can be submitted, and waits.
+    None,
+    /// A world that only says what would happen.
+    Simulated,
+}
+
+impl FromStr for QueueBackend {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        match text {
+            "none" => Ok(QueueBackend::None),
+            "simulated" => Ok(QueueBackend::Simulated),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+impl fmt::Display for QueueBackend {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            QueueBackend::None => "none",
+            QueueBackend::Simulated => "simulated",
+        })
+    }
+}
+
 impl FromStr for LogFormat {
     type Err = Malformed;
 

@@ -12,6 +12,7 @@ pub fn site() -> Site {
         outsiders_see: OutsiderView::Catalogue,
         kinds: kinds(),
         things: things(),
+        queue: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Torino: a university's machine room with eight GPU servers, a switch, licences, and a lab for practicals.
 
 use berth_model::site::OutsiderView;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Kind, Site, Thing, colour, kind, shares, slices, thing};
 
@@ -17,6 +17,7 @@ pub fn site() -> Site {
         outsiders_see: OutsiderView::FreeBusy,
         kinds: kinds(),
         things: things(),
+        queue: Some(queue()),
     }
 }
 
@@ -43,6 +44,7 @@ fn kinds() -> Vec<Kind> {
         kind("cpu-server", "CPU server", colour::PURPLE).asks(json!([
             { "key": "image", "label": "System image", "required": true, "kind": { "choice": { "options": IMAGES } } },
         ])),
+        kind("compute-node", "Compute node (4 x L40S)", colour::PURPLE),
         kind("cpu", "Processor cores", colour::OLIVE),
         kind("memory", "Memory", colour::GREEN),
         kind("switch", "Switch", colour::GREY),
@@ -59,6 +61,8 @@ fn things() -> Vec<Thing> {
         thing("rack-a", "rack").under("machine-room").at("row 1"),
         thing("rack-b", "rack").under("machine-room").at("row 1"),
         thing("rack-c", "rack").under("machine-room").at("row 2"),
+        thing("rack-d", "rack").under("machine-room").at("row 3"),
+        thing("rack-e", "rack").under("machine-room").at("row 3"),
     ];
     for number in 1..=8 {
         let rack = if number <= 4 { "rack-a" } else { "rack-b" };
@@ -74,6 +78,10 @@ fn things() -> Vec<Thing> {
                 .managed("torino"),
         );
         things.extend(shares(&name, 96, 384));
+    }
+    for number in 1..=18 {
+        let rack = if number <= 9 { "rack-d" } else { "rack-e" };
+        things.extend(compute_node(number, rack));
     }
     things.push(
         thing("sw-1", "switch")
@@ -104,6 +112,58 @@ fn things() -> Vec<Thing> {
             .with("seats", 24),
     );
     things
+}
+
+/// Four GPUs that can be had whole or in thousandths.
+fn compute_node(number: u32, rack: &str) -> Vec<Thing> {
+    let node = format!("node-{number:02}");
+    let mut things = vec![
+        thing(&node, "compute-node")
+            .under(rack)
+            .titled("4 x L40S 48 GB")
+            .with("nic_gbps", 25)
+            .at(format!("{rack}, unit {}", 2 * number))
+            .managed("torino"),
+    ];
+    things.extend((0..4).map(|gpu| {
+        thing(format!("{node}.gpu{gpu}"), "gpu")
+            .under(&node)
+            .with("gpu_model", "L40S")
+            .with("gpu_memory_gb", 48)
+            .holding(1000, "thousandths")
+    }));
+    things.extend(shares(&node, 64, 512));
+    things
+}
+
+/// Thirty nodes; the projects' shares as the department agreed on them, and what most people ask for.
+fn queue() -> Value {
+    let profile = |title: &str, class: &str, task: Value, limit: &str| json!({ "title": title, "class": class, "wishes": [{ "task": task, "limit": limit }] });
+    json!({
+        "roles": {
+            "gpu-server": "node", "cpu-server": "node", "compute-node": "node",
+            "cpu": "cores", "memory": "memory", "gpu": "gpu", "mig-slice": "slice", "licence": "seats",
+        },
+        "limit_max": "PT72H",
+        "shares": { "vision": 5, "language": 3, "robotics": 2 },
+        "quotas": [
+            { "project": "vision", "amounts": { "gpus_milli": 72_000, "gpus_milli_guaranteed": 32_000 } },
+            { "project": "language", "amounts": { "gpus_milli": 72_000, "gpus_milli_guaranteed": 24_000 } },
+            { "project": "robotics", "amounts": { "gpus_milli": 48_000, "gpus_milli_guaranteed": 16_000 } },
+        ],
+        "levels": { "deadline": { "number": 10, "projects": ["language"] }, "later": { "number": -10 } },
+        "profiles": {
+            "small": profile("A few cores, no GPU", "guaranteed", json!({ "cores_milli": 4000, "memory_mib": 16384 }), "PT4H"),
+            "slice": profile("A slice of a GPU, for trying things", "guaranteed",
+                json!({ "cores_milli": 4000, "memory_mib": 16384, "gpus": { "slice": "1g.10gb" } }), "PT2H"),
+            "gpu": profile("One GPU", "guaranteed",
+                json!({ "cores_milli": 8000, "memory_mib": 65536, "gpus": { "count": 1 } }), "PT8H"),
+            "large": profile("A whole server with eight A100", "guaranteed",
+                json!({ "cores_milli": 64000, "memory_mib": 524288, "gpus": { "count": 8, "where": ["gpu_model=A100"] } }), "PT12H"),
+            "idle": profile("One GPU while nobody else wants it", "opportunistic",
+                json!({ "cores_milli": 8000, "memory_mib": 65536, "gpus": { "count": 1 } }), "PT24H"),
+        },
+    })
 }
 
 fn gpu_server(number: u32, rack: &str) -> Vec<Thing> {
