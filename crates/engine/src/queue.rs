@@ -12,6 +12,7 @@ mod lines;
 pub mod planner;
 mod profile;
 pub mod quota;
+pub mod seats;
 pub mod share;
 pub mod track;
 mod turns;

@@ -1,10 +1,10 @@
 //! A large site with everything running that fits, ten thousand reservations ahead, and a long queue: made up, to measure plans with.
 
 use berth_engine::fleet::{
-    Gpu, Gpus, Mix, Mode, Model, Models, Near, Need, Node, NodeIndex, Part, Piece, Placement, Task,
+    Gpu, Gpus, Mix, Mode, Model, Models, Need, Node, NodeIndex, Part, Piece, Placement, Task,
 };
 use berth_engine::queue::Micros;
-use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy};
+use berth_engine::queue::planner::{Ask, Decision, Key, Order, Planner, Policy, Wish};
 use berth_engine::queue::quota::Amounts;
 use berth_engine::queue::share::{Account, Shares};
 
@@ -117,7 +117,7 @@ impl Crowd {
             .into_iter()
             .filter_map(|one| match one {
                 Decision::Start(start) => Some(start.key),
-                Decision::Stop(_) => None,
+                Decision::Stop(_) | Decision::TooLate(_) => None,
             });
         let before = self.running.len();
         self.running.extend(begun);
@@ -129,23 +129,19 @@ impl Crowd {
         let tasks = if self.random.below(50) == 0 { 4 } else { 1 };
         let limit = (RUNS_MAX >> self.random.below(7)) - HOUR / 8;
         let gpus = f64::from(task.gpus.thousandths()) / 1000.0;
-        Ask {
-            account: self.people[self.random.below(self.people.len())],
-            class: Class::Guaranteed,
-            level: 0,
+        let wish = Wish {
             need: Need {
-                task,
                 tasks,
-                near: Near::Anywhere,
-                at_least: Near::Anywhere,
                 until_us: 0,
+                ..Need::one(task)
             },
             limit,
             expected: limit,
-            since: self.now,
             amounts: Amounts::default(),
             rate: gpus * f64::from(tasks),
-        }
+        };
+        let account = self.people[self.random.below(self.people.len())];
+        Ask::new(account, wish, self.now)
     }
 
     /// Until nothing more fits.

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use berth_engine::fleet::{Gpus, Mix, Models, Near, Need, Node, NodeIndex, Piece, Placement, Task};
+use berth_engine::fleet::{Gpus, Mix, Models, Need, Node, NodeIndex, Piece, Placement, Task};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
-use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Why};
+use berth_engine::queue::planner::{Ask, Decision, Key, Order, Planner, Policy, Why, Wish};
 use berth_engine::queue::quota::Amounts;
 use berth_engine::queue::share::{Account, Shares};
 
@@ -276,23 +276,18 @@ impl<'a> World<'a> {
                 Times::Asked => job.limit,
                 Times::Predicted => self.history.expected(&kind(job)),
             };
-            let ask = Ask {
-                account: self.account,
-                class: Class::Guaranteed,
-                level: 0,
+            let wish = Wish {
                 need: Need {
-                    task: TASK,
                     tasks: job.processors,
-                    near: Near::Anywhere,
-                    at_least: Near::Anywhere,
                     until_us: 0,
+                    ..Need::one(TASK)
                 },
                 limit: job.limit,
                 expected,
-                since: job.submit,
                 amounts: Amounts::default(),
                 rate: f64::from(job.processors),
             };
+            let ask = Ask::new(self.account, wish, job.submit);
             self.queue.submit(Key(self.next_job as u64), ask);
             self.waiting.insert(self.next_job);
             self.next_job += 1;

@@ -9,13 +9,21 @@ use crate::fleet::Need;
 
 use super::Micros;
 use super::planner::{Class, Key};
+use super::seats;
 use super::share::Account;
 
 /// What waits in a line: the shortest first, then by age.
 pub(super) type Place = (Micros, Micros, Key);
 
 /// All who ask for the same: if there is no room for one of them, there is none for any.
-pub(super) type Shape = (Class, Need, Micros);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Shape {
+    pub class: Class,
+    /// What would do, and for how long.
+    pub wishes: Vec<(Need, Micros)>,
+    pub seats: Vec<seats::Count>,
+    pub deadline: Option<Micros>,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ShapeId(u32);

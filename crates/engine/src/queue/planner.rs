@@ -14,6 +14,7 @@
 //! begins here can be in the way of a reservation. Only what is opportunistic may begin before a wall that it would reach, because it is
 //! gone when it is told to.
 
+mod ask;
 mod forecast;
 mod preempt;
 mod promise;
@@ -24,16 +25,18 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::fleet::{Mix, Need, Node, Placement};
+use crate::fleet::{Mix, Node, Placement};
 
 use super::Micros;
 use super::ground::Ground;
-use super::lines::{Lines, Place, Shape, ShapeId, Shapes};
-use super::quota::{Amounts, Quotas, Verdict};
+use super::lines::{Lines, ShapeId, Shapes};
+use super::quota::{Quotas, Verdict};
+use super::seats::{self, Pool, Seats};
 use super::share::{Account, Shares};
 use super::track::Taker;
 use super::turns::Turns;
 
+pub use ask::{Ask, Class, Wish};
 pub use forecast::{Forecast, Forecasts};
 use promise::Promise;
 pub use running::Running;
@@ -41,47 +44,6 @@ pub use running::Running;
 /// A workload, by the number that the caller knows it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u64);
-
-/// How firmly a workload holds what it has. What is reserved is firmer than all of these, and not the queue's to give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Fills what is idle, and makes room for everybody else.
-    Opportunistic,
-    /// Stays until its limit, unless what it has was borrowed and is wanted back.
-    Guaranteed,
-    /// Guaranteed, and by an admin's word before all others: makes what is merely guaranteed give way.
-    Urgent,
-}
-
-/// What a workload asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
-    pub account: Account,
-    pub class: Class,
-    /// Of the site's priorities; the higher comes first.
-    pub level: i32,
-    pub need: Need,
-    /// How long it may run.
-    pub limit: Micros,
-    /// How long it is expected to run; never longer than it may.
-    pub expected: Micros,
-    /// Since when it waits.
-    pub since: Micros,
-    /// What it counts for against quotas.
-    pub amounts: Amounts,
-    /// What a second of it costs its account, in the units of the whole fleet's.
-    pub rate: f64,
-}
-
-impl Ask {
-    fn shape(&self) -> Shape {
-        (self.class, self.need, self.limit)
-    }
-
-    fn rank(&self) -> Rank {
-        (Reverse(self.class), Reverse(self.level))
-    }
-}
 
 /// Who comes first of those who wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,11 +82,15 @@ const SECOND: Micros = 1_000_000;
 pub enum Decision {
     Start(Start),
     Stop(Stop),
+    /// It can no longer be over by its deadline, and waits no more.
+    TooLate(Key),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     pub key: Key,
+    /// Which of its wishes was granted: its number, the first being 0.
+    pub wish: usize,
     pub placement: Placement,
     /// When it has to be over: its limit, or for what is opportunistic the next wall.
     pub until: Micros,
@@ -156,6 +122,10 @@ pub enum Why {
     MakingRoom(Micros),
     /// Its account holds as much as it may.
     Quota(Verdict),
+    /// There are not enough seats of this pool.
+    NoSeats(Pool),
+    /// It asked not to begin before this.
+    NotBefore(Micros),
     /// It could not begin even if the fleet were empty: it asks for more than there is.
     Never,
 }
@@ -167,9 +137,14 @@ type Rank = (Reverse<Class>, Reverse<i32>);
 pub struct Planner {
     policy: Policy,
     ground: Ground,
+    seats: Seats,
     pub shares: Shares,
     pub quotas: Quotas,
     asks: HashMap<Key, Ask>,
+    /// Of those, who asked not to be looked at yet.
+    later: BTreeSet<(Micros, Key)>,
+    /// Of those, when it is too late for whom.
+    by_deadline: BTreeSet<(Micros, Key)>,
     lines: BTreeMap<Rank, Lines>,
     by_due: BTreeSet<(Micros, Key)>,
     promises: BTreeMap<(Micros, Key), Promise>,
@@ -206,9 +181,12 @@ impl Planner {
         Planner {
             policy,
             ground: Ground::new(nodes, mix, now),
+            seats: Seats::default(),
             shares,
             quotas: Quotas::default(),
             asks: HashMap::new(),
+            later: BTreeSet::new(),
+            by_deadline: BTreeSet::new(),
             lines: BTreeMap::new(),
             by_due: BTreeSet::new(),
             promises: BTreeMap::new(),
@@ -233,46 +211,98 @@ impl Planner {
         self.ground.take(taker, from, to, placement);
     }
 
+    /// The same of seats.
+    pub fn reserve_seats(
+        &mut self,
+        reservation: u64,
+        from: Micros,
+        to: Micros,
+        seats: &[seats::Count],
+    ) {
+        let taker = Taker(reservation | RESERVED);
+        self.seats.take(taker, from, to, seats);
+        for (pool, _) in seats {
+            self.clear_seats(reservation, *pool, from, to);
+        }
+    }
+
+    /// Gives back all that is reserved under this number.
     pub fn unreserve(&mut self, reservation: u64) {
-        self.ground.release(Taker(reservation | RESERVED));
+        let taker = Taker(reservation | RESERVED);
+        self.ground.release(taker);
+        self.seats.release(taker);
+    }
+
+    /// From now on there are so many seats of a pool; of one that was never named there are none.
+    pub fn provide_seats(&mut self, pool: Pool, total: u64) {
+        self.seats.provide(pool, total);
     }
 
     pub fn submit(&mut self, key: Key, ask: Ask) {
-        self.by_due.insert((ask.due(), key));
-        self.join_line(key, ask);
+        if let Some(latest) = ask.latest_beginning() {
+            self.by_deadline.insert((latest, key));
+        }
+        match ask.not_before {
+            Some(not_before) => {
+                self.later.insert((not_before, key));
+            }
+            None => self.join_line(key, &ask),
+        }
+        self.asks.insert(key, ask);
     }
 
     /// What is now expected of something that waits.
     pub fn expect(&mut self, key: Key, expected: Micros) {
-        if let Some(mut ask) = self.leave_line(key) {
-            ask.expected = expected.clamp(1, ask.limit.max(1));
-            self.join_line(key, ask);
-        }
+        self.expect_of(key, 0, expected);
     }
 
-    fn join_line(&mut self, key: Key, ask: Ask) {
-        let lines = self.lines.entry(ask.rank()).or_default();
-        lines.join(&mut self.shapes, ask.account, ask.shape(), place(key, &ask));
+    /// What is now expected of one wish of something that waits.
+    pub fn expect_of(&mut self, key: Key, wish: usize, expected: Micros) {
+        let Some(mut ask) = self.asks.get(&key).cloned() else {
+            return;
+        };
+        let is_in_line = self.leave_line(key, &ask);
+        if let Some(wish) = ask.nth_mut(wish) {
+            wish.expected = expected.clamp(1, wish.limit.max(1));
+        }
+        if is_in_line {
+            self.join_line(key, &ask);
+        }
         self.asks.insert(key, ask);
     }
 
-    fn leave_line(&mut self, key: Key) -> Option<Ask> {
-        let ask = self.asks.remove(&key)?;
-        let lines = self.lines.get_mut(&ask.rank())?;
-        let place = place(key, &ask);
-        lines.leave(&mut self.shapes, ask.account, &ask.shape(), &place);
-        if lines.is_empty() {
-            self.lines.remove(&ask.rank());
+    fn join_line(&mut self, key: Key, ask: &Ask) {
+        self.by_due.insert((ask.due(), key));
+        let lines = self.lines.entry(ask.rank()).or_default();
+        lines.join(&mut self.shapes, ask.account, ask.shape(), ask.place(key));
+    }
+
+    /// Whether it was in line.
+    fn leave_line(&mut self, key: Key, ask: &Ask) -> bool {
+        if !self.by_due.remove(&(ask.due(), key)) {
+            return false;
         }
-        Some(ask)
+        if let Some(lines) = self.lines.get_mut(&ask.rank()) {
+            lines.leave(&mut self.shapes, ask.account, &ask.shape(), &ask.place(key));
+            if lines.is_empty() {
+                self.lines.remove(&ask.rank());
+            }
+        }
+        true
     }
 
     /// It waits no more, for whatever reason.
     pub fn withdraw(&mut self, key: Key) -> Option<Ask> {
         let due = (self.asks.get(&key)?.due(), key);
         self.take_promise(due);
-        self.by_due.remove(&due);
-        let ask = self.leave_line(key)?;
+        let ask = self.asks.remove(&key)?;
+        self.leave_line(key, &ask);
+        if let Some(not_before) = ask.not_before {
+            self.later.remove(&(not_before, key));
+        }
+        if let Some(latest) = ask.latest_beginning() {
+            self.by_deadline.remove(&(latest, key));
+        }
         self.why.remove(&key);
         Some(ask)
     }
@@ -280,6 +310,10 @@ impl Planner {
     /// Why something waits, as of the last plan; none of what does not wait.
     pub fn why(&self, key: Key) -> Option<Why> {
         let ask = self.asks.get(&key)?;
+        let later = ask.not_before.filter(|at| self.later.contains(&(*at, key)));
+        if let Some(not_before) = later {
+            return Some(Why::NotBefore(not_before));
+        }
         let own = self.why.get(&key).copied();
         let refused = || {
             let shape = self.shapes.id(&ask.shape())?;
@@ -293,12 +327,22 @@ impl Planner {
         self.asks.len()
     }
 
-    /// When to look again, though nobody comes or goes: somebody becomes overdue, or is promised to begin.
+    /// When to look again, though nobody comes or goes: somebody becomes overdue, is promised to begin, wanted to wait until then, or
+    /// is too late.
     pub fn next_look(&self, now: Micros) -> Option<Micros> {
-        let due = self.by_due.range((now + 1, Key(0))..).next();
+        let after = (now + 1, Key(0));
+        let due = self.by_due.range(after..).next();
+        let later = self.later.range(after..).next();
+        let first = |one: Option<&(Micros, Key)>| one.map(|(at, _)| *at);
+        let too_late = first(self.by_deadline.range((now, Key(0))..).next());
         let promised = self.promises.values().map(|promise| promise.at);
-        let promised = promised.filter(|at| *at > now).min();
-        due.map(|(due, _)| *due).into_iter().chain(promised).min()
+        let moments = [
+            first(due),
+            first(later),
+            too_late.map(|latest| latest.saturating_add(1)),
+            promised.filter(|at| *at > now).min(),
+        ];
+        moments.into_iter().flatten().min()
     }
 
     /// Forgets what it found out, which must change no answer.
@@ -314,12 +358,15 @@ impl Planner {
     pub fn plan(&mut self, now: Micros) -> Vec<Decision> {
         self.hold_what_overruns(now);
         self.ground.turn(now);
+        self.seats.turn(now);
         self.ripen(now);
         let mut done = std::mem::take(&mut self.decided);
+        self.watch_the_clock(now, &mut done);
         self.keep_promises(now, &mut done);
         if self.policy.order == Order::Shortest {
             self.promise_the_overdue(now, &mut done);
         }
+        self.promise_before_it_is_too_late(now, &mut done);
         self.shapes.begin_round();
         self.closed.clear();
         self.closed.resize(self.shapes.end(), None);
@@ -353,37 +400,124 @@ impl Planner {
                 continue;
             }
             turns.took(&self.shares, ask, now);
-            let verdict = self.quotas.judge(&self.shares, ask.account, &ask.amounts);
-            let (class, need, limit) = (ask.class, ask.need, ask.limit);
-            if !verdict.is_allowed() {
-                let closed = (turn.account, turn.shape);
-                self.closed_to.insert(closed, Why::Quota(verdict));
-            } else if let Some(placement) = self.place(class, &need, limit) {
-                self.start(turn.key, placement, now, done);
-            } else if !self.make_room(due, verdict, now, done) {
-                self.closed[turn.shape.place()] = Some(Why::NoRoom);
-                turns.close();
-                let is_overdue = self.policy.order == Order::Shares && due.0 <= now;
-                if is_overdue && class > Class::Opportunistic && self.may_promise(turn.key) {
-                    self.promise(due, now, done);
+            let class = ask.class;
+            match self.look(turn.key, now) {
+                Look::Room(wish, placement) => self.start(turn.key, wish, placement, now, done),
+                Look::Refused(why) => {
+                    self.closed_to.insert((turn.account, turn.shape), why);
+                }
+                Look::NoRoom(allowed) => {
+                    let makes_room = |one: &(usize, Verdict)| {
+                        let (wish, verdict) = *one;
+                        self.make_room(due, wish, verdict, now, done)
+                    };
+                    if allowed.ways.iter().any(makes_room) {
+                        continue;
+                    }
+                    match allowed.is_all {
+                        true => {
+                            self.closed[turn.shape.place()] = Some(allowed.why);
+                            turns.close();
+                        }
+                        // Somebody else may be allowed what they are not.
+                        false => {
+                            let closed = (turn.account, turn.shape);
+                            self.closed_to.insert(closed, allowed.why);
+                        }
+                    }
+                    let is_overdue = self.policy.order == Order::Shares && due.0 <= now;
+                    if is_overdue && class > Class::Opportunistic && self.may_promise(turn.key) {
+                        self.promise(due, now, done);
+                    }
                 }
             }
         }
     }
 
-    /// Where it could begin now. What is opportunistic need not reach its limit, only be worth beginning.
-    fn place(&mut self, class: Class, need: &Need, limit: Micros) -> Option<Placement> {
-        let reaches = match class {
-            Class::Opportunistic => limit.min(self.policy.run_min),
-            Class::Guaranteed | Class::Urgent => limit,
-        };
-        self.ground.place(need, reaches)
+    /// Who wanted to wait until now joins the line, and who cannot be in time any more leaves it.
+    fn watch_the_clock(&mut self, now: Micros, done: &mut Vec<Decision>) {
+        while let Some((at, key)) = self.later.first().copied().filter(|(at, _)| *at <= now) {
+            self.later.remove(&(at, key));
+            if let Some(ask) = self.asks.remove(&key) {
+                self.join_line(key, &ask);
+                self.asks.insert(key, ask);
+            }
+        }
+        while let Some((_, key)) = self
+            .by_deadline
+            .first()
+            .copied()
+            .filter(|(at, _)| *at < now)
+        {
+            self.withdraw(key);
+            done.push(Decision::TooLate(key));
+        }
     }
+
+    /// The wishes that quotas allow and that would be over in time, what is expected to end first in front; and why others are not allowed.
+    fn allowed(&self, ask: &Ask, begin: Micros) -> (Vec<(usize, Verdict)>, Option<Verdict>) {
+        let mut ways = Vec::with_capacity(1);
+        let mut refused = None;
+        for (number, wish) in ask.wishes().enumerate() {
+            if !ask.is_in_time(wish, begin) {
+                continue;
+            }
+            let verdict = self.quotas.judge(&self.shares, ask.account, &wish.amounts);
+            match verdict.is_allowed() {
+                true => ways.push((number, verdict)),
+                false => refused = refused.or(Some(verdict)),
+            }
+        }
+        ways.sort_by_key(|(number, _)| ask.nth(*number).expected);
+        (ways, refused)
+    }
+
+    /// Whether somebody can begin now, and with which of their wishes.
+    fn look(&mut self, key: Key, now: Micros) -> Look {
+        let Some(ask) = self.asks.get(&key) else {
+            return Look::Refused(Why::NoRoom);
+        };
+        let (ways, refused) = self.allowed(ask, now);
+        if let (true, Some(verdict)) = (ways.is_empty(), refused) {
+            return Look::Refused(Why::Quota(verdict));
+        }
+        let mut why = Why::NoRoom;
+        for (number, _) in &ways {
+            let wish = ask.nth(*number);
+            // What is opportunistic need not reach its limit, only be worth beginning.
+            let reaches = match ask.class {
+                Class::Opportunistic => wish.limit.min(self.policy.run_min),
+                Class::Guaranteed | Class::Urgent => wish.limit,
+            };
+            let end = now.saturating_add(reaches);
+            if let Some(pool) = self.seats.lacking(&ask.seats, now, end, None) {
+                why = Why::NoSeats(pool);
+            } else if let Some(placement) = self.ground.place(&wish.need, reaches) {
+                return Look::Room(*number, placement);
+            }
+        }
+        Look::NoRoom(Allowed {
+            ways,
+            is_all: refused.is_none(),
+            why,
+        })
+    }
+}
+
+/// What came of looking at somebody.
+enum Look {
+    /// They can begin with this wish, there.
+    Room(usize, Placement),
+    NoRoom(Allowed),
+    Refused(Why),
+}
+
+struct Allowed {
+    ways: Vec<(usize, Verdict)>,
+    /// Whether quotas allow all of their wishes.
+    is_all: bool,
+    why: Why,
 }
 
 /// Reservations and workloads are takers of the same ground, and never the same one.
 const RESERVED: u64 = 1 << 63;
-
-fn place(key: Key, ask: &Ask) -> Place {
-    (ask.expected, ask.since, key)
-}

@@ -185,7 +185,7 @@ impl Turns {
     /// The one whose turn it is would have this.
     pub fn took(&mut self, shares: &Shares, ask: &Ask, now: Micros) {
         if let Some((project_load, project, load, account)) = &mut self.current {
-            let cost = ask.rate * (ask.expected as f64 / 1e6);
+            let cost = ask.wish.rate * (ask.wish.expected as f64 / 1e6);
             project_load.0 += shares.load_of(*project, cost, now);
             load.0 += shares.load_of(*account, cost, now);
         }

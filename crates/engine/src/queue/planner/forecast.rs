@@ -11,7 +11,7 @@ use crate::fleet::{Gpu, Gpus, Mode, Model, Need, UNDIVIDED};
 use super::super::Micros;
 use super::super::profile::{Floors, Profile};
 use super::super::turns::Turns;
-use super::{Key, Planner, RESERVED, Running};
+use super::{Ask, Key, Planner, RESERVED, Running, Wish};
 
 const MINUTE: Micros = 60_000_000;
 /// Nobody is told of a time farther ahead than this.
@@ -80,6 +80,24 @@ fn size(need: &Need) -> i64 {
     each.saturating_mul(i64::from(need.tasks))
 }
 
+/// A wish as it is seen from afar.
+#[derive(Debug, Clone, Copy)]
+struct Measure {
+    need: Need,
+    size: i64,
+    length: Micros,
+}
+
+impl Measure {
+    fn of(wish: &Wish) -> Measure {
+        Measure {
+            need: wish.need,
+            size: size(&wish.need),
+            length: wish.expected.max(1),
+        }
+    }
+}
+
 struct Pool {
     kind: Kind,
     all: i64,
@@ -90,7 +108,7 @@ struct Pool {
 impl Running {
     /// When it will probably be over. What has outlived its expectation goes on half as long again, but never beyond its end.
     fn likely_end(&self, now: Micros) -> Micros {
-        let expected = self.began.saturating_add(self.ask.expected);
+        let expected = self.began.saturating_add(self.wish().expected);
         let longer = now.saturating_add(((now - self.began) / 2).max(MINUTE));
         let likely = if expected > now { expected } else { longer };
         likely.min(self.until).max(now + 1)
@@ -118,6 +136,10 @@ impl Planner {
                 }
             }
         }
+        for (_, key) in &self.later {
+            let forecast = self.foresee(&mut pools, *key, None, now);
+            all.extend(forecast.map(|forecast| (*key, forecast)));
+        }
         all.sort_unstable_by_key(|(key, _)| *key);
         Forecasts { made: now, all }
     }
@@ -131,22 +153,31 @@ impl Planner {
         now: Micros,
     ) -> Option<Forecast> {
         let ask = self.asks.get(&key)?;
-        let (size, length) = (size(&ask.need), ask.expected.max(1));
-        let mut best: Option<(Micros, usize)> = None;
-        let serving = |pool: &&mut Pool| pool.kind.serves(&ask.need) && size <= pool.all;
-        for (number, pool) in pools
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, pool)| serving(pool))
-        {
-            let floor = pool.floors.get(size, length);
-            let begin = pool.profile.earliest(floor, size, length);
-            pool.floors
-                .raise(size, length, begin.unwrap_or(Micros::MAX));
-            let begin = begin.map(|begin| (begin, number));
-            best = best.into_iter().chain(begin).min();
+        let later = ask.not_before.filter(|at| *at > now);
+        // What would be over first, where, and for how long.
+        let mut best: Option<(Micros, usize, Measure)> = None;
+        for measure in ask.wishes().map(Measure::of) {
+            let Measure { size, length, .. } = measure;
+            for (number, pool) in pools.iter_mut().enumerate() {
+                if !pool.kind.serves(&measure.need) || size > pool.all {
+                    continue;
+                }
+                let floor = pool.floors.get(size, length);
+                let from = later.map_or(floor, |later| later.max(floor));
+                let begin = pool.profile.earliest(from, size, length);
+                // What waits of its own will says nothing of others.
+                if later.is_none() {
+                    let floor = begin.unwrap_or(Micros::MAX);
+                    pool.floors.raise(size, length, floor);
+                }
+                let Some(begin) = begin else { continue };
+                let end = begin.saturating_add(length);
+                if best.is_none_or(|(sooner, _, other)| end < sooner.saturating_add(other.length)) {
+                    best = Some((begin, number, measure));
+                }
+            }
         }
-        let Some((begin, number)) = best else {
+        let Some((begin, number, Measure { size, length, .. })) = best else {
             return Some(promised.map_or(Forecast::Never, Forecast::At));
         };
         let begin = promised.map_or(begin, |promised| promised.min(begin));
@@ -188,10 +219,9 @@ impl Planner {
             }
         }
         let pool = |(kind, (all, changes)): (Kind, (i64, Vec<_>))| {
-            let asks = self.asks.values().filter(|ask| kind.serves(&ask.need));
-            let (sizes, lengths) = asks
-                .map(|ask| (size(&ask.need), ask.expected.max(1)))
-                .unzip();
+            let wishes = self.asks.values().flat_map(Ask::wishes).map(Measure::of);
+            let wishes = wishes.filter(|wish| kind.serves(&wish.need));
+            let (sizes, lengths) = wishes.map(|wish| (wish.size, wish.length)).unzip();
             Pool {
                 kind,
                 all,

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::super::Micros;
 use super::super::quota::Verdict;
+use super::super::seats::Pool;
 use super::super::track::Taker;
 use super::promise::Promise;
 use super::{Class, Decision, Holder, Key, Planner, Policy, Running, Stop, Why};
@@ -27,12 +28,10 @@ impl Planner {
     fn has_borrowed(&self, by: Taker) -> bool {
         let running = self.running.get(&Key(by.0));
         running.is_some_and(|running| {
-            let ask = &running.ask;
-            ask.class < Class::Urgent
+            let (account, amounts) = (running.ask.account, &running.wish().amounts);
+            running.ask.class < Class::Urgent
                 && !running.is_told
-                && self
-                    .quotas
-                    .has_borrowed(&self.shares, ask.account, &ask.amounts)
+                && self.quotas.has_borrowed(&self.shares, account, amounts)
         })
     }
 
@@ -40,7 +39,7 @@ impl Planner {
     fn loss(&self, by: Taker, now: Micros) -> f64 {
         let running = self.running.get(&Key(by.0));
         running.map_or(0.0, |running| {
-            running.ask.rate * (now - running.began).max(0) as f64
+            running.wish().rate * (now - running.began).max(0) as f64
         })
     }
 
@@ -48,6 +47,7 @@ impl Planner {
     pub(super) fn make_room(
         &mut self,
         due: (Micros, Key),
+        wish: usize,
         verdict: Verdict,
         now: Micros,
         done: &mut Vec<Decision>,
@@ -67,11 +67,16 @@ impl Planner {
         };
         let at = now.saturating_add(self.policy.grace);
         let loss = |by: Taker| self.loss(by, now);
-        let (need, limit) = (ask.need, ask.limit);
+        let granted = ask.nth(wish);
+        let (need, limit) = (granted.need, granted.limit);
+        // Nobody is sent away for the seats they have.
+        let to = at.saturating_add(limit);
+        if !ask.is_in_time(granted, at) || self.seats.lacking(&ask.seats, at, to, None).is_some() {
+            return false;
+        }
         let Some(placement) = self.ground.clearing(&need, at, limit, goes, loss) else {
             return false;
         };
-        let to = at.saturating_add(limit);
         let victims = self.ground.in_the_way(&placement, at, to, goes, loss);
         for victim in victims {
             self.tell(victim, at, Holder::Workload(due.1), done);
@@ -79,6 +84,7 @@ impl Planner {
         self.why.insert(due.1, Why::MakingRoom(at));
         let promise = Promise {
             at,
+            wish,
             placement,
             looked: None,
         };
@@ -125,6 +131,28 @@ impl Planner {
         self.decided = decided;
     }
 
+    /// The same of seats: as many go as are too many, the youngest first.
+    pub(super) fn clear_seats(&mut self, reservation: u64, pool: Pool, from: Micros, to: Micros) {
+        let mut decided = std::mem::take(&mut self.decided);
+        loop {
+            let takers = self.seats.over(pool, from, to);
+            let softer = takers
+                .into_iter()
+                .filter(|by| is_softer(&self.running, *by, Class::Guaranteed));
+            let began = |by: &Taker| self.running.get(&Key(by.0)).map(|one| (one.began, *by));
+            let Some(youngest) = softer.max_by_key(began) else {
+                break;
+            };
+            self.tell(
+                youngest,
+                from,
+                Holder::Reservation(reservation),
+                &mut decided,
+            );
+        }
+        self.decided = decided;
+    }
+
     fn tell(&mut self, victim: Taker, by: Micros, holder: Holder, done: &mut Vec<Decision>) {
         let key = Key(victim.0);
         let is_news = self
@@ -146,13 +174,14 @@ impl Planner {
             return;
         };
         if !std::mem::replace(&mut running.is_told, true) {
-            self.quotas
-                .tell(&self.shares, running.ask.account, &running.ask.amounts);
+            let (account, amounts) = (running.ask.account, &running.wish().amounts);
+            self.quotas.tell(&self.shares, account, amounts);
         }
         if by < running.until {
             self.by_end.remove(&(running.until, key));
             running.until = by;
             self.by_end.insert((by, key));
+            self.seats.set_end(Taker(key.0), by);
         }
         self.ground.shorten(Taker(key.0), by);
     }

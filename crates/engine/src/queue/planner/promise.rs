@@ -1,39 +1,30 @@
-//! Promises: a beginning for those who have waited longer than is fair, which nobody behind them can push back.
+//! Promises: a beginning for those who have waited longer than is fair, or for whom it is soon too late, which nobody behind them can push
+//! back.
 
 use std::ops::Bound;
 
 use super::super::Micros;
 use super::super::ground::Seen;
+use super::super::seats::{self, Seats};
 use super::super::track::Taker;
 use super::preempt::yields;
-use super::{Ask, Class, Decision, Key, Planner, Why};
+use super::{Class, Decision, Key, Look, Planner, Why};
 use crate::fleet::{NodeIndex, Placement};
 
-const HOUR: Micros = 3_600_000_000;
-/// Nobody is overdue sooner than this, and everybody is after the longest.
-const PATIENCE_MIN: Micros = HOUR;
-const PATIENCE_MAX: Micros = 12 * HOUR;
 /// The part of the fleet that may be promised at once.
 const PROMISED_MAX: f64 = 0.25;
 
 #[derive(Debug, Clone)]
 pub(super) struct Promise {
     pub at: Micros,
+    /// Which of the wishes is promised.
+    pub wish: usize,
     pub placement: Placement,
     /// What had come free when it was found to be the earliest there is; none if nobody looked for an earlier one.
     pub looked: Option<Seen>,
 }
 
-impl Ask {
-    fn patience(&self) -> Micros {
-        (self.limit / 2).clamp(PATIENCE_MIN, PATIENCE_MAX)
-    }
-
-    /// From when on it is overdue.
-    pub(super) fn due(&self) -> Micros {
-        self.since.saturating_add(self.patience())
-    }
-}
+type Found = (Micros, Placement);
 
 impl Planner {
     /// Those who hold a promise come before all others, whoever was overdue first before the next.
@@ -49,9 +40,7 @@ impl Planner {
         let end = Bound::Included((now, Key(u64::MAX)));
         while let Some(due) = self.by_due.range((after, end)).next().copied() {
             after = Bound::Excluded(due);
-            let ask = self.asks.get(&due.1);
-            let waits_in_vain = ask.is_none_or(|ask| ask.class == Class::Opportunistic);
-            if waits_in_vain || self.promises.contains_key(&due) {
+            if !self.wants_promise(due) {
                 continue;
             }
             if !self.may_promise(due.1) {
@@ -61,8 +50,27 @@ impl Planner {
         }
     }
 
+    /// Those whose last possible beginning is near do not wait for their turn to be promised one.
+    pub(super) fn promise_before_it_is_too_late(&mut self, now: Micros, done: &mut Vec<Decision>) {
+        let keys: Vec<Key> = self.by_deadline.iter().map(|(_, key)| *key).collect();
+        for key in keys {
+            let Some(due) = self.asks.get(&key).map(|ask| (ask.due(), key)) else {
+                continue;
+            };
+            if due.0 <= now && self.wants_promise(due) && self.may_promise(key) {
+                self.promise(due, now, done);
+            }
+        }
+    }
+
+    fn wants_promise(&self, due: (Micros, Key)) -> bool {
+        let ask = self.asks.get(&due.1);
+        let is_firm = ask.is_some_and(|ask| ask.class > Class::Opportunistic);
+        is_firm && self.by_due.contains(&due) && !self.promises.contains_key(&due)
+    }
+
     pub(super) fn may_promise(&self, key: Key) -> bool {
-        let rate = self.asks.get(&key).map_or(0.0, |ask| ask.rate);
+        let rate = self.asks.get(&key).map_or(0.0, |ask| ask.wish.rate);
         self.promises.is_empty() || self.promised + rate <= self.whole * PROMISED_MAX
     }
 
@@ -73,8 +81,8 @@ impl Planner {
             return;
         };
         self.why.remove(&key);
-        let verdict = self.quotas.judge(&self.shares, ask.account, &ask.amounts);
-        if !verdict.is_allowed() {
+        let (ways, refused) = self.allowed(ask, now);
+        if let (true, Some(verdict)) = (ways.is_empty(), refused) {
             self.why.insert(key, Why::Quota(verdict));
             return;
         }
@@ -82,30 +90,57 @@ impl Planner {
         self.settle(due, found, now, done);
     }
 
+    /// Of all wishes that are allowed, the one that would be over first if it began as soon as it can.
     fn soonest(&mut self, key: Key, now: Micros) -> Option<Promise> {
-        let ask = self.asks.get(&key)?;
-        let (class, need, limit) = (ask.class, ask.need, ask.limit);
-        let has_softer = self.has_softer(class);
+        let (ways, _) = self.allowed(self.asks.get(&key)?, now);
         let looked = Some(self.ground.seen());
-        let (policy, running) = (self.policy, &self.running);
-        let found = self.ground.soonest(&need, limit, now, 0, |_| false);
-        let found = match found {
-            found if !has_softer || found.as_ref().is_some_and(|found| found.0 <= now) => found,
-            found => {
-                // What is softer will be told in time, so it is as good as gone; but not before its grace is over.
-                let told = now.saturating_add(policy.grace);
-                let softer = |by: Taker| yields(running, policy, by, class, told);
-                let by_class = 1 + class as u8;
-                let cleared = self.ground.soonest(&need, limit, told, by_class, softer);
-                cleared.into_iter().chain(found).min_by_key(|(at, _)| *at)
+        let mut best: Option<(Micros, Promise)> = None;
+        for (wish, _) in ways {
+            let found = self.soonest_of(key, wish, now);
+            let ask = self.asks.get(&key)?;
+            let Some((at, placement)) = found.filter(|(at, _)| ask.is_in_time(ask.nth(wish), *at))
+            else {
+                continue;
+            };
+            let end = at.saturating_add(ask.nth(wish).expected);
+            if best.as_ref().is_none_or(|(sooner, _)| end < *sooner) {
+                // Whether seats came free is not remembered.
+                let looked = looked.filter(|_| ask.seats.is_empty());
+                let promise = Promise {
+                    at,
+                    wish,
+                    placement,
+                    looked,
+                };
+                best = Some((end, promise));
             }
+        }
+        best.map(|(_, promise)| promise)
+    }
+
+    fn soonest_of(&mut self, key: Key, wish: usize, now: Micros) -> Option<Found> {
+        let ask = self.asks.get(&key)?;
+        let (class, need, limit) = (ask.class, ask.nth(wish).need, ask.nth(wish).limit);
+        let has_softer = self.has_softer(class);
+        let (policy, running, ground) = (self.policy, &self.running, &mut self.ground);
+        let find = |from: Micros| {
+            let found = match from <= now {
+                true => ground.soonest(&need, limit, now, 0, |_| false),
+                false => ground.earliest(&need, limit, from, |_| false),
+            };
+            if !has_softer || found.as_ref().is_some_and(|found| found.0 <= from) {
+                return found;
+            }
+            // What is softer will be told in time, so it is as good as gone; but not before its grace is over.
+            let told = now.saturating_add(policy.grace);
+            let softer = |by: Taker| yields(running, policy, by, class, told);
+            let cleared = match from <= told {
+                true => ground.soonest(&need, limit, told, 1 + class as u8, softer),
+                false => ground.earliest(&need, limit, from, softer),
+            };
+            cleared.into_iter().chain(found).min_by_key(|(at, _)| *at)
         };
-        let (at, placement) = found?;
-        Some(Promise {
-            at,
-            placement,
-            looked,
-        })
+        with_seats(&self.seats, &ask.seats, limit, None, now, find)
     }
 
     /// Begins what was promised, or promises an earlier time, if there is one by now: a promise never moves to a later one.
@@ -114,9 +149,8 @@ impl Planner {
         let (Some(ask), Some(before)) = (self.asks.get(&key), self.promises.get(&due)) else {
             return;
         };
-        let verdict = self
-            .quotas
-            .judge_held(&self.shares, ask.account, &ask.amounts);
+        let amounts = &ask.nth(before.wish).amounts;
+        let verdict = self.quotas.judge_held(&self.shares, ask.account, amounts);
         if !verdict.is_allowed() {
             self.take_promise(due);
             self.why.insert(key, Why::Quota(verdict));
@@ -127,26 +161,58 @@ impl Planner {
             let found = self.soonest(key, now).or(before);
             return self.settle(due, found, now, done);
         }
+        if !ask.or.is_empty() && self.begins_otherwise(due, now, done) {
+            return;
+        }
+        let Some(before) = self.promises.get_mut(&due) else {
+            return;
+        };
         let freed = before.looked.and_then(|seen| self.ground.freed_since(seen));
         if freed.as_ref().is_some_and(Vec::is_empty) {
             return;
         }
-        let found = self.earlier(due, freed.as_deref(), now);
-        let looked = Some(self.ground.seen());
-        match found {
-            None => {
-                if let Some(promise) = self.promises.get_mut(&due) {
-                    promise.looked = looked;
-                }
+        // Whether seats came free is not remembered.
+        before.looked = before.looked.map(|_| self.ground.seen());
+        let (wish, looked) = (before.wish, before.looked);
+        if let Some((at, placement)) = self.earlier(due, freed.as_deref(), now) {
+            self.take_promise(due);
+            let found = Promise {
+                at,
+                wish,
+                placement,
+                looked,
+            };
+            self.settle(due, Some(found), now, done);
+        }
+    }
+
+    /// Begins another wish than the one that is promised, where that can begin now and is over sooner.
+    fn begins_otherwise(
+        &mut self,
+        due: (Micros, Key),
+        now: Micros,
+        done: &mut Vec<Decision>,
+    ) -> bool {
+        let Some(promise) = self.take_promise(due) else {
+            return false;
+        };
+        let key = due.1;
+        let look = self.look(key, now);
+        let is_sooner = |wish: usize| {
+            let ask = self.asks.get(&key);
+            ask.is_some_and(|ask| {
+                let promised = promise.at.saturating_add(ask.nth(promise.wish).expected);
+                now.saturating_add(ask.nth(wish).expected) < promised
+            })
+        };
+        match look {
+            Look::Room(wish, placement) if is_sooner(wish) => {
+                self.start(key, wish, placement, now, done);
+                true
             }
-            Some((at, placement)) => {
-                self.take_promise(due);
-                let found = Promise {
-                    at,
-                    placement,
-                    looked,
-                };
-                self.settle(due, Some(found), now, done);
+            _ => {
+                self.keep_for(due, promise, done);
+                false
             }
         }
     }
@@ -157,23 +223,27 @@ impl Planner {
         due: (Micros, Key),
         freed: Option<&[NodeIndex]>,
         now: Micros,
-    ) -> Option<(Micros, Placement)> {
+    ) -> Option<Found> {
         let (ask, before) = (self.asks.get(&due.1)?, self.promises.get(&due)?);
-        let (need, limit, class) = (&ask.need, ask.limit, ask.class);
+        let (class, wish) = (ask.class, ask.nth(before.wish));
         let own = Taker(due.1.0);
         let earlier = |from: Micros, softer: &dyn Fn(Taker) -> bool| {
             let gone = |by: Taker| by == own || softer(by);
+            let during = from..before.at;
             self.ground
-                .earlier(need, limit, from..before.at, freed, gone)
+                .earlier(&wish.need, wish.limit, during, freed, gone)
         };
-        let found = earlier(now, &|_| false);
-        if !self.has_softer(class) || found.as_ref().is_some_and(|found| found.0 <= now) {
-            return found;
-        }
-        let told = now.saturating_add(self.policy.grace);
-        let softer = |by: Taker| yields(&self.running, self.policy, by, class, told);
-        let cleared = earlier(told, &softer);
-        cleared.into_iter().chain(found).min_by_key(|(at, _)| *at)
+        let find = |from: Micros| {
+            let found = earlier(from, &|_| false);
+            if !self.has_softer(class) || found.as_ref().is_some_and(|found| found.0 <= from) {
+                return found;
+            }
+            let told = now.saturating_add(self.policy.grace);
+            let softer = |by: Taker| yields(&self.running, self.policy, by, class, told);
+            let cleared = earlier(from.max(told), &softer);
+            cleared.into_iter().chain(found).min_by_key(|(at, _)| *at)
+        };
+        with_seats(&self.seats, &ask.seats, wish.limit, Some(own), now, find)
     }
 
     fn settle(
@@ -188,7 +258,9 @@ impl Planner {
             None => {
                 self.why.insert(key, Why::Never);
             }
-            Some(promise) if promise.at <= now => self.start(key, promise.placement, now, done),
+            Some(promise) if promise.at <= now => {
+                self.start(key, promise.wish, promise.placement, now, done);
+            }
             Some(promise) => {
                 self.why.insert(key, Why::Promised(promise.at));
                 self.keep_for(due, promise, done);
@@ -206,13 +278,14 @@ impl Planner {
         let Some(ask) = self.asks.get(&due.1) else {
             return;
         };
-        let (class, to, rate) = (ask.class, promise.at.saturating_add(ask.limit), ask.rate);
+        let (class, wish, by) = (ask.class, ask.nth(promise.wish), Taker(due.1.0));
+        let to = promise.at.saturating_add(wish.limit);
         // What is promised to an account is as good as held by it.
-        self.quotas.hold(&self.shares, ask.account, &ask.amounts);
+        self.quotas.hold(&self.shares, ask.account, &wish.amounts);
+        self.seats.take(by, promise.at, to, &ask.seats);
+        self.promised += wish.rate;
         self.clear(&promise, to, class, due.1, done);
-        self.ground
-            .take(Taker(due.1.0), promise.at, to, &promise.placement);
-        self.promised += rate;
+        self.ground.take(by, promise.at, to, &promise.placement);
         self.promises.insert(due, promise);
     }
 
@@ -220,14 +293,36 @@ impl Planner {
     pub(super) fn take_promise(&mut self, due: (Micros, Key)) -> Option<Promise> {
         let promise = self.promises.remove(&due)?;
         self.ground.release(Taker(due.1.0));
+        self.seats.release(Taker(due.1.0));
         if let Some(ask) = self.asks.get(&due.1) {
-            self.quotas.free(&self.shares, ask.account, &ask.amounts);
-            self.promised -= ask.rate;
+            let wish = ask.nth(promise.wish);
+            self.quotas.free(&self.shares, ask.account, &wish.amounts);
+            self.promised -= wish.rate;
         }
         // Sums of fractions drift; with nothing promised, nothing is.
         if self.promises.is_empty() {
             self.promised = 0.0;
         }
         Some(promise)
+    }
+}
+
+/// The first moment that `find` finds from some moment on, at which there are seats, too.
+fn with_seats(
+    seats: &Seats,
+    wanted: &[seats::Count],
+    limit: Micros,
+    own: Option<Taker>,
+    mut from: Micros,
+    mut find: impl FnMut(Micros) -> Option<Found>,
+) -> Option<Found> {
+    loop {
+        from = seats.earliest(wanted, from, limit, own)?;
+        let found = find(from)?;
+        let to = found.0.saturating_add(limit);
+        if seats.lacking(wanted, found.0, to, own).is_none() {
+            return Some(found);
+        }
+        from = found.0;
     }
 }

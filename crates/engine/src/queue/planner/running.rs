@@ -8,11 +8,13 @@ use crate::fleet::Placement;
 use super::super::Micros;
 use super::super::share::{Commitment, Mode};
 use super::super::track::Taker;
-use super::{Ask, Class, Decision, Key, Planner, Start};
+use super::{Ask, Class, Decision, Key, Planner, Start, Wish};
 
 #[derive(Debug, Clone)]
 pub struct Running {
     pub ask: Ask,
+    /// Which of its wishes was granted.
+    pub number: usize,
     pub placement: Placement,
     pub began: Micros,
     /// When it has to be gone: by its limit, or by what it was told.
@@ -20,6 +22,13 @@ pub struct Running {
     /// It was told to make room.
     pub is_told: bool,
     commitment: Commitment,
+}
+
+impl Running {
+    /// The wish that was granted.
+    pub fn wish(&self) -> &Wish {
+        self.ask.nth(self.number)
+    }
 }
 
 impl Planner {
@@ -42,10 +51,23 @@ impl Planner {
         began: Micros,
         until: Micros,
     ) {
+        self.resume_with(key, ask, 0, placement, began, until);
+    }
+
+    /// The same of something to which another than its first wish was granted.
+    pub fn resume_with(
+        &mut self,
+        key: Key,
+        ask: Ask,
+        wish: usize,
+        placement: Placement,
+        began: Micros,
+        until: Micros,
+    ) {
         self.withdraw(key);
         self.leave(key);
         // What should be gone already still has what it has: the next plan gives it time to be told so.
-        self.enter(key, ask, placement, began, until.max(began + 1));
+        self.enter(key, (ask, wish), placement, began, until.max(began + 1));
     }
 
     /// A beginning that was decided could not be carried out. It is as if it had never been: it waits again, with its place kept.
@@ -57,15 +79,17 @@ impl Planner {
 
     /// Something that ran has ended.
     pub fn end(&mut self, key: Key, now: Micros) {
-        if let Some(Running { ask, began, .. }) = self.leave(key) {
+        if let Some(running) = self.leave(key) {
+            let (account, rate) = (running.ask.account, running.wish().rate);
             self.shares
-                .charge(ask.account, Mode::Batch, began, now, ask.rate);
+                .charge(account, Mode::Batch, running.began, now, rate);
         }
     }
 
     pub(super) fn start(
         &mut self,
         key: Key,
+        wish: usize,
         placement: Placement,
         now: Micros,
         done: &mut Vec<Decision>,
@@ -73,28 +97,40 @@ impl Planner {
         let Some(ask) = self.withdraw(key) else {
             return;
         };
-        let mut until = now.saturating_add(ask.limit);
+        let mut until = now.saturating_add(ask.nth(wish).limit);
         if ask.class == Class::Opportunistic {
             until = until.min(self.ground.open_until(&placement));
+            until = until.min(self.seats.open_until(&ask.seats, now));
         }
-        self.enter(key, ask, placement.clone(), now, until);
+        self.enter(key, (ask, wish), placement.clone(), now, until);
         done.push(Decision::Start(Start {
             key,
+            wish,
             placement,
             until,
         }));
     }
 
-    fn enter(&mut self, key: Key, ask: Ask, placement: Placement, began: Micros, until: Micros) {
+    fn enter(
+        &mut self,
+        key: Key,
+        (ask, number): (Ask, usize),
+        placement: Placement,
+        began: Micros,
+        until: Micros,
+    ) {
         self.ground.take(Taker(key.0), began, until, &placement);
-        self.quotas.hold(&self.shares, ask.account, &ask.amounts);
+        self.seats.take(Taker(key.0), began, until, &ask.seats);
+        let (account, wish) = (ask.account, ask.nth(number));
+        self.quotas.hold(&self.shares, account, &wish.amounts);
         self.counts[ask.class as usize] += 1;
         self.by_end.insert((until, key));
         self.ripens.insert((self.ripe(began), key));
-        let expected = began.saturating_add(ask.expected);
+        let expected = began.saturating_add(wish.expected);
         let running = Running {
-            commitment: self.shares.commit(ask.account, began, expected, ask.rate),
+            commitment: self.shares.commit(account, began, expected, wish.rate),
             ask,
+            number,
             placement,
             began,
             until,
@@ -109,7 +145,8 @@ impl Planner {
         self.ripens.remove(&(self.ripe(running.began), key));
         self.counts[running.ask.class as usize] -= 1;
         self.ground.release(Taker(key.0));
-        let (account, amounts) = (running.ask.account, &running.ask.amounts);
+        self.seats.release(Taker(key.0));
+        let (account, amounts) = (running.ask.account, &running.wish().amounts);
         match running.is_told {
             true => self.quotas.free_told(&self.shares, account, amounts),
             false => self.quotas.free(&self.shares, account, amounts),
@@ -147,6 +184,7 @@ impl Planner {
                 running.until = until;
                 self.by_end.insert((until, key));
                 self.ground.lengthen(Taker(key.0), until);
+                self.seats.set_end(Taker(key.0), until);
             }
         }
     }

@@ -2,15 +2,16 @@
 
 mod forecast;
 mod restart;
+mod wishes;
 
 use std::collections::BTreeMap as Map;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::fleet::NodeIndex;
+use crate::fleet::{Need, NodeIndex};
 use crate::queue::fixture::{self, one_gpu};
-use crate::queue::quota::{Allowance, Counted};
+use crate::queue::quota::{Allowance, Amounts, Counted};
 
 const MINUTE: Micros = 60_000_000;
 const HOUR: Micros = 60 * MINUTE;
@@ -25,17 +26,26 @@ fn need(tasks: u32, gpus: u16) -> Need {
 
 fn ask(account: Account, need: Need, limit: Micros, since: Micros) -> Ask {
     let gpus = need.tasks * need.task.gpus.thousandths() / 1000;
-    Ask {
-        account,
-        class: Class::Guaranteed,
-        level: 0,
+    let wish = Wish {
         need,
         limit,
         expected: limit,
-        since,
         amounts: Amounts::default(),
         rate: f64::from(gpus),
-    }
+    };
+    Ask::new(account, wish, since)
+}
+
+/// The same, expected to take only so long.
+fn expected(mut ask: Ask, expected: Micros) -> Ask {
+    ask.wish.expected = expected;
+    ask
+}
+
+/// The same, counted against quotas.
+fn counted(mut ask: Ask, amounts: impl IntoIterator<Item = (Counted, u64)>) -> Ask {
+    ask.wish.amounts = Amounts::of(amounts);
+    ask
 }
 
 fn planner(order: Order, nodes: &[Node]) -> Planner {
@@ -54,7 +64,7 @@ fn planner(order: Order, nodes: &[Node]) -> Planner {
 fn starts(decisions: Vec<Decision>) -> Vec<Start> {
     let start = |decision| match decision {
         Decision::Start(start) => Some(start),
-        Decision::Stop(_) => None,
+        Decision::Stop(_) | Decision::TooLate(_) => None,
     };
     decisions.into_iter().filter_map(start).collect()
 }
@@ -66,7 +76,7 @@ fn started(decisions: &[Decision]) -> Vec<u64> {
 
 fn stopped(decisions: &[Decision]) -> Vec<(u64, Micros)> {
     let stop = |decision: &Decision| match decision {
-        Decision::Start(_) => None,
+        Decision::Start(_) | Decision::TooLate(_) => None,
         Decision::Stop(stop) => Some((stop.key.0, stop.by)),
     };
     decisions.iter().filter_map(stop).collect()
@@ -124,9 +134,8 @@ fn a_quota_holds_one_back_and_nobody_else() {
     };
     queue.quotas.allow(projects[0], gpus, Some(one));
     for key in 0..4 {
-        let mut ask = ask(projects[key as usize % 2], need(1, 1), HOUR, 0);
-        ask.amounts = Amounts::of([(gpus, 1)]);
-        queue.submit(Key(key), ask);
+        let ask = ask(projects[key as usize % 2], need(1, 1), HOUR, 0);
+        queue.submit(Key(key), counted(ask, [(gpus, 1)]));
     }
     let mut begun = started(&queue.plan(0));
     begun.sort_unstable();
@@ -205,10 +214,8 @@ fn what_was_borrowed_is_given_back_to_whom_it_belongs() {
         };
         queue.quotas.allow(project, gpus, Some(one));
     }
-    let one = |project: Account, since| Ask {
-        amounts: Amounts::of([(gpus, 1)]),
-        ..ask(project, need(1, 1), 9 * HOUR, since)
-    };
+    let one =
+        |project: Account, since| counted(ask(project, need(1, 1), 9 * HOUR, since), [(gpus, 1)]);
     queue.submit(Key(1), one(projects[0], 0));
     queue.submit(Key(2), one(projects[0], 0));
     assert_eq!(
@@ -283,7 +290,7 @@ impl World {
     }
 
     fn submit(&mut self, key: u64, ask: Ask, lasts: Micros) {
-        self.lasts.insert(Key(key), lasts.min(ask.limit));
+        self.lasts.insert(Key(key), lasts.min(ask.wish.limit));
         self.asks.insert(Key(key), ask.clone());
         self.queue.submit(Key(key), ask);
     }
@@ -318,6 +325,9 @@ impl World {
                     let end = end.expect("what is told to stop runs");
                     self.ends.remove(&end);
                     self.ends.insert((end.0.min(by), key));
+                }
+                Decision::TooLate(key) => {
+                    self.asks.remove(&key);
                 }
                 Decision::Start(start) => {
                     let end = self.now + self.lasts[&start.key];

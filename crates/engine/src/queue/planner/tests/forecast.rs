@@ -12,8 +12,7 @@ fn those_who_wait_are_told_when_their_turn_comes() {
     let site = queue.shares.site();
     for key in 1..=4 {
         let runs = ask(site, need(1, 1), 9 * HOUR, 0);
-        let expected = key as Micros * HOUR;
-        queue.submit(Key(key), Ask { expected, ..runs });
+        queue.submit(Key(key), expected(runs, key as Micros * HOUR));
     }
     assert_eq!(queue.plan(0).len(), 4);
     queue.reserve(7, 8 * HOUR, 20 * HOUR, &one_gpu(0, 0, 0));
@@ -43,13 +42,7 @@ fn what_outlives_its_expectation_goes_on_for_a_while_but_not_beyond_its_limit() 
     let mut queue = planner(Order::Shortest, &[node(1)]);
     let site = queue.shares.site();
     let first = ask(site, need(1, 1), 10 * HOUR, 0);
-    queue.submit(
-        Key(1),
-        Ask {
-            expected: HOUR,
-            ..first
-        },
-    );
+    queue.submit(Key(1), expected(first, HOUR));
     queue.plan(0);
     queue.submit(Key(2), ask(site, need(1, 1), HOUR, 0));
     assert_eq!(queue.forecast(0).get(Key(2)), at(1));

@@ -16,24 +16,21 @@ fn site() -> (Planner, [Account; 2]) {
     (queue, projects)
 }
 
-fn counted(account: Account, limit: Micros) -> Ask {
-    Ask {
-        amounts: Amounts::of([(GPUS, 1)]),
-        ..ask(account, need(1, 1), limit, 0)
-    }
+fn one(account: Account, limit: Micros) -> Ask {
+    counted(ask(account, need(1, 1), limit, 0), [(GPUS, 1)])
 }
 
 #[test]
 fn nothing_is_given_out_twice_after_a_restart() {
     let (mut before, projects) = site();
     for key in 0..8 {
-        before.submit(Key(key), counted(projects[key as usize % 2], 2 * HOUR));
+        before.submit(Key(key), one(projects[key as usize % 2], 2 * HOUR));
     }
     assert_eq!(started(&before.plan(0)).len(), 4);
     let (mut after, _) = site();
-    for (key, one) in before.running() {
-        let Running { ask, placement, .. } = one.clone();
-        after.resume(key, ask, placement, one.began, one.until);
+    for (key, running) in before.running() {
+        let Running { ask, placement, .. } = running.clone();
+        after.resume(key, ask, placement, running.began, running.until);
     }
     for project in projects {
         assert_eq!(after.quotas.used(project, GPUS), 2);
@@ -60,9 +57,9 @@ fn nothing_is_given_out_twice_after_a_restart() {
 fn what_should_have_ended_while_nobody_looked_still_has_what_it_has() {
     let (mut queue, projects) = site();
     let placement = one_gpu(0, 1000, 0);
-    queue.resume(Key(1), counted(projects[1], HOUR), placement, 0, HOUR);
+    queue.resume(Key(1), one(projects[1], HOUR), placement, 0, HOUR);
     for key in 2..6 {
-        queue.submit(Key(key), counted(projects[1], HOUR));
+        queue.submit(Key(key), one(projects[1], HOUR));
     }
     let begun = starts(queue.plan(5 * HOUR));
     let gpus = begun.iter().map(|one| one.placement.pieces[0].gpus[0].gpu);
@@ -77,7 +74,7 @@ fn what_should_have_ended_while_nobody_looked_still_has_what_it_has() {
 fn a_start_that_was_not_carried_out_is_as_if_it_had_never_been() {
     let (mut queue, projects) = site();
     for key in 0..6 {
-        queue.submit(Key(key), counted(projects[key as usize % 2], HOUR));
+        queue.submit(Key(key), one(projects[key as usize % 2], HOUR));
     }
     let untouched = queue.clone();
     let decided = queue.plan(0);
