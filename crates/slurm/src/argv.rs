@@ -195,8 +195,9 @@ pub(crate) fn closest(
     names: impl Iterator<Item = &'static str>,
     given: &str,
 ) -> Option<&'static str> {
+    let given = given.to_ascii_lowercase();
     names
-        .map(|name| (distance(name, given), name))
+        .map(|name| (distance(&name.to_ascii_lowercase(), &given), name))
         .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
         .min()
         .map(|(_, name)| name)

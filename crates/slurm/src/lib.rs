@@ -12,6 +12,7 @@ pub mod argv;
 pub mod array;
 pub mod dependency;
 pub mod duration;
+pub mod environment;
 mod error;
 pub mod hostlist;
 pub mod job_id;
@@ -19,6 +20,7 @@ pub mod layout;
 pub mod moment;
 pub mod pattern;
 mod row;
+pub mod sacct;
 pub mod sbatch;
 pub mod scancel;
 pub mod signal;
@@ -28,6 +30,7 @@ pub mod state;
 
 pub use error::UsageError;
 pub use row::{JobRow, Member};
+pub use sacct::AccountingRow;
 pub use sinfo::{NodeRow, PartitionRow};
 
 /// The version of Slurm whose ways these are.
