@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// The largest index Slurm can be set up to take.
 pub const INDEX_MAX: u32 = 4_000_000;
 /// What `squeue` shows of the indices at most, in bytes.
-const SHOWN_MAX: usize = 64;
+const SHOWN_MAX: usize = 63;
 
 /// First, first + step, … up to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +83,16 @@ impl Array {
 
     /// As `squeue` writes the tasks that wait: cut short where there are many.
     pub fn shown(&self) -> String {
-        let mut text = self.one_progression().unwrap_or_else(|| self.runs());
+        let mut text = self.written();
         if text.len() > SHOWN_MAX {
-            text.truncate(text[..SHOWN_MAX - 4].rfind(',').unwrap_or(0));
-            text.push_str(",...");
+            text.truncate(SHOWN_MAX - 3);
+            text.push_str("...");
         }
         text + &self.percent()
+    }
+
+    fn written(&self) -> String {
+        self.one_progression().unwrap_or_else(|| self.runs())
     }
 
     fn percent(&self) -> String {
@@ -96,7 +100,7 @@ impl Array {
         limit.unwrap_or_default()
     }
 
-    /// `0-100:10`, if that says it all.
+    /// `0-100:10`, if that says it all. Slurm writes few of them out.
     fn one_progression(&self) -> Option<String> {
         let mut indices = self.indices();
         let (first, second) = (indices.next()?, indices.next()?);
@@ -108,7 +112,8 @@ impl Array {
             }
             last = index;
         }
-        (step > 1 && self.len() > 2).then(|| format!("{first}-{last}:{step}"))
+        let is_long = self.len() > 5 && last - first > 10;
+        (step > 1 && is_long).then(|| format!("{first}-{last}:{step}"))
     }
 
     fn runs(&self) -> String {
@@ -142,7 +147,7 @@ fn compressed(indices: impl Iterator<Item = u32>) -> Vec<Range> {
 /// Every index in full.
 impl fmt::Display for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.runs(), self.percent())
+        write!(f, "{}{}", self.written(), self.percent())
     }
 }
 
@@ -234,6 +239,9 @@ mod tests {
             ("01-03", "1-3"),
             ("1-2:5", "1"),
             ("1-5:2,2", "1-3,5"),
+            ("1-11:2", "1,3,5,7,9,11"),
+            ("1-13:2", "1-13:2"),
+            ("0-20:4", "0-20:4"),
             ("5,1", "1,5"),
         ] {
             assert_eq!(read(text).to_string(), wanted, "{text}");
@@ -278,7 +286,7 @@ mod tests {
         assert_eq!(read("0-100:10").shown(), "0-100:10");
         let many: Vec<_> = (0..60).map(|n| (n * n).to_string()).collect();
         let shown = read(&many.join(",")).shown();
-        assert!(shown.len() <= 64 && shown.ends_with(",..."), "{shown}");
+        assert!(shown.len() == 63 && shown.ends_with("..."), "{shown}");
         let left = BTreeSet::from([3, 4, 5, 9]);
         assert_eq!(Array::of(&left, None).unwrap().to_string(), "3-5,9");
         assert_eq!(Array::of(&BTreeSet::new(), None), None);

@@ -147,12 +147,17 @@ impl JobRow {
         }
     }
 
-    /// `12`, `12_3`, `12_[4-9%2]`.
+    /// `12`, `12_3`, `12_[4-9%2]`. Slurm has no more room for it than this.
     pub fn shown_id(&self) -> String {
+        const LENGTH_MAX: usize = 31;
         match &self.member {
             None => self.id.to_string(),
             Some(Member::Task { array, index }) => format!("{array}_{index}"),
-            Some(Member::Waiting { array, tasks }) => format!("{array}_[{}]", tasks.shown()),
+            Some(Member::Waiting { array, tasks }) => {
+                let mut id = format!("{array}_[{}]", tasks.shown());
+                id.truncate(LENGTH_MAX);
+                id
+            }
         }
     }
 

@@ -156,21 +156,28 @@ impl Batch {
     }
 
     pub fn shape(&self) -> Shape {
-        let per_task = Self::gpu_count(&self.gpus_per_task);
-        let least = self.nodes.map_or(1, |nodes| nodes.min);
+        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let gpus = Self::gpu_count(&self.gpus);
+        let divided = |by: &[Gres]| {
+            let parts = gpus.checked_div(Self::gpu_count(by));
+            parts.filter(|parts| *parts > 0).map(count)
+        };
+        // So many GPUs, and so many on each node: that says how many nodes.
+        let by_gpus = divided(&self.gpus_per_node).map(|nodes| Nodes {
+            min: nodes,
+            max: nodes,
+        });
+        let nodes = by_gpus.or(self.nodes);
+        let least = nodes.map_or(1, |nodes| nodes.min);
         let tasks = if let Some(tasks) = self.tasks {
             tasks
         } else if let Some(per_node) = self.tasks_per_node {
             per_node.saturating_mul(least)
-        } else if let Some(tasks) = Self::gpu_count(&self.gpus).checked_div(per_task)
-            && tasks > 0
-        {
-            u32::try_from(tasks).unwrap_or(u32::MAX)
         } else {
-            least
+            divided(&self.gpus_per_task).unwrap_or(least)
         };
         // A node without a task is not asked for, even if it was: Slurm says so and takes fewer.
-        let nodes = self.nodes.map(|nodes| match self.tasks {
+        let nodes = nodes.map(|nodes| match self.tasks {
             Some(tasks) => Nodes {
                 min: nodes.min.min(tasks),
                 max: nodes.max.min(tasks),
