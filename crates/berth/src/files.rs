@@ -5,7 +5,6 @@
 
 pub mod csv;
 pub mod hidden;
-pub mod hostlist;
 pub mod node;
 pub mod read;
 pub mod slurm;

@@ -1,4 +1,4 @@
-//! Real components for tests: a throw-away PostgreSQL, the real `berth serve`, and honest waiting.
+//! Real components for tests: a throw-away PostgreSQL, a small Slurm, the real `berth serve`, and honest waiting.
 //!
 //! Tests run against the programs users run, so this crate starts them, gives every test a place of
 //! its own (database, port, directory) and leaves nothing behind, even when the test process is killed.
@@ -12,5 +12,6 @@ pub mod postgres;
 pub mod process;
 pub mod repository;
 pub mod server;
+pub mod slurm;
 pub mod tool;
 pub mod wait;

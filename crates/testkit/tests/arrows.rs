@@ -8,11 +8,12 @@ use berth_testkit::repository;
 use serde_json::Value;
 
 /// Every room and the rooms it may use: those that stand to the left of it in
-/// `model <- engine, store, drivers <- app <- server <- berth`, `model <- api <- server, berth` `engine <- sim <- berth`
-/// and `ics <- app, server`.
+/// `model <- engine, store, drivers <- app <- server <- berth`, `model <- api <- server, berth` `engine <- sim <- berth`,
+/// `slurm <- berth` and `ics <- app, server`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("ics", &[]),
+    ("slurm", &[]),
     ("engine", &["model"]),
     ("sim", &["engine"]),
     ("store", &["model"]),
@@ -23,7 +24,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "berth",
         &[
+<<<<<<< HEAD
             "model", "engine", "sim", "store", "drivers", "app", "api", "server",
+=======
+            "model", "engine", "sim", "slurm", "store", "app", "api", "server",
+>>>>>>> slurm
         ],
     ),
     // The benchmarks measure each room and the whole, so they see them all.
@@ -172,9 +177,14 @@ fn the_pure_rooms_read_no_clock() {
     let reading = concat!("::no", "w()");
     let files = repository::files().expect("git's list of files");
     let pure = |file: &Path| {
-        ["crates/model/src", "crates/engine/src", "crates/ics/src"]
-            .iter()
-            .any(|room| file.starts_with(room))
+        [
+            "crates/model/src",
+            "crates/engine/src",
+            "crates/ics/src",
+            "crates/slurm/src",
+        ]
+        .iter()
+        .any(|room| file.starts_with(room))
     };
     let wrong: Vec<_> = files
         .iter()

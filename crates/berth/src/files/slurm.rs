@@ -10,8 +10,8 @@ use berth_model::attribute::{AttributeValue, Attributes};
 use berth_model::declared::{Declared, DeclaredResource, Document, RESOURCES_MAX, TypeSection};
 use berth_model::inventory::{Capacity, Facts};
 use berth_model::{Amount, Name};
+use berth_slurm::hostlist::{self, HOSTS_MAX};
 
-use super::hostlist::{self, HOSTS_MAX};
 use super::{BYTES_MAX, Resources, with_parents};
 
 /// The most GPUs that one node has.

@@ -94,6 +94,82 @@ fn expand_part(part: &str, hosts: &mut Vec<String>) -> Result<(), HostlistError>
     Ok(())
 }
 
+/// The hosts written as briefly as Slurm does, sorted: `n[1-3,8],login`.
+pub fn compress<S: AsRef<str>>(hosts: &[S]) -> String {
+    let mut hosts: Vec<(&str, &str)> = hosts
+        .iter()
+        .map(|host| {
+            let host = host.as_ref();
+            let digits = host.bytes().rev().take_while(u8::is_ascii_digit);
+            // Longer numbers are part of the name: they would not fit an integer.
+            host.split_at(host.len() - digits.count().min(DIGITS_MAX))
+        })
+        .collect();
+    hosts.sort_by_key(|(name, number)| {
+        let value: u64 = number.parse().unwrap_or_default();
+        (*name, number.len(), value)
+    });
+    hosts.dedup();
+    let mut groups: Vec<(&str, Vec<Run<'_>>)> = Vec::new();
+    for (name, number) in hosts {
+        let value = number.parse().ok();
+        match groups.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, runs)) if value.is_some() && runs.iter().all(|run| run.value.is_some()) => {
+                match runs.last_mut() {
+                    Some(run) if run.is_followed_by(number, value) => {
+                        run.last = number;
+                        run.value = value;
+                    }
+                    _ => runs.push(Run::of(number, value)),
+                }
+            }
+            _ => groups.push((name, vec![Run::of(number, value)])),
+        }
+    }
+    let written = groups.iter().map(|(name, runs)| match runs.as_slice() {
+        [run] if run.first == run.last => format!("{name}{}", run.first),
+        runs => {
+            let ranges: Vec<_> = runs.iter().map(Run::written).collect();
+            format!("{name}[{}]", ranges.join(","))
+        }
+    });
+    written.collect::<Vec<_>>().join(",")
+}
+
+/// Neighbours: the first and the last number as they are written, and the last one's value.
+struct Run<'h> {
+    first: &'h str,
+    last: &'h str,
+    value: Option<u64>,
+}
+
+impl<'h> Run<'h> {
+    fn of(number: &'h str, value: Option<u64>) -> Self {
+        Self {
+            first: number,
+            last: number,
+            value,
+        }
+    }
+
+    /// The next number, written as wide as the first one says.
+    fn is_followed_by(&self, number: &str, value: Option<u64>) -> bool {
+        let width = self.first.len();
+        match (self.value, value) {
+            (Some(last), Some(next)) => next == last + 1 && number == format!("{next:0width$}"),
+            _ => false,
+        }
+    }
+
+    fn written(&self) -> String {
+        if self.first == self.last {
+            self.first.to_owned()
+        } else {
+            format!("{}-{}", self.first, self.last)
+        }
+    }
+}
+
 /// The numbers of a bracket, each as wide as the first of its range is written.
 fn numbers(ranges: &str) -> Result<Vec<String>, HostlistError> {
     let mut numbers = Vec::new();
@@ -190,6 +266,37 @@ mod tests {
             assert!(expand(list).is_err(), "{list}");
             let said = format!("{:?}", ask(list));
             assert!(said.contains("Invalid hostlist"), "{list}: {said}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_written_as_briefly_as_slurm_does() {
+        for (hosts, wanted) in [
+            ("", ""),
+            ("n1", "n1"),
+            ("n1 n2 n4", "n[1-2,4]"),
+            ("n3 n1 n2", "n[1-3]"),
+            ("n1 n1 n2", "n[1-2]"),
+            ("a b", "a,b"),
+            ("x n1", "n1,x"),
+            ("n01 n02 n10", "n[01-02,10]"),
+            ("n08 n09 n10", "n[08-10]"),
+            ("n8 n9 n10", "n[8-10]"),
+            ("n98 n99 n100", "n[98-100]"),
+            ("r1n1 r1n2 r2n1", "r1n[1-2],r2n1"),
+            ("n1 m1 n2", "m1,n[1-2]"),
+            ("gpu-1 gpu-2", "gpu-[1-2]"),
+            ("a1b a2b", "a1b,a2b"),
+        ] {
+            let each: Vec<_> = hosts.split_whitespace().collect();
+            let written = compress(&each);
+            assert_eq!(written, wanted);
+            let mut back = expand(&written).unwrap();
+            let mut once: Vec<_> = each.into_iter().map(str::to_owned).collect();
+            back.sort();
+            once.sort();
+            once.dedup();
+            assert_eq!(back, once, "{hosts}");
         }
     }
 

@@ -1,0 +1,162 @@
+//! A small Slurm on loopback, to compare Berth's look-alikes of its programs with.
+//!
+//! Four nodes are served by daemons of this machine, two more are known but never there. Nothing is read from or
+//! written to the machine's own configuration, and a cluster is gone with its test. Users are not authenticated.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use crate::process::{self, Signal, Tethered, User};
+use crate::{port, tool, wait};
+
+/// How long the nodes may take to be ready: seconds on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The nodes that a daemon serves, and those without.
+pub const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+pub const ABSENT: [&str; 2] = ["m01", "m02"];
+
+/// A zone with summer time that needs no database of zones.
+pub const ZONE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
+
+#[derive(Debug)]
+pub struct Cluster {
+    /// Ended before the directory that they write to is removed.
+    daemons: Vec<Tethered>,
+    directory: TempDir,
+}
+
+impl Cluster {
+    /// Starts one, and returns when its nodes are idle.
+    pub async fn start() -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let mut cluster = Self {
+            daemons: Vec::new(),
+            directory,
+        };
+        cluster.configure()?;
+        cluster.daemon("slurmctld", &[])?;
+        for node in NODES {
+            cluster.daemon("slurmd", &["-N", node])?;
+        }
+        wait::until("Slurm's nodes to be idle", PATIENCE, async || {
+            let listed = cluster.output("sinfo", &["-h", "-t", "idle", "-r", "-o", "%D"]);
+            listed.is_ok_and(|text| {
+                text.lines()
+                    .any(|line| line.trim() == NODES.len().to_string())
+            })
+        })
+        .await;
+        Ok(cluster)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn config(&self) -> PathBuf {
+        self.path().join("slurm.conf")
+    }
+
+    fn configure(&self) -> Result<()> {
+        let at = self.path().display();
+        let host = fs::read_to_string("/proc/sys/kernel/hostname")?;
+        let host = host.trim().split('.').next().unwrap_or_default().to_owned();
+        let user = Command::new("id").arg("-un").output()?;
+        let user = String::from_utf8(user.stdout)?;
+        let mut directories = fs::DirBuilder::new();
+        directories.mode(0o755);
+        directories.create(self.path().join("state"))?;
+        let mut nodes = String::new();
+        for node in NODES {
+            directories.create(self.path().join(node))?;
+            nodes += &format!(
+                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={} CPUs=64 RealMemory=65536 \
+                 Gres=gpu:a100:4 Feature=fast State=UNKNOWN\n",
+                port::free()
+            );
+        }
+        for node in ABSENT {
+            nodes += &format!(
+                "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={} CPUs=16 RealMemory=8192 \
+                 Feature=slow State=UNKNOWN\n",
+                port::free()
+            );
+        }
+        let config = format!(
+            "ClusterName=lab\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={}\nSlurmUser={user}\nSlurmdUser={user}\n\
+             AuthType=auth/none\nCredType=cred/none\nStateSaveLocation={at}/state\nSlurmdSpoolDir={at}/%n\n\
+             SlurmctldPidFile={at}/slurmctld.pid\nSlurmdPidFile={at}/slurmd.%n.pid\n\
+             SlurmctldLogFile={at}/slurmctld.log\nSlurmdLogFile={at}/slurmd.%n.log\n\
+             ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/none\n\
+             MpiDefault=none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nReturnToService=2\n\
+             SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1\n\
+             GresTypes=gpu\nMaxArraySize=1000001\nMaxJobCount=2000000\nSlurmdParameters=config_overrides\nKillWait=1\n\
+             {nodes}\
+             PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP\n\
+             PartitionName=long Nodes=m[01-02] MaxTime=7-00:00:00 DefaultTime=60 State=UP\n",
+            port::free()
+        );
+        fs::write(self.config(), config)?;
+        // Any character device will do for a GPU, and these are on every machine.
+        let gpus =
+            "NodeName=n[1-4] Name=gpu Type=a100 File=/dev/null,/dev/zero,/dev/full,/dev/random\n";
+        fs::write(self.path().join("gres.conf"), gpus)?;
+        Ok(())
+    }
+
+    fn daemon(&mut self, program: &str, arguments: &[&str]) -> Result<()> {
+        let mut command = process::command(tool::find(program)?, User::Same, Signal::Kill);
+        command
+            .arg("-D")
+            .arg("-f")
+            .arg(self.config())
+            .args(arguments);
+        let output = fs::File::create(
+            self.path()
+                .join(format!("{program}{}.out", arguments.concat())),
+        )?;
+        command.stdout(output.try_clone()?).stderr(output);
+        self.daemons.push(process::spawn(command)?);
+        Ok(())
+    }
+
+    /// One of Slurm's programs with this cluster, and with nothing of the caller's environment that would change its mind.
+    pub fn command(&self, program: &str) -> Result<Command> {
+        let mut command = Command::new(tool::find(program)?);
+        command.env_clear();
+        command.env("PATH", "/usr/bin:/bin").env("TZ", ZONE);
+        command
+            .env("SLURM_CONF", self.config())
+            .current_dir(self.path());
+        Ok(command)
+    }
+
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Result<Output> {
+        let mut command = self.command(program)?;
+        command.args(arguments);
+        command.output().with_context(|| format!("{command:?}"))
+    }
+
+    /// What a program prints, which must succeed.
+    pub fn output(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        let output = self.run(program, arguments)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{program} {arguments:?}: {said}");
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // What the daemons of the nodes started would outlive them.
+        let _ = self.run("scancel", &["--me", "--full", "-s", "KILL"]);
+        let _ = self.run("scancel", &["--me"]);
+    }
+}
