@@ -1,4 +1,4 @@
-//! Policies side by side, without the big binary: `compare TRACE[,SECOND FILE] POLICY… OUT.html`.
+//! Policies side by side, without the big binary: `compare [--fleet PART] TRACE[,SECOND FILE] POLICY… OUT.html`.
 //!
 //! The trace is Berth's own history, a log in the Standard Workload Format, or an openb list of nodes and one of pods.
 
@@ -13,14 +13,19 @@ use berth_sim::trace;
 type Failed = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failed> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut part = 1.0;
+    if arguments.len() > 2 && arguments[0] == "--fleet" {
+        part = arguments[1].parse()?;
+        arguments.drain(..2);
+    }
     let [trace, policies @ .., out] = arguments.as_slice() else {
         return Err("give a trace, policies, and where to write the page".into());
     };
     let texts: Result<Vec<String>, Failed> = trace.split(',').map(read).collect();
     let texts = texts?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let trace = trace::read(&texts)?;
+    let trace = trace::read(&texts)?.on_part_of_the_fleet(part);
     let candidates: Result<Vec<Candidate>, Failed> = policies.iter().map(candidate).collect();
     let started = Instant::now();
     let mut shown = -1;

@@ -204,8 +204,8 @@ const KINDS: &[Kind] = &[
         |times| format!("{} x", amount(times)),
     ),
     (
-        "Used out of turn",
-        "Of all that was used while somebody waited, what went to projects beyond what was due to them.",
+        "Beyond one's due",
+        "Of all that was used while somebody waited, what projects had beyond what was due to them.",
         Better::Less,
         |outcome| Some(outcome.astray),
         percent,
@@ -237,6 +237,13 @@ const KINDS: &[Kind] = &[
         Better::Less,
         |outcome| Some(outcome.late_s),
         duration,
+    ),
+    (
+        "Bookings refused",
+        "Reservations that could not be made, since what ran had their nodes until its limit.",
+        Better::Less,
+        |outcome| Some(outcome.refused as f64),
+        |refused| count(refused as u64),
     ),
     (
         "Promises made",

@@ -108,8 +108,8 @@ pub fn nodes(text: &str, models: &mut ModelNames) -> Result<Vec<Node>, Unreadabl
     rows(text, &columns)?.into_iter().map(node).collect()
 }
 
-/// The nodes and pods of two lists as a trace. Pods come when they were created and run for as long as they stood; how long they
-/// were allowed to, nobody said, so that is their limit, too. Those of best effort are opportunistic; the lists know no people,
+/// The nodes and pods of two lists as a trace. Pods come when they were created and run for as long as they stood. How long they were
+/// allowed to, nobody said: people ask for round times, so it is the next of one hour, two, four and so on. Those of best effort are opportunistic; the lists know no people,
 /// and the qualities of service are the projects.
 pub fn trace(nodes: &str, pods: &str) -> Result<Trace, Unreadable> {
     let mut models = ModelNames::default();
@@ -150,7 +150,7 @@ pub fn trace(nodes: &str, pods: &str) -> Result<Trace, Unreadable> {
         arrivals.push(Arrival {
             submit,
             runs,
-            limit: runs,
+            limit: asked(runs),
             class: match qos {
                 "BE" => Class::Opportunistic,
                 _ => Class::Guaranteed,
@@ -177,6 +177,14 @@ pub fn trace(nodes: &str, pods: &str) -> Result<Trace, Unreadable> {
             .collect(),
         left_out,
     })
+}
+
+/// The round time that is asked for by something that runs so long.
+fn asked(runs: Micros) -> Micros {
+    const HOUR: Micros = 3600 * SECOND;
+    let mut hours = std::iter::successors(Some(HOUR), |hours| hours.checked_mul(2));
+    let enough = hours.find(|hours| *hours >= runs);
+    enough.unwrap_or(runs)
 }
 
 /// The pods of a list.

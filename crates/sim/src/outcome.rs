@@ -29,6 +29,8 @@ pub struct Outcome {
     pub wait_mean_s: f64,
     /// For how long reservations had to wait for workloads, together.
     pub late_s: f64,
+    /// Reservations that could not be made, since something that ran had what they asked for until its limit.
+    pub refused: usize,
     pub promises: usize,
     /// Promises that came to be later than they were made for.
     pub broken: usize,
@@ -52,7 +54,7 @@ pub struct Outcome {
     /// How much of it was reserved then, in the fleet's own price.
     pub reserved: f64,
     pub shares: Vec<Share>,
-    /// What part of all that was used while somebody waited went to others than those whose turn it was, from 0 to 1.
+    /// What part of all that was used while somebody waited projects had beyond what was due to them, from 0 to 1.
     pub astray: f64,
     pub over_time: OverTime,
 }

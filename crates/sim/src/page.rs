@@ -115,8 +115,8 @@ fn in_words(comparison: &Comparison) -> String {
     }
     if let Some(best) = least(|one| one.outcome.astray).filter(|_| tried.len() > 1) {
         items.push(format!(
-            "Projects come closest to their due under {}: {} of what was used while somebody waited \
-             went to others.",
+            "Projects come closest to their due under {}: only {} of what was used while somebody \
+             waited was beyond what was due.",
             name(best),
             percent(best.outcome.astray)
         ));
@@ -131,8 +131,7 @@ fn in_words(comparison: &Comparison) -> String {
         (true, true) => items.push("No reservation ever had to wait for a workload.".to_owned()),
         (true, false) => {}
         (false, _) => items.push(format!(
-            "Reservations had to wait for workloads: {}. They were made when what was in their way \
-             ran already.",
+            "Reservations had to wait for workloads: {}.",
             listed(&late)
         )),
     }

@@ -5,7 +5,7 @@ mod limits;
 
 use std::collections::HashMap;
 
-use berth_engine::fleet::{Near, Need, Node, Piece, Placement, Task, UNDIVIDED};
+use berth_engine::fleet::{Near, Need, Node, NodeIndex, Piece, Placement, Task, UNDIVIDED};
 use berth_engine::queue::Micros;
 use berth_engine::queue::planner::Class;
 
@@ -88,6 +88,32 @@ impl Arrival {
             memory_bytes: self.task.memory_bytes.saturating_mul(tasks),
             gpu_milli: u64::from(self.task.gpus.thousandths()).saturating_mul(tasks),
         }
+    }
+}
+
+impl Trace {
+    /// The same on only a part of the nodes, spread over all of them: what if the fleet were smaller? At least one node is left; of
+    /// a reservation, what was on the others is gone.
+    pub fn on_part_of_the_fleet(mut self, part: f64) -> Trace {
+        let all = self.nodes.len();
+        let left = ((all as f64 * part.clamp(0.0, 1.0)).round() as usize).clamp(1, all.max(1));
+        // The how-manieth of those that are left each node is.
+        let place = |node: usize| node * left / all.max(1);
+        let stays = |node: usize| node == 0 || place(node) != place(node - 1);
+        let numbered = std::mem::take(&mut self.nodes).into_iter().enumerate();
+        self.nodes = numbered
+            .filter(|(number, _)| stays(*number))
+            .map(|(_, node)| node)
+            .collect();
+        for wall in &mut self.walls {
+            let pieces = &mut wall.placement.pieces;
+            pieces.retain(|piece| stays(piece.node.0 as usize));
+            for piece in pieces {
+                piece.node = NodeIndex(place(piece.node.0 as usize) as u32);
+            }
+        }
+        self.walls.retain(|wall| !wall.placement.pieces.is_empty());
+        self
     }
 }
 
@@ -252,6 +278,19 @@ impl Taken {
         }
     }
 
+    /// All that a placement takes of one node.
+    pub fn add_on(&mut self, node: usize, placement: &Placement) {
+        let here = placement.pieces.iter();
+        here.filter(|piece| piece.node.0 as usize == node)
+            .for_each(|piece| self.add(piece));
+    }
+
+    pub fn remove_on(&mut self, node: usize, placement: &Placement) {
+        let here = placement.pieces.iter();
+        here.filter(|piece| piece.node.0 as usize == node)
+            .for_each(|piece| self.remove(piece));
+    }
+
     pub fn fits(&self, node: &Node) -> bool {
         let is_there = |(gpu, taken): (usize, &u32)| {
             *taken == 0 || (gpu < node.gpus.len() && *taken <= u32::from(UNDIVIDED))
@@ -261,3 +300,6 @@ impl Taken {
             && self.gpus.iter().enumerate().all(is_there)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,12 +3,12 @@
 //! What is decided, the planner decides; here is only what a fleet and its clock would do with it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
 use berth_engine::fleet::{Fleet, Mix, Need, Placement};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
-use berth_engine::queue::planner::{Ask, Decision, Key, Planner, Start, Stop, Why};
+use berth_engine::queue::planner::{Ask, Class, Decision, Key, Planner, Start, Stop, Why};
 use berth_engine::queue::share::{Account, Mode, Shares};
 
 use crate::outcome::{Done, Fairness, Outcome, Recorder, RightNow, seconds};
@@ -39,6 +39,8 @@ struct Run {
     placement: Placement,
     began: Micros,
     ends: Micros,
+    /// When it has to be over, as far as anybody knows; none of what goes when it is told to.
+    until: Option<Micros>,
     /// The how-manieth start of all it was.
     started: usize,
 }
@@ -69,9 +71,10 @@ struct World<'a> {
     waiting: BTreeSet<usize>,
     waiting_of: HashMap<usize, BTreeSet<usize>>,
     runs: HashMap<usize, Run>,
-    /// What runs and what is reserved on each node.
+    /// What runs on each node, and what is reserved there now and later.
     on: Vec<Vec<usize>>,
-    standing: Vec<Vec<usize>>,
+    reserved_on: Vec<Vec<usize>>,
+    refused: HashSet<usize>,
     used: Load,
     promised: HashMap<usize, Micros>,
     done: Vec<Done>,
@@ -151,7 +154,8 @@ impl<'a> World<'a> {
             waiting_of: HashMap::new(),
             runs: HashMap::new(),
             on: vec![Vec::new(); trace.nodes.len()],
-            standing: vec![Vec::new(); trace.nodes.len()],
+            reserved_on: vec![Vec::new(); trace.nodes.len()],
+            refused: HashSet::new(),
             used: Load::default(),
             promised: HashMap::new(),
             done: Vec::new(),
@@ -249,27 +253,59 @@ impl<'a> World<'a> {
         }
     }
 
+    /// A reservation is made unless something that runs has what it asks for until its limit: nothing is booked twice.
     fn learn_of_walls(&mut self) {
-        let walls = &self.walls;
-        while let Some(place) = self
-            .known
-            .get(self.next_known)
-            .filter(|place| walls[**place].known <= self.now)
-        {
-            let wall = &walls[*place];
-            self.queue
-                .reserve(*place as u64, wall.from, wall.to, &wall.placement);
+        while let Some(place) = self.known.get(self.next_known).copied() {
+            let wall = &self.walls[place];
+            if wall.known > self.now {
+                break;
+            }
             self.next_known += 1;
+            let nodes = nodes_of(&wall.placement);
+            if nodes.iter().any(|node| self.is_taken(wall, *node)) {
+                self.refused.insert(place);
+                self.outcome.refused += 1;
+                continue;
+            }
+            for node in nodes {
+                self.reserved_on[node].push(place);
+            }
+            self.queue
+                .reserve(place as u64, wall.from, wall.to, &wall.placement);
         }
     }
 
+    /// Whether a node has less left at some moment of a reservation than it asks for, by what is known now.
+    fn is_taken(&self, wall: &Wall, node: usize) -> bool {
+        let others = || {
+            self.reserved_on[node]
+                .iter()
+                .map(|place| &self.walls[*place])
+        };
+        let later = others().map(|other| other.from);
+        let moments = later.filter(|from| (wall.from..wall.to).contains(from));
+        moments.chain([wall.from]).any(|at| {
+            let mut taken = Taken::default();
+            taken.add_on(node, &wall.placement);
+            for other in others().filter(|other| other.from <= at && at < other.to) {
+                taken.add_on(node, &other.placement);
+            }
+            let runs = self.on[node].iter().filter_map(|one| self.runs.get(one));
+            for run in runs.filter(|run| run.until.is_some_and(|until| until > at)) {
+                taken.add_on(node, &run.placement);
+            }
+            !taken.fits(&self.trace.nodes[node])
+        })
+    }
+
     fn begin_walls(&mut self) {
-        let over = |Reverse((at, _)): &Reverse<(Micros, usize)>, now: Micros| *at <= now;
-        while self.wall_ends.peek().is_some_and(|end| over(end, self.now)) {
-            if let Some(Reverse((_, place))) = self.wall_ends.pop() {
-                for piece in &self.walls[place].placement.pieces {
-                    self.standing[piece.node.0 as usize].retain(|one| *one != place);
-                }
+        while let Some(Reverse((at, place))) = self.wall_ends.peek().copied() {
+            if at > self.now {
+                break;
+            }
+            self.wall_ends.pop();
+            for node in nodes_of(&self.walls[place].placement) {
+                self.reserved_on[node].retain(|one| *one != place);
             }
         }
         while let Some(wall) = self
@@ -278,7 +314,14 @@ impl<'a> World<'a> {
             .filter(|wall| wall.from <= self.now)
         {
             let place = self.next_wall;
-            self.outcome.late_s += seconds(self.late(wall));
+            self.next_wall += 1;
+            if self.refused.contains(&place) {
+                continue;
+            }
+            let late = nodes_of(&wall.placement)
+                .into_iter()
+                .map(|node| self.late(wall, node));
+            self.outcome.late_s += seconds(late.max().unwrap_or(0));
             let rate = self.prices.rate(Load::of_placement(&wall.placement));
             if let Some(account) = wall.holder.and_then(|holder| self.accounts.get(&holder)) {
                 let shares = &mut self.queue.shares;
@@ -286,46 +329,34 @@ impl<'a> World<'a> {
             }
             let counted = wall.to.min(self.last_arrival) - wall.from;
             self.reserved += rate * seconds(counted.max(0));
-            for piece in &wall.placement.pieces {
-                self.standing[piece.node.0 as usize].push(place);
-            }
             self.wall_ends.push(Reverse((wall.to, place)));
-            self.next_wall += 1;
         }
     }
 
     /// A reservation is late for as long as workloads have what is its own.
-    fn late(&self, wall: &Wall) -> Micros {
-        let pieces = &wall.placement.pieces;
-        let late_on = |node: usize| {
-            let mut taken = Taken::default();
-            let here = |placement: &Placement, take: &mut dyn FnMut(&_)| {
-                let here = placement.pieces.iter();
-                here.filter(|piece| piece.node.0 as usize == node)
-                    .for_each(take);
-            };
-            here(&wall.placement, &mut |piece| taken.add(piece));
-            for place in &self.standing[node] {
-                here(&self.walls[*place].placement, &mut |piece| taken.add(piece));
+    fn late(&self, wall: &Wall, node: usize) -> Micros {
+        let mut taken = Taken::default();
+        let others = self.reserved_on[node]
+            .iter()
+            .map(|place| &self.walls[*place]);
+        for other in others.filter(|other| other.from <= wall.from && wall.from < other.to) {
+            taken.add_on(node, &other.placement);
+        }
+        let runs = self.on[node].iter().filter_map(|one| self.runs.get(one));
+        let mut still: Vec<&Run> = runs.collect();
+        for run in &still {
+            taken.add_on(node, &run.placement);
+        }
+        still.sort_by_key(|run| run.ends);
+        let mut late = 0;
+        for run in still {
+            if taken.fits(&self.trace.nodes[node]) {
+                break;
             }
-            let runs = self.on[node].iter().filter_map(|one| self.runs.get(one));
-            let mut still: Vec<&Run> = runs.collect();
-            for run in &still {
-                here(&run.placement, &mut |piece| taken.add(piece));
-            }
-            still.sort_by_key(|run| run.ends);
-            let mut late = 0;
-            for run in still {
-                if taken.fits(&self.trace.nodes[node]) {
-                    break;
-                }
-                here(&run.placement, &mut |piece| taken.remove(piece));
-                late = run.ends - wall.from;
-            }
-            late.max(0)
-        };
-        let nodes: BTreeSet<usize> = pieces.iter().map(|piece| piece.node.0 as usize).collect();
-        nodes.into_iter().map(late_on).max().unwrap_or(0)
+            taken.remove_on(node, &run.placement);
+            late = run.ends - wall.from;
+        }
+        late.max(0)
     }
 
     fn submit_what_comes(&mut self) {
@@ -422,6 +453,8 @@ impl<'a> World<'a> {
             placement: start.placement,
             began: self.now,
             ends,
+            until: (arrival.class > Class::Opportunistic)
+                .then(|| self.now.saturating_add(arrival.limit)),
             started: self.outcome.starts,
         };
         self.outcome.starts += 1;
@@ -479,6 +512,11 @@ impl<'a> World<'a> {
         outcome.count_waits(self.trace, self.done);
         outcome
     }
+}
+
+fn nodes_of(placement: &Placement) -> BTreeSet<usize> {
+    let pieces = placement.pieces.iter();
+    pieces.map(|piece| piece.node.0 as usize).collect()
 }
 
 /// What people here ask for, as the live queue would have learnt it.

@@ -26,8 +26,6 @@ struct Account {
     waiting: usize,
     used: f64,
     due: f64,
-    /// What it used beyond what was due, moment by moment.
-    beyond: f64,
 }
 
 #[derive(Debug)]
@@ -119,7 +117,6 @@ impl Fairness {
             left -= due;
             account.used += account.rate * length_s;
             account.due += due * length_s;
-            account.beyond += (account.rate - due).max(0.0) * length_s;
         }
     }
 
@@ -127,7 +124,9 @@ impl Fairness {
     pub fn finish<'a>(self, names: impl Iterator<Item = &'a str>) -> (Vec<Share>, f64) {
         let all: f64 = self.accounts.iter().map(|account| account.used).sum();
         let part = |of: f64| if all > 0.0 { of / all } else { 0.0 };
-        let astray = self.accounts.iter().map(|account| account.beyond).sum();
+        // Over all the time, since a turn that is missed is made up for later.
+        let beyond = |account: &Account| (account.used - account.due).max(0.0);
+        let astray = self.accounts.iter().map(beyond).sum();
         let shares = self.accounts.iter().zip(names);
         let shares = shares.filter(|(account, _)| account.used > 0.0 || account.due > 0.0);
         let share = |(account, name): (&Account, &str)| Share {

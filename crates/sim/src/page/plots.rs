@@ -51,8 +51,8 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Plot> {
     if tried.iter().any(|one| !one.outcome.shares.is_empty()) {
         plots.push(Plot {
             title: "Share of use by project",
-            meaning: "What each project had of all that was used while somebody waited. The dark mark \
-                      is what was due by its weight; what a project did not want was due to the others.",
+            meaning: "What each project had of all that was used while somebody waited. The mark across \
+                      a bar is what was due by its weight; what a project did not want was due to the others.",
             figure: shares(tried),
         });
     }
@@ -98,6 +98,15 @@ fn plain(number: f64) -> String {
     }
 }
 
+/// No more steps than can be seen.
+fn in_steps_for(size: Size, over_time: &[OverTime]) -> Vec<OverTime> {
+    let steps = over_time.iter().map(|means| means.cpu.len()).max();
+    let seen = (size.width / 4.0) as usize;
+    let times = steps.unwrap_or(0).div_ceil(seen).max(1);
+    let coarse = |means: &OverTime| means.in_steps_of(means.step * times as i64);
+    over_time.iter().map(coarse).collect()
+}
+
 /// A point in the middle of each step, in the units of [`time_axis`].
 fn time_lines(over_time: &[OverTime], read: impl Fn(&OverTime) -> &[f64]) -> Vec<Line> {
     let axis = time_axis(over_time, 1);
@@ -130,14 +139,14 @@ fn utilisation(
             format!("{} in the mean", percent(used.unwrap_or(0.0)))
         }),
     };
-    let lines = time_lines(over_time, read);
     figure(|size| {
+        let over_time = &in_steps_for(size, over_time);
         chart::lines(
             size,
             &words,
             |ticks| time_axis(over_time, ticks),
             |_| from_zero(name, 1.0, 5, |part| format!("{:.0} %", part * 100.0)),
-            &lines,
+            &time_lines(over_time, read),
         )
     })
 }
@@ -153,14 +162,14 @@ fn queue(tried: &[Tried], over_time: &[OverTime]) -> String {
             format!("at most {} wait", plain(most.fold(0.0, f64::max).ceil()))
         }),
     };
-    let lines = time_lines(over_time, |means| &means.waiting);
     figure(|size| {
+        let over_time = &in_steps_for(size, over_time);
         chart::lines(
             size,
             &words,
             |ticks| time_axis(over_time, ticks),
             |ticks| from_zero("Workloads waiting", most, ticks, plain),
-            &lines,
+            &time_lines(over_time, |means| &means.waiting),
         )
     })
 }
@@ -183,7 +192,7 @@ fn wait_axis(longest_s: f64, ticks: usize) -> Axis {
     let every = within.clone().count().div_ceil(ticks.max(1) + 1).max(1);
     let marks = within.step_by(every);
     Axis {
-        name: "Waited at most (powers of ten)".to_owned(),
+        name: "Waited at most (logarithmic)".to_owned(),
         from: 0.0,
         to: longest_s.max(10.0).log10(),
         ticks: marks
