@@ -9,6 +9,8 @@
 
 mod compare;
 pub mod crowd;
+#[cfg(test)]
+mod fixture;
 pub mod openb;
 pub mod outcome;
 pub mod page;
