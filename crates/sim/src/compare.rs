@@ -102,7 +102,7 @@ fn facts(trace: &Trace) -> String {
     if trace.left_out > 0 {
         let left_out = counted(trace.left_out, "workload", "workloads");
         facts.push_str(&format!(
-            " {left_out} of the file never ran in the queue and were left out."
+            " Left out, since they never ran in the queue: {left_out}."
         ));
     }
     facts
@@ -205,7 +205,7 @@ const KINDS: &[Kind] = &[
     ),
     (
         "Beyond one's due",
-        "Of all that was used while somebody waited, what projects had beyond what was due to them.",
+        "Of all that firm work used while somebody waited, what projects had beyond what was due to them.",
         Better::Less,
         |outcome| Some(outcome.astray),
         percent,
@@ -235,14 +235,14 @@ const KINDS: &[Kind] = &[
         "Reservations late",
         "For how long reservations had to wait for workloads, together.",
         Better::Less,
-        |outcome| Some(outcome.late_s),
+        |outcome| (outcome.reservations > 0).then_some(outcome.late_s),
         duration,
     ),
     (
         "Bookings refused",
         "Reservations that could not be made, since what ran had their nodes until its limit.",
         Better::Less,
-        |outcome| Some(outcome.refused as f64),
+        |outcome| (outcome.reservations > 0).then_some(outcome.refused as f64),
         |refused| count(refused as u64),
     ),
     (
@@ -280,10 +280,10 @@ impl Comparison {
     fn figure(&self, (name, meaning, better, read, show): &Kind) -> Option<Figure> {
         let tried = self.tried.iter();
         let values: Vec<Option<f64>> = tried.map(|tried| read(&tried.outcome)).collect();
-        let known = values.iter().flatten().copied();
+        let numbers = values.iter().flatten().copied();
         let best = match better {
-            Better::Less => known.clone().min_by(f64::total_cmp),
-            Better::More | Better::Neither => known.clone().max_by(f64::total_cmp),
+            Better::Less => numbers.min_by(f64::total_cmp),
+            Better::More | Better::Neither => numbers.max_by(f64::total_cmp),
         };
         let best = show(best?);
         let shown: Vec<String> = values
@@ -291,7 +291,11 @@ impl Comparison {
             .map(|value| value.map_or_else(|| "-".to_owned(), show))
             .collect();
         // What cannot be told apart by reading is equally good.
-        let are_alike = shown.iter().all(|one| *one == best) || *better == Better::Neither;
+        let mut known = shown
+            .iter()
+            .zip(&values)
+            .filter(|(_, value)| value.is_some());
+        let are_alike = known.all(|(one, _)| *one == best) || *better == Better::Neither;
         Some(Figure {
             name,
             meaning,

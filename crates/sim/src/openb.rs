@@ -167,7 +167,7 @@ pub fn trace(nodes: &str, pods: &str) -> Result<Trace, Unreadable> {
     }
     arrivals.sort_by_key(|arrival| arrival.submit);
     Ok(Trace {
-        title: format!("GPU cluster of {} nodes (openb)", nodes.len()),
+        title: "GPU cluster (openb)".to_owned(),
         nodes,
         walls: Vec::new(),
         arrivals,

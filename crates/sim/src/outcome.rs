@@ -29,7 +29,8 @@ pub struct Outcome {
     pub wait_mean_s: f64,
     /// For how long reservations had to wait for workloads, together.
     pub late_s: f64,
-    /// Reservations that could not be made, since something that ran had what they asked for until its limit.
+    /// Reservations that were asked for, and those that could not be made, since something that ran had what they asked for until its limit.
+    pub reservations: usize,
     pub refused: usize,
     pub promises: usize,
     /// Promises that came to be later than they were made for.

@@ -82,7 +82,7 @@ pub fn trace(text: &str) -> Result<Trace, Unreadable> {
     let jobs = read(text, processors)?;
     let left_out = all.count() - jobs.len();
     Ok(Trace {
-        title: format!("Log of a machine with {processors} processors"),
+        title: "Log of a machine (SWF)".to_owned(),
         left_out,
         ..of_jobs(&jobs, processors)
     })

@@ -9,12 +9,13 @@ use berth_engine::fleet::{Fleet, Mix, Need, Placement};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
 use berth_engine::queue::planner::{Ask, Class, Decision, Key, Planner, Start, Stop, Why};
+use berth_engine::queue::quota::Amounts;
 use berth_engine::queue::share::{Account, Mode, Shares};
 
 use crate::outcome::{Done, Fairness, Outcome, Recorder, RightNow, seconds};
 use crate::policy::{Candidate, Thing};
 use crate::reserve;
-use crate::trace::{Holder, Load, Prices, Taken, Trace, Wall};
+use crate::trace::{Arrival, Holder, Load, Prices, Taken, Trace, Wall};
 
 /// Plays all of a trace under a policy. The fraction that is done is told ever so often.
 pub fn play(trace: &Trace, candidate: &Candidate, progress: &mut dyn FnMut(f64)) -> Outcome {
@@ -229,7 +230,9 @@ impl<'a> World<'a> {
             let load = arrival.load();
             let rate = self.prices.rate(load);
             self.used = self.used.without(load);
-            self.fairness.ends(arrival.owner.project, rate);
+            if is_firm(arrival) {
+                self.fairness.ends(arrival.owner.project, rate);
+            }
             let ran = at - run.began;
             if ran < arrival.runs {
                 self.outcome.preemptions += 1;
@@ -261,6 +264,7 @@ impl<'a> World<'a> {
                 break;
             }
             self.next_known += 1;
+            self.outcome.reservations += 1;
             let nodes = nodes_of(&wall.placement);
             if nodes.iter().any(|node| self.is_taken(wall, *node)) {
                 self.refused.insert(place);
@@ -381,15 +385,27 @@ impl<'a> World<'a> {
         *known.or_insert_with(|| self.empty.place(&need).is_some())
     }
 
-    /// It waits, for the first time or again, since when it first did.
+    /// It waits, for the first time or again.
     fn wait(&mut self, number: usize) {
         let arrival = &self.trace.arrivals[number];
-        let Some(account) = self.accounts.get(&arrival.owner) else {
+        let Some(ask) = self.ask(number) else {
             return;
         };
+        self.queue.submit(Key(number as u64), ask);
+        self.waiting.insert(number);
+        let own = self.waiting_of.entry(arrival.owner.person).or_default();
+        own.insert(number);
+        if is_firm(arrival) {
+            self.fairness.waits(arrival.owner.project);
+        }
+    }
+
+    /// What it asks of the queue, since when it first did.
+    fn ask(&self, number: usize) -> Option<Ask> {
+        let arrival = &self.trace.arrivals[number];
         let load = arrival.load();
-        let ask = Ask {
-            account: *account,
+        Some(Ask {
+            account: *self.accounts.get(&arrival.owner)?,
             class: arrival.class,
             level: arrival.level,
             need: arrival.need(),
@@ -400,16 +416,11 @@ impl<'a> World<'a> {
             },
             since: arrival.submit,
             amounts: match self.candidate.quotas.is_empty() {
-                true => Default::default(),
+                true => Amounts::default(),
                 false => Thing::amounts(load),
             },
             rate: self.prices.rate(load),
-        };
-        self.queue.submit(Key(number as u64), ask);
-        self.waiting.insert(number);
-        let own = self.waiting_of.entry(arrival.owner.person).or_default();
-        own.insert(number);
-        self.fairness.waits(arrival.owner.project);
+        })
     }
 
     fn plan(&mut self) {
@@ -444,8 +455,10 @@ impl<'a> World<'a> {
         }
         let load = arrival.load();
         self.used = self.used.and(load);
-        let rate = self.prices.rate(load);
-        self.fairness.begins(arrival.owner.project, rate);
+        if is_firm(arrival) {
+            let rate = self.prices.rate(load);
+            self.fairness.begins(arrival.owner.project, rate);
+        }
         // What is opportunistic may have to be gone before it is done.
         let ends = (self.now + arrival.runs).min(start.until.max(self.now));
         self.ends.insert((ends, number));
@@ -453,8 +466,7 @@ impl<'a> World<'a> {
             placement: start.placement,
             began: self.now,
             ends,
-            until: (arrival.class > Class::Opportunistic)
-                .then(|| self.now.saturating_add(arrival.limit)),
+            until: is_firm(arrival).then(|| self.now.saturating_add(arrival.limit)),
             started: self.outcome.starts,
         };
         self.outcome.starts += 1;
@@ -512,6 +524,11 @@ impl<'a> World<'a> {
         outcome.count_waits(self.trace, self.done);
         outcome
     }
+}
+
+/// What is opportunistic has what nobody else wants: it goes when it is told to, and nothing is due to it.
+fn is_firm(arrival: &Arrival) -> bool {
+    arrival.class > Class::Opportunistic
 }
 
 fn nodes_of(placement: &Placement) -> BTreeSet<usize> {

@@ -2,7 +2,7 @@
 //!
 //! When all is done, everybody had what they asked for, whatever the policy; what it decides is who has how much while there is
 //! not enough. So only that time counts. What is used at a moment is due to projects by their weights; one that wants no more
-//! than it has is due no more than that, and what it leaves is due to the others.
+//! than it has is due no more than that, and what it leaves is due to the others. What is opportunistic is not counted at all.
 
 use berth_engine::queue::Micros;
 

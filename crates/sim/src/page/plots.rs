@@ -51,7 +51,7 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Plot> {
     if tried.iter().any(|one| !one.outcome.shares.is_empty()) {
         plots.push(Plot {
             title: "Share of use by project",
-            meaning: "What each project had of all that was used while somebody waited. The mark across \
+            meaning: "What each project had of all that firm work used while somebody waited. The mark across \
                       a bar is what was due by its weight; what a project did not want was due to the others.",
             figure: shares(tried),
         });

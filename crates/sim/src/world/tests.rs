@@ -103,7 +103,8 @@ fn a_reservation_is_refused_where_something_runs_until_its_limit() {
     };
     trace.walls = vec![on_short_notice.clone()];
     let outcome = played(&trace, &Candidate::new("any"));
-    assert_eq!((outcome.refused, outcome.late_s), (1, 0.0));
+    assert_eq!((outcome.reservations, outcome.refused), (1, 1));
+    assert_eq!(outcome.late_s, 0.0);
     trace.walls = vec![Wall {
         known: 0,
         ..on_short_notice
