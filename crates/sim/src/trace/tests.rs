@@ -1,6 +1,9 @@
 use berth_engine::fleet::{Gpus, Part};
 
 use super::*;
+use crate::compare;
+use crate::policy::Candidate;
+use crate::random::Random;
 use crate::swf::SECOND;
 
 const NODES: &str = "sn,cpu_milli,memory_mib,gpu,model\n\
@@ -126,4 +129,71 @@ fn what_is_taken_is_compared_part_by_part() {
     assert!(taken.fits(&trace.nodes[0]));
     taken.add(&piece(2, 1));
     assert!(!taken.fits(&trace.nodes[0]), "there is no such GPU");
+}
+
+#[test]
+fn garbage_is_refused_and_never_more_than_that() {
+    let log = "; MaxProcs: 8\n1 10 0 50 -1 -1 -1 8 60 -1 1 7 3 -1 1 -1 -1 -1\n";
+    let mut random = Random::new(3);
+    let mut spoilt = |text: &str| {
+        let mut bytes = text.as_bytes().to_vec();
+        for _ in 0..=random.below(3) {
+            let place = random.below(bytes.len());
+            match random.below(3) {
+                0 => bytes[place] = b"0129-.,;\"\ne "[random.below(12)],
+                1 => drop(bytes.remove(place)),
+                _ => bytes.insert(place, b"9-e"[random.below(3)]),
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    for _ in 0..3000 {
+        for texts in [vec![spoilt(log)], vec![spoilt(NODES), spoilt(PODS)]] {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            if let Ok(trace) = read(&texts) {
+                assert!(trace.arrivals.iter().all(|one| one.runs <= one.limit));
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_at_their_limits_are_replayed() {
+    let fleet = r#"{"berth-history":1,"nodes":[{"name":"n","cpu_milli":18446744073709551615,"memory_bytes":18446744073709551615,"gpus":[{"model":"a","count":64}]},{"name":"m","cpu_milli":0,"memory_bytes":0}]}"#;
+    let wall = r#"{"reservation":"r","from":"2025-01-01T00:00:00Z","to":"2034-12-01T00:00:00Z","known":"1900-01-01T00:00:00Z","person":"p","project":"q","on":[{"node":"n","gpus":[0]}]}"#;
+    let workload = |submit: &str, amounts: &str| {
+        format!(
+            r#"{{"workload":"w","person":"p","project":"q","submit":"{submit}","limit_s":315360000,{amounts}}}"#
+        )
+    };
+    let most = "\"cpu_milli\":18446744073709551615,\"memory_bytes\":18446744073709551615";
+    let none = "\"cpu_milli\":0,\"memory_bytes\":0";
+    let lines = [
+        fleet.to_owned(),
+        wall.to_owned(),
+        workload("1800-01-01T00:00:00Z", most),
+        workload("1999-01-01T00:00:00Z", &format!("{most},\"tasks\":200000")),
+        workload("2025-01-01T00:00:00Z", &format!("{none},\"tasks\":200000")),
+        workload("2025-01-01T00:00:00Z", &format!("{none},\"gpus\":65535")),
+        workload(
+            "2025-01-01T00:00:00Z",
+            &format!("{none},\"gpus\":63,\"level\":-2147483648"),
+        ),
+        workload(
+            "2150-01-01T00:00:00Z",
+            &format!("{none},\"gpu_thousandths\":999"),
+        ),
+    ];
+    let trace = read(&[&lines.join("\n")]).unwrap();
+    let quick = Candidate {
+        half_life: 3600 * SECOND,
+        ..Candidate::new("quick to forget")
+    };
+    let comparison = compare(&trace, &[Candidate::new("any"), quick], &mut |_| ()).unwrap();
+    for tried in &comparison.tried {
+        let outcome = &tried.outcome;
+        assert_eq!((outcome.done, outcome.never), (4, 2));
+        assert_eq!(outcome.late_s, 0.0);
+    }
+    assert!(!comparison.html().contains("NaN"));
 }
