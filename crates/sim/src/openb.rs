@@ -4,10 +4,14 @@
 //! list again, or with pods left out), shuffled, and placed one by one; nobody leaves and nobody is asked twice. The figure
 //! is how much of the GPUs is given out in the end. The mix that the fleet knows is the list's, as in the published runs.
 
-use berth_engine::fleet::{Fleet, Gpu, Gpus, Mix, Mode, Model, Models, Need, Node, Task};
+use berth_engine::fleet::{Fleet, Gpu, Gpus, Mix, Mode, Model, Models, Near, Need, Node, Task};
+use berth_engine::queue::Micros;
+use berth_engine::queue::planner::Class;
 
 use crate::Unreadable;
 use crate::random::Random;
+use crate::swf::SECOND;
+use crate::trace::{Arrival, Holder, Limits, Names, Project, Trace, moment};
 
 const MIB: u64 = 1 << 20;
 /// The demand, in parts of the capacity.
@@ -18,7 +22,7 @@ const DEMAND: (u64, u64) = (13, 10);
 pub struct ModelNames(Vec<String>);
 
 impl ModelNames {
-    fn number(&mut self, name: &str) -> Option<Model> {
+    pub(crate) fn number(&mut self, name: &str) -> Option<Model> {
         let known = self.0.iter().position(|known| known == name);
         let number = known.unwrap_or_else(|| {
             self.0.push(name.to_owned());
@@ -90,6 +94,9 @@ pub fn nodes(text: &str, models: &mut ModelNames) -> Result<Vec<Node>, Unreadabl
             mode: Mode::Shared,
         };
         let count: u16 = row.number(2)?;
+        if usize::from(count) > Limits::GPUS_PER_NODE {
+            return Err(row.wrong(format!("{count} GPUs are too many for a node")));
+        }
         Ok(Node {
             cpu_milli: row.number(0)?,
             memory_bytes: row.number::<u64>(1)?.saturating_mul(MIB),
@@ -99,6 +106,85 @@ pub fn nodes(text: &str, models: &mut ModelNames) -> Result<Vec<Node>, Unreadabl
         })
     };
     rows(text, &columns)?.into_iter().map(node).collect()
+}
+
+/// The nodes and pods of two lists as a trace. Pods come when they were created and run for as long as they stood. How long they were
+/// allowed to, nobody said: people ask for round times, so it is the next of one hour, two, four and so on. Those of best effort are opportunistic; the lists know no people,
+/// and the qualities of service are the projects.
+pub fn trace(nodes: &str, pods: &str) -> Result<Trace, Unreadable> {
+    let mut models = ModelNames::default();
+    let nodes = self::nodes(nodes, &mut models)?;
+    let tasks = self::pods(pods, &mut models)?;
+    let columns = ["qos", "creation_time", "scheduled_time", "deletion_time"];
+    let mut projects = Names::default();
+    let mut arrivals = Vec::new();
+    let mut left_out = 0;
+    for (row, task) in rows(pods, &columns)?.iter().zip(tasks) {
+        if row.cells[1].is_empty() || row.cells[3].is_empty() {
+            let what = "the list has no times (`creation_time`, `deletion_time`): it can be \
+                        packed, but not replayed";
+            return Err(row.wrong(what.to_owned()));
+        }
+        let created: Micros = row.number(1)?;
+        let deleted: Micros = row.number(3)?;
+        let scheduled = match row.cells[2].is_empty() {
+            true => created,
+            false => row.number(2)?,
+        };
+        let seconds = |at: Micros| at.checked_mul(SECOND).and_then(|at| moment(at).ok());
+        let times = seconds(created)
+            .zip(seconds(deleted))
+            .zip(seconds(scheduled));
+        let Some(((submit, deleted), scheduled)) = times else {
+            return Err(row.wrong("a time is more than two hundred years away".to_owned()));
+        };
+        if deleted <= scheduled {
+            left_out += 1;
+            continue;
+        }
+        let runs = (deleted - scheduled).min(Limits::LENGTH);
+        let qos = match row.cells[0].as_str() {
+            "" => "all",
+            qos => qos,
+        };
+        arrivals.push(Arrival {
+            submit,
+            runs,
+            limit: asked(runs),
+            class: match qos {
+                "BE" => Class::Opportunistic,
+                _ => Class::Guaranteed,
+            },
+            level: 0,
+            task,
+            tasks: 1,
+            near: Near::Anywhere,
+            owner: Holder {
+                project: projects.place(qos),
+                person: 0,
+            },
+        });
+    }
+    arrivals.sort_by_key(|arrival| arrival.submit);
+    Ok(Trace {
+        title: "GPU cluster (openb)".to_owned(),
+        nodes,
+        walls: Vec::new(),
+        arrivals,
+        people: vec!["everybody".to_owned()],
+        projects: (projects.into_vec().into_iter())
+            .map(|name| Project { name, weight: 1.0 })
+            .collect(),
+        left_out,
+    })
+}
+
+/// The round time that is asked for by something that runs so long.
+fn asked(runs: Micros) -> Micros {
+    const HOUR: Micros = 3600 * SECOND;
+    let mut hours = std::iter::successors(Some(HOUR), |hours| hours.checked_mul(2));
+    let enough = hours.find(|hours| *hours >= runs);
+    enough.unwrap_or(runs)
 }
 
 /// The pods of a list.

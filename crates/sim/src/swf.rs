@@ -3,9 +3,12 @@
 //! Cleaned as the published tables do: jobs without processors, run time or requested time and jobs larger than the machine are left
 //! out, and run times are cut to the requested ones.
 
+use berth_engine::fleet::{Gpus, Models, Near, Node, Task};
 use berth_engine::queue::Micros;
+use berth_engine::queue::planner::Class;
 
 use crate::Unreadable;
+use crate::trace::{Arrival, Holder, Limits, Names, Project, Trace};
 
 pub const SECOND: Micros = 1_000_000;
 
@@ -18,25 +21,118 @@ pub struct Job {
     pub limit: Micros,
     pub processors: u32,
     pub person: i64,
+    pub group: i64,
 }
 
 /// The jobs of a log that fit a machine, in the order in which they came.
 pub fn read(text: &str, processors: u32) -> Result<Vec<Job>, Unreadable> {
     let mut jobs = Vec::new();
-    for (number, line) in text.lines().enumerate() {
+    for (at, line) in text.lines().enumerate() {
         let line = line.split(';').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let fields = fields(line).map_err(|what| Unreadable {
-            line: number + 1,
-            what,
-        })?;
+        let fields = fields(line).map_err(|what| Unreadable { line: at + 1, what })?;
+        let length_s = Limits::LENGTH / SECOND;
+        let far = |number: &usize| fields[number - 1].unsigned_abs() > length_s.unsigned_abs();
+        if let Some(number) = [2, 4, 9].iter().find(|number| far(number)) {
+            return Err(Unreadable {
+                line: at + 1,
+                what: format!("field {number} is more than ten years"),
+            });
+        }
+        if jobs.len() >= Limits::ARRIVALS {
+            return Err(Unreadable {
+                line: at + 1,
+                what: format!("there are more than {} jobs", Limits::ARRIVALS),
+            });
+        }
         jobs.extend(job(&fields, processors));
     }
     jobs.sort_by_key(|job| job.submit);
     Ok(jobs)
 }
+
+/// The processors of the machine, as the log's head says.
+pub fn processors(text: &str) -> Option<u32> {
+    let head = text.lines().take_while(|line| line.starts_with(';'));
+    let said = |key: &str| {
+        let mut values = head.clone().filter_map(|line| {
+            let (name, value) = line.trim_start_matches(';').split_once(':')?;
+            (name.trim() == key).then(|| value.trim().parse::<u32>().ok())?
+        });
+        values.next().filter(|count| *count > 0)
+    };
+    said("MaxProcs").or_else(|| said("MaxNodes"))
+}
+
+/// A log as a trace of nodes with one core each; its users are the people and its groups the projects.
+pub fn trace(text: &str) -> Result<Trace, Unreadable> {
+    let in_head = |what: &str| Unreadable {
+        line: 1,
+        what: what.to_owned(),
+    };
+    let processors = processors(text)
+        .ok_or_else(|| in_head("the log's head does not say `; MaxProcs:` or `; MaxNodes:`"))?;
+    if processors as usize > Limits::NODES {
+        return Err(in_head("the machine is too large to be replayed"));
+    }
+    let lines = text.lines().map(|line| line.split(';').next());
+    let all = lines.filter(|line| line.is_some_and(|line| !line.trim().is_empty()));
+    let jobs = read(text, processors)?;
+    let left_out = all.count() - jobs.len();
+    Ok(Trace {
+        title: "Log of a machine (SWF)".to_owned(),
+        left_out,
+        ..of_jobs(&jobs, processors)
+    })
+}
+
+/// Jobs on a machine of equal processors.
+pub fn of_jobs(jobs: &[Job], processors: u32) -> Trace {
+    let (mut people, mut projects) = (Names::default(), Names::default());
+    let mut arrival = |job: &Job| Arrival {
+        submit: job.submit,
+        runs: job.runs,
+        limit: job.limit,
+        class: Class::Guaranteed,
+        level: 0,
+        task: CORE,
+        tasks: job.processors,
+        near: Near::Anywhere,
+        owner: Holder {
+            project: projects.place(&format!("group {}", job.group)),
+            person: people.place(&format!("user {}", job.person)),
+        },
+    };
+    let processor = Node {
+        cpu_milli: CORE.cpu_milli,
+        memory_bytes: 0,
+        gpus: Vec::new(),
+        rack: 0,
+        until_us: i64::MAX,
+    };
+    Trace {
+        title: String::new(),
+        nodes: vec![processor; processors as usize],
+        walls: Vec::new(),
+        arrivals: jobs.iter().map(&mut arrival).collect(),
+        people: people.into_vec(),
+        projects: (projects.into_vec().into_iter())
+            .map(|name| Project { name, weight: 1.0 })
+            .collect(),
+        left_out: 0,
+    }
+}
+
+/// One processor for one process.
+const CORE: Task = Task {
+    cpu_milli: 1000,
+    memory_bytes: 0,
+    gpus: Gpus::None,
+    models: Models::ANY,
+    gpu_memory_bytes: 0,
+};
 
 const FIELDS: usize = 18;
 
@@ -72,6 +168,7 @@ fn job(fields: &[i64], processors: u32) -> Option<Job> {
         limit: limit.saturating_mul(SECOND),
         processors: allocated as u32,
         person: field(12),
+        group: field(13),
     })
 }
 
@@ -93,6 +190,7 @@ mod tests {
             limit: 60 * SECOND,
             processors: 8,
             person: 7,
+            group: 1,
         };
         assert_eq!((jobs.len(), jobs[0]), (2, first));
         assert_eq!(jobs[1].runs, 40 * SECOND, "cut to what was asked for");

@@ -24,11 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "berth",
         &[
-<<<<<<< HEAD
-            "model", "engine", "sim", "store", "drivers", "app", "api", "server",
-=======
-            "model", "engine", "sim", "slurm", "store", "app", "api", "server",
->>>>>>> slurm
+            "model", "engine", "sim", "slurm", "store", "drivers", "app", "api", "server",
         ],
     ),
     // The benchmarks measure each room and the whole, so they see them all.

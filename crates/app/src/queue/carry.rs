@@ -5,7 +5,9 @@
 use berth_drivers::backend::Sign;
 use berth_model::event::{Audience, EventKind};
 use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
-use berth_model::{Claim, ClaimId, Firmness, Holder, ResourceId, RunId, Span, Take};
+use berth_model::{
+    Claim, ClaimId, Firmness, Holder, ResourceId, RunId, SiteId, Span, Take, WorkloadId,
+};
 use berth_store::leases::{self, Lease};
 use berth_store::{claims, workloads};
 use jiff::Timestamp;
@@ -110,6 +112,41 @@ impl App {
         self.written.notify_one();
         let version = after.version + 1;
         Ok(Some((Workload { version, ..after }, run)))
+    }
+
+    /// What could no longer be over by its deadline is not begun.
+    pub(super) async fn is_too_late(
+        &self,
+        lease: &Lease,
+        site: SiteId,
+        workload: WorkloadId,
+    ) -> Result<Option<Workload>> {
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = workloads::get_locked(&mut tx, site, workload).await? else {
+            return Ok(None);
+        };
+        let reason = "it could no longer be over by its deadline".parse().ok();
+        let Ok(after) = before.clone().cancel(self.now(), reason) else {
+            return Ok(None);
+        };
+        if !workloads::update(&mut tx, &after, before.version).await? {
+            return Ok(None);
+        }
+        let change = Change::new("workload.cancel", Some(site), workload)
+            .before(json!({ "state": before.state }))
+            .after(json!({ "state": after.state }))
+            .because(after.reason.clone())
+            .tell_only(
+                EventKind::WorkloadCancelled,
+                Audience::Members,
+                told(&after),
+            );
+        self.record(&mut tx, By::SYSTEM, change).await?;
+        tx.commit().await?;
+        self.written.notify_one();
+        let version = after.version + 1;
+        Ok(Some(Workload { version, ..after }))
     }
 
     /// The backend has said yes.

@@ -9,11 +9,13 @@ use super::look::NodeView;
 use berth_engine::fleet::{
     self, Gpu, Left, Mode, Model, Models, Near, Need, Node, NodeIndex, Part, Piece, Placement,
 };
+use berth_engine::queue::seats::Pool;
 use berth_engine::tree::Tree;
 use berth_model::attribute::{AttributeValue, Attributes};
 use berth_model::queue::{QueuePolicy, Role};
+use berth_model::reference::ResourceReference;
 use berth_model::workload::{self, RunGpu, RunPiece, Wish};
-use berth_model::{Amount, Claim, Name, Resource, ResourceId, Status, Take};
+use berth_model::{Amount, Claim, Name, Reference, Resource, ResourceId, Status, Take, Workload};
 
 const MIB: u64 = 1 << 20;
 const UNDIVIDED: u16 = fleet::UNDIVIDED;
@@ -29,6 +31,8 @@ pub(crate) struct Floor {
     pub out: Vec<NodeIndex>,
     units: Units,
     all: Left,
+    /// Counted things that belong to no node, and how many there are.
+    seats: Vec<(ResourceId, u64)>,
 }
 
 /// The resources behind a node.
@@ -94,6 +98,11 @@ impl Floor {
                 memory_bytes: 1,
             },
             all: Left::default(),
+            seats: resources
+                .iter()
+                .filter(|one| role(one) == Some(Role::Seats))
+                .filter_map(|one| Some((one.id, one.capacity.as_ref()?.amount.get())))
+                .collect(),
         };
         let mut racks: BTreeMap<Option<ResourceId>, u32> = BTreeMap::new();
         for (number, node) in (0..).zip(nodes) {
@@ -334,6 +343,35 @@ impl Floor {
         })
     }
 
+    /// Those of a workload's wishes that there are GPUs for, by their numbers.
+    pub fn usable<'a>(&self, workload: &'a Workload) -> Vec<(usize, &'a Wish, Need)> {
+        let wishes = workload.ask.wishes.iter().enumerate();
+        let usable = wishes.filter_map(|(number, wish)| Some((number, wish, self.need(wish)?)));
+        usable.collect()
+    }
+
+    pub fn pools(&self) -> Vec<(Pool, u64)> {
+        (0..)
+            .map(Pool)
+            .zip(self.seats.iter().map(|(_, total)| *total))
+            .collect()
+    }
+
+    pub fn pool(&self, seats: &ResourceReference) -> Option<Pool> {
+        let Reference::Id(id) = seats else {
+            return None;
+        };
+        let place = self.seats.iter().position(|(seats, _)| seats == id)?;
+        u16::try_from(place).ok().map(Pool)
+    }
+
+    /// The seats that a claim takes.
+    pub fn seats_of(&self, claim: &Claim) -> Option<(Pool, u64)> {
+        let pool = self.pool(&Reference::Id(claim.resource))?;
+        let (_, total) = self.seats.get(usize::from(pool.0))?;
+        Some((pool, claim.take.amount().map_or(*total, Amount::get)))
+    }
+
     /// What part of the site a need is: of the thing of which it is the largest part.
     pub fn part_of_site(&self, need: &Need) -> f64 {
         let task = &need.task;
@@ -550,7 +588,8 @@ impl Floor {
 
     /// All resources that the queue counts: whatever is claimed of them is a wall to it.
     pub fn resources(&self) -> Vec<ResourceId> {
-        self.takes.keys().copied().collect()
+        let seats = self.seats.iter().map(|(id, _)| *id);
+        self.takes.keys().copied().chain(seats).collect()
     }
 }
 

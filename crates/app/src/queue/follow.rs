@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use berth_engine::fleet::Placement;
-use berth_engine::queue::Micros;
-use berth_engine::queue::share::{Account, Mode};
+use berth_engine::queue::share::Mode;
 use berth_model::event::EventKind;
 use berth_model::workload::{Outcome, RunState};
 use berth_model::{
@@ -16,7 +15,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::floor::Floor;
-use super::plan::{Plan, Read, is_met};
+use super::plan::{Plan, Read, Reserved, is_met};
 use crate::App;
 use crate::error::Result;
 use crate::inventory::tree_of;
@@ -82,8 +81,6 @@ fn means(kind: EventKind, subject: &str) -> Means {
         _ => Means::Nothing,
     }
 }
-
-type Wall = (Micros, Micros, Placement, Option<Account>);
 
 impl App {
     /// The plan of a site as it is now: the one there was, brought up to date, or a new one.
@@ -218,12 +215,19 @@ impl App {
         Ok(())
     }
 
-    async fn walls(&self, conn: &mut Conn, plan: &mut Plan, held: &[Claim]) -> Result<Vec<Wall>> {
+    async fn walls(
+        &self,
+        conn: &mut Conn,
+        plan: &mut Plan,
+        held: &[Claim],
+    ) -> Result<Vec<Reserved>> {
         let mut walls = Vec::new();
         for claim in held.iter().filter(|claim| claim.container.is_none()) {
-            let Some(placement) = plan.floor.taken_by(claim) else {
+            let placement = plan.floor.taken_by(claim);
+            let seats: Vec<_> = plan.floor.seats_of(claim).into_iter().collect();
+            if placement.is_none() && seats.is_empty() {
                 continue;
-            };
+            }
             let account = match claim.holder {
                 Holder::Reservation(id) => {
                     let booked = reservations::get(conn, claim.site, id).await?;
@@ -235,7 +239,16 @@ impl App {
                 claim.span.start().as_microsecond(),
                 claim.span.end().as_microsecond(),
             );
-            walls.push((from, to, placement, account));
+            let pieces = placement
+                .map(|placement| placement.pieces)
+                .unwrap_or_default();
+            walls.push(Reserved {
+                from,
+                to,
+                placement: Placement { pieces },
+                seats,
+                account,
+            });
         }
         Ok(walls)
     }

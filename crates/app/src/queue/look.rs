@@ -325,10 +325,6 @@ impl App {
         let (stands, why) = plan.why(workload)?;
         let reason = match stands {
             Stands::Held => Reason::new("held", "it is held").remedy("release it"),
-            Stands::NotBefore(at) => Reason::new(
-                "not_before",
-                format!("it was asked not to begin before {at}"),
-            ),
             Stands::After(others) => {
                 let count = others.len();
                 Reason::new(
@@ -371,6 +367,16 @@ impl App {
             .remedy(
                 "ask for less, for a shorter limit, or take what is idle as opportunistic work",
             ),
+            Some(Why::NotBefore(at)) => {
+                let at = moment(at);
+                Reason::new(
+                    "not_before",
+                    format!("it was asked not to begin before {at}"),
+                )
+            }
+            Some(Why::NoSeats(_)) => {
+                Reason::new("no_seats", "all seats that it asks for are taken")
+            }
             Some(Why::Promised(at)) => {
                 Reason::new("promised", "it has waited long, so a place is kept for it")
                     .promised(moment(at))

@@ -8,12 +8,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use berth_engine::fleet::{Mix, Placement};
+use berth_engine::fleet::{Mix, Need, Placement};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
-use berth_engine::queue::planner::Forecasts;
-use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Why};
+use berth_engine::queue::planner::{
+    Ask, Class, Decision, Forecasts, Key, Order, Planner, Policy, Why, Wish,
+};
 use berth_engine::queue::quota::{Allowance, Amounts, Counted};
+use berth_engine::queue::seats::Pool;
 use berth_engine::queue::share::{Account, Mode, Shares};
 use berth_model::queue::{QueuePolicy, Whose};
 use berth_model::workload::{self, Because, OnlyIf, Run, RunState, State, Workload};
@@ -73,7 +75,6 @@ pub(crate) struct Waiting {
 pub(crate) enum Stands {
     InLine,
     Held,
-    NotBefore(Timestamp),
     /// These have to be over first.
     After(Vec<WorkloadId>),
     /// One of those has ended otherwise than it had to.
@@ -100,10 +101,24 @@ struct Wall {
     account: Option<Account>,
 }
 
+/// What somebody else has for a time.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    pub from: Micros,
+    pub to: Micros,
+    pub placement: Placement,
+    pub seats: Vec<(Pool, u64)>,
+    pub account: Option<Account>,
+}
+
 /// What is to be carried out.
 #[derive(Debug)]
 pub(crate) enum Step {
     Start(Starting),
+    /// It can no longer be over by its deadline.
+    TooLate {
+        workload: WorkloadId,
+    },
     /// A run has to be gone by a moment.
     Stop {
         run: RunId,
@@ -179,6 +194,9 @@ impl Plan {
             floor,
         };
         plan.ration();
+        for (pool, total) in plan.floor.pools() {
+            plan.planner.provide_seats(pool, total);
+        }
         plan.close_nodes(at);
         let known: HashMap<WorkloadId, Arc<Workload>> = workloads
             .into_iter()
@@ -285,32 +303,58 @@ impl Plan {
             .map(|(project, account)| (*project, *account))
     }
 
-    /// What the engine is asked for, of the wish with this number.
+    /// What the engine is asked for: those of its wishes that there are GPUs for.
     fn ask(&mut self, workload: &Workload) -> Option<Ask> {
-        let wish = workload.ask.wishes.first()?;
-        let need = self.floor.need(wish)?;
+        let usable = self.floor.usable(workload);
+        self.ask_for(
+            workload,
+            usable.into_iter().map(|(_, wish, need)| (wish, need)),
+        )
+    }
+
+    fn ask_for<'a>(
+        &mut self,
+        workload: &Workload,
+        wishes: impl Iterator<Item = (&'a workload::Wish, Need)>,
+    ) -> Option<Ask> {
         let account = self.account(workload.project, workload.owner);
-        let limit = micros(wish.limit);
-        let weighs = weighs(&need);
+        let mut wishes = wishes.map(|(wish, need)| self.wish(workload, wish, need));
+        let first = wishes.next()?;
+        let or: Vec<Wish> = wishes.collect();
         let level = workload
             .ask
             .level
             .as_ref()
             .and_then(|name| self.policy.levels.get(name));
+        let seats = workload.ask.seats.iter().filter_map(|seats| {
+            let pool = self.floor.pool(&seats.resource)?;
+            Some((pool, seats.amount.get()))
+        });
+        let since = workload.since.as_microsecond();
         Some(Ask {
-            account,
             class: match workload.ask.class {
                 workload::Class::Opportunistic => Class::Opportunistic,
                 workload::Class::Guaranteed => Class::Guaranteed,
             },
             level: level.map_or(0, |level| level.number),
+            or,
+            seats: seats.collect(),
+            not_before: workload.ask.not_before.map(Timestamp::as_microsecond),
+            deadline: workload.ask.deadline.map(Timestamp::as_microsecond),
+            ..Ask::new(account, first, since)
+        })
+    }
+
+    fn wish(&self, workload: &Workload, wish: &workload::Wish, need: Need) -> Wish {
+        let limit = micros(wish.limit);
+        let weighs = weighs(&need);
+        Wish {
             need,
             limit,
             expected: self.history.expected(&kind(workload.owner, limit, weighs)),
-            since: workload.since.as_microsecond(),
             amounts: Amounts::of([(GPUS, weighs.gpus_milli), (CORES, weighs.cores_milli)]),
             rate: self.floor.part_of_site(&need),
-        })
+        }
     }
 
     fn resume(&mut self, run: Run, workload: Arc<Workload>) {
@@ -352,7 +396,7 @@ impl Plan {
     /// Brings a workload in line with what the database says of it now.
     pub fn sync(&mut self, workload: Arc<Workload>, now: Timestamp) {
         let id = workload.id;
-        let stands = self.where_it_stands(&workload, now);
+        let stands = self.where_it_stands(&workload);
         let entry = self.workloads.entry(id).or_insert_with(|| Waiting {
             workload: workload.clone(),
             in_line: HashMap::new(),
@@ -401,9 +445,6 @@ impl Plan {
             }
         }
         match stands {
-            Stands::NotBefore(at) => {
-                self.later.insert((at.as_microsecond(), id));
-            }
             Stands::After(others) => {
                 for other in others {
                     let waiting = self.dependents.entry(other).or_default();
@@ -448,12 +489,9 @@ impl Plan {
             .collect()
     }
 
-    fn where_it_stands(&self, workload: &Workload, now: Timestamp) -> Stands {
+    fn where_it_stands(&self, workload: &Workload) -> Stands {
         if workload.state == State::Held {
             return Stands::Held;
-        }
-        if let Some(at) = workload.ask.not_before.filter(|at| *at > now) {
-            return Stands::NotBefore(at);
         }
         // What is not in here any more is over, and how it ended was looked at when that was read.
         let open = |after: &&workload::After| match self.workloads.get(&after.workload) {
@@ -473,8 +511,7 @@ impl Plan {
         if !open.is_empty() {
             return Stands::After(open);
         }
-        let wish = workload.ask.wishes.first();
-        if wish.is_none_or(|wish| self.floor.need(wish).is_none()) {
+        if self.floor.usable(workload).is_empty() {
             return Stands::NoSuchGpu;
         }
         Stands::InLine
@@ -512,12 +549,7 @@ impl Plan {
     }
 
     /// What is reserved by this holder is now this: the claims that stand on the nodes, and whose they are.
-    pub fn wall(
-        &mut self,
-        holder: Uuid,
-        claims: Vec<(Micros, Micros, Placement, Option<Account>)>,
-        now: Timestamp,
-    ) {
+    pub fn wall(&mut self, holder: Uuid, claims: Vec<Reserved>, now: Timestamp) {
         let at = now.as_microsecond();
         for wall in self.walls.remove(&holder).unwrap_or_default() {
             self.planner.unreserve(wall.number);
@@ -534,10 +566,18 @@ impl Plan {
             }
         }
         let mut walls = Vec::new();
-        for (from, to, placement, account) in claims {
+        for Reserved {
+            from,
+            to,
+            placement,
+            seats,
+            account,
+        } in claims
+        {
             let number = self.next_wall;
             self.next_wall += 1;
             self.planner.reserve(number, from, to, &placement);
+            self.planner.reserve_seats(number, from, to, &seats);
             walls.push(Wall {
                 number,
                 from: from.max(at),
@@ -603,20 +643,26 @@ impl Plan {
                     };
                     entry.in_line.remove(&task);
                     let workload = entry.workload.clone();
-                    let need = workload
-                        .ask
-                        .wishes
-                        .first()
-                        .and_then(|wish| self.floor.need(wish));
+                    let granted = self.floor.usable(&workload);
+                    let granted = granted
+                        .get(start.wish)
+                        .map(|(number, _, need)| (*number, weighs(need)));
+                    let (wish, weighs) = granted.unwrap_or_default();
                     steps.push(Step::Start(Starting {
                         key: start.key,
                         workload,
                         task,
-                        wish: 0,
+                        wish,
                         placement: start.placement,
                         until: moment(start.until),
-                        weighs: need.map(|need| weighs(&need)).unwrap_or_default(),
+                        weighs,
                     }));
+                }
+                Decision::TooLate(key) => {
+                    if let Some((workload, task)) = self.keys.get(&key).copied() {
+                        self.leave(workload, task, key);
+                        steps.push(Step::TooLate { workload });
+                    }
                 }
                 Decision::Stop(stop) => {
                     let found = self.runs.values().find(|running| running.key == stop.key);

@@ -112,6 +112,11 @@ impl App {
                         None => plan.refused(&starting, self.now()),
                     }
                 }
+                Step::TooLate { workload } => {
+                    if let Some(workload) = self.is_too_late(lease, plan.site, workload).await? {
+                        plan.sync(Arc::new(workload), self.now());
+                    }
+                }
                 Step::Stop { run, by, because } => {
                     if let Some(after) = self.stop_run(lease, plan, run, by, because).await?
                         && let Some(running) = plan.runs.get_mut(&run)
