@@ -19,6 +19,7 @@ mod sites;
 mod sse;
 mod timeline;
 mod usage;
+mod workloads;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

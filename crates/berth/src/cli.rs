@@ -10,8 +10,8 @@ use berth_model::person::TimeZone;
 
 use crate::commands::{
     admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
-    feed, free, login, maintenance, member, notification, person, policy, profile, project,
-    reservation, resource, series, serve, site, token, topics, types, usage, when,
+    feed, free, login, maintenance, member, notification, person, policy, profile, project, queue,
+    reservation, resource, series, serve, site, submit, token, topics, types, usage, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -96,6 +96,20 @@ pub enum Client {
     /// Series of bookings: list, show, change, cancel
     #[command(subcommand)]
     Series(series::Series),
+    /// Submit work to the queue
+    Submit(submit::Submit),
+    /// What waits, runs and has run; nodes, settings and grants of urgency
+    Queue(queue::Queue),
+    /// Say why a workload waits, when it begins, or what became of it
+    Why(queue::Why),
+    /// Cancel workloads: what runs of them is told to come to its end
+    Cancel(submit::Cancel),
+    /// Hold workloads that wait, until they are released
+    Hold(submit::These),
+    /// Release workloads that are held
+    Release(submit::These),
+    /// How you stand: your share, what you used of it, and how
+    Share(queue::ShareOf),
     /// List what waits for your approval
     Approvals,
     /// What you were told: changes of your bookings and of what they stand on, requests, reminders
@@ -209,6 +223,12 @@ pub const GROUPS: &[(&str, &[&str])] = &[
             "series",
             "approvals",
             "notification",
+        ],
+    ),
+    (
+        "Work",
+        &[
+            "submit", "queue", "why", "cancel", "hold", "release", "share",
         ],
     ),
     (

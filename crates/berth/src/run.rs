@@ -12,8 +12,8 @@ use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
     event, feed, free, login, logout, maintenance, member, notification, openapi, person, policy,
-    profile, project, reservation, resource, series, serve, site, token, topics, types, usage,
-    version, when, whoami,
+    profile, project, queue, reservation, resource, series, serve, site, submit, token, topics,
+    types, usage, version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -67,6 +67,13 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Calendar(command) => calendar::run(command, context).await,
         Client::Reservation(command) => reservation::run(command, context).await,
         Client::Series(command) => series::run(command, context).await,
+        Client::Submit(command) => submit::run(command, context).await,
+        Client::Queue(command) => queue::run(command, context).await,
+        Client::Why(command) => queue::why(command, context).await,
+        Client::Cancel(command) => submit::cancel(command, context).await,
+        Client::Hold(command) => submit::hold(command, context).await,
+        Client::Release(command) => submit::release(command, context).await,
+        Client::Share(command) => queue::share(command, context).await,
         Client::Approvals => approvals::run(context).await,
         Client::Notification(command) => notification::run(command, context).await,
         Client::Site(command) => site::run(command, context).await,

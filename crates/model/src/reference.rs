@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{ClosureId, LoginName, Name, PersonId, ProjectId, ResourceId, SiteId, TypeId};
+use crate::{
+    ClosureId, LoginName, Name, PersonId, ProjectId, ResourceId, SiteId, TypeId, WorkloadId,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::{RefOr, Schema};
 
@@ -22,6 +24,8 @@ pub type ProjectReference = Reference<ProjectId, Name>;
 pub type TypeReference = Reference<TypeId, Name>;
 pub type ResourceReference = Reference<ResourceId, Name>;
 pub type ClosureReference = Reference<ClosureId, Name>;
+/// A workload by its id, or by its number in its site.
+pub type WorkloadReference = Reference<WorkloadId, u64>;
 
 impl<I, N> From<I> for Reference<I, N> {
     fn from(id: I) -> Self {

@@ -3,13 +3,13 @@
 use berth_engine::rights::Action;
 use berth_model::Text;
 use berth_model::event::{Audience, EventKind};
-use berth_model::reference::SiteReference;
+use berth_model::reference::{SiteReference, WorkloadReference};
 use berth_model::workload::{Because, Run, RunState, Workload};
 use berth_store::{Conn, claims, queues, workloads};
 use serde_json::json;
 
 use super::carry::told;
-use super::look::{WorkloadReference, WorkloadView};
+use super::look::WorkloadView;
 use crate::App;
 use crate::caller::Caller;
 use crate::error::{Error, Result};

@@ -6,7 +6,7 @@ use berth_engine::queue::planner::Why;
 use berth_engine::queue::quota::Verdict;
 use berth_engine::queue::share::{Account, Standing};
 use berth_engine::rights::Action;
-use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
+use berth_model::reference::{PersonReference, ProjectReference, SiteReference, WorkloadReference};
 use berth_model::workload::{Run, State, Workload};
 use berth_model::{PersonId, ProjectId, Reference, ResourceId, SiteId, WorkloadId};
 use berth_store::{Conn, people, workloads};
@@ -18,9 +18,6 @@ use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::place::Place;
-
-/// A workload by its id, or by its number in its site.
-pub type WorkloadReference = Reference<WorkloadId, u64>;
 
 /// The most runs of one workload that are shown.
 const RUNS_MAX: u64 = 200;

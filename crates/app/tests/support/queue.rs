@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_app::queue::{Act, NewWorkload, WorkloadReference, WorkloadView};
+use berth_app::queue::{Act, NewWorkload, WorkloadView};
 use berth_app::{Caller, Error, NewProject};
 use berth_model::queue::{QuotaSetting, Role, Settings};
+use berth_model::reference::WorkloadReference;
 use berth_model::workload::{Ask, State};
 use berth_model::{Name, Reference};
 use jiff::Timestamp;

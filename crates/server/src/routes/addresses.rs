@@ -5,9 +5,8 @@
 use berth_api::policies::GlobalScope;
 use berth_api::reference::{
     ClosureReference, PersonReference, ProjectReference, ResourceReference, SiteReference,
-    TypeReference,
+    TypeReference, WorkloadReference,
 };
-use berth_app::queue::WorkloadReference;
 use berth_model::{FeedId, GrantId, JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
 use serde::Deserialize;
 use utoipa::IntoParams;

@@ -1,0 +1,144 @@
+//! The queue: submitting work, looking at it, and how it is run.
+
+use berth_model::GrantId;
+use berth_model::queue::Settings;
+use reqwest::Method;
+
+use super::{Client, Created, Error};
+use crate::headers::{IdempotencyKey, IfMatch};
+use crate::members::Reason;
+use crate::page::{Page, PageQuery};
+use crate::paths;
+use crate::reference::{SiteReference, WorkloadReference};
+use crate::workloads::{
+    Grant, NewGrant, NewWorkload, QueueNode, QueueSettingsView, Share, Workload, WorkloadQuery,
+};
+
+impl Client {
+    pub async fn workloads(
+        &self,
+        site: &SiteReference,
+        query: &WorkloadQuery,
+    ) -> Result<Page<Workload>, Error> {
+        let call = self.call(Method::GET, &paths::workloads(site));
+        call.query(query).json().await
+    }
+
+    pub async fn workload(
+        &self,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+    ) -> Result<Workload, Error> {
+        self.call(Method::GET, &paths::workload(site, workload))
+            .json()
+            .await
+    }
+
+    pub async fn submit(
+        &self,
+        site: &SiteReference,
+        new: &NewWorkload,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<Created<Workload>, Error> {
+        let call = self.call(Method::POST, &paths::workloads(site));
+        call.key(key).body(new).created().await
+    }
+
+    pub async fn cancel_workload(
+        &self,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+        reason: &Reason,
+    ) -> Result<Workload, Error> {
+        let call = self.call(Method::POST, &paths::workload_cancel(site, workload));
+        call.body(reason).json().await
+    }
+
+    pub async fn hold_workload(
+        &self,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+    ) -> Result<Workload, Error> {
+        self.call(Method::POST, &paths::workload_hold(site, workload))
+            .json()
+            .await
+    }
+
+    pub async fn release_workload(
+        &self,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+    ) -> Result<Workload, Error> {
+        self.call(Method::POST, &paths::workload_release(site, workload))
+            .json()
+            .await
+    }
+
+    pub async fn queue_settings(&self, site: &SiteReference) -> Result<QueueSettingsView, Error> {
+        self.call(Method::GET, &paths::queue_settings(site))
+            .json()
+            .await
+    }
+
+    pub async fn set_queue_settings(
+        &self,
+        site: &SiteReference,
+        version: IfMatch,
+        settings: &Settings,
+    ) -> Result<QueueSettingsView, Error> {
+        let call = self.call(Method::PUT, &paths::queue_settings(site));
+        call.if_match(version).body(settings).json().await
+    }
+
+    pub async fn shares(
+        &self,
+        site: &SiteReference,
+        query: &PageQuery,
+    ) -> Result<Page<Share>, Error> {
+        self.call(Method::GET, &paths::queue_shares(site))
+            .query(query)
+            .json()
+            .await
+    }
+
+    pub async fn queue_nodes(
+        &self,
+        site: &SiteReference,
+        query: &PageQuery,
+    ) -> Result<Page<QueueNode>, Error> {
+        self.call(Method::GET, &paths::queue_nodes(site))
+            .query(query)
+            .json()
+            .await
+    }
+
+    pub async fn grants(
+        &self,
+        site: &SiteReference,
+        query: &PageQuery,
+    ) -> Result<Page<Grant>, Error> {
+        self.call(Method::GET, &paths::grants(site))
+            .query(query)
+            .json()
+            .await
+    }
+
+    pub async fn give_grant(
+        &self,
+        site: &SiteReference,
+        new: &NewGrant,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<Created<Grant>, Error> {
+        self.call(Method::POST, &paths::grants(site))
+            .key(key)
+            .body(new)
+            .created()
+            .await
+    }
+
+    pub async fn revoke_grant(&self, site: &SiteReference, grant: GrantId) -> Result<(), Error> {
+        self.call(Method::DELETE, &paths::grant(site, &grant))
+            .done()
+            .await
+    }
+}

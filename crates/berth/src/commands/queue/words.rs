@@ -1,0 +1,101 @@
+//! What is asked for, in the words of people.
+
+use berth_model::workload::{Gpus, Wish};
+use jiff::SignedDuration;
+
+/// "4 x (2 GPUs A100, 8 cores, 64 GiB) for up to 2 h, or …".
+pub fn asks(wishes: &[Wish]) -> String {
+    let wishes: Vec<String> = wishes.iter().map(ask).collect();
+    wishes.join(", or ")
+}
+
+fn ask(wish: &Wish) -> String {
+    let one = format!("{}, up to {}", parts(wish), length(wish.limit));
+    match wish.tasks.get() {
+        1 => one,
+        many => format!("{many} x ({}), up to {}", parts(wish), length(wish.limit)),
+    }
+}
+
+fn parts(wish: &Wish) -> String {
+    let task = &wish.task;
+    let mut parts = Vec::new();
+    if let Some(gpus) = &task.gpus {
+        let conditions: Vec<String> = gpus.with().iter().map(condition).collect();
+        let conditions = match conditions.as_slice() {
+            [] => String::new(),
+            some => format!(" {}", some.join(" ")),
+        };
+        parts.push(match gpus {
+            Gpus::Whole { count, .. } if count.get() == 1 => format!("1 GPU{conditions}"),
+            Gpus::Whole { count, .. } => format!("{count} GPUs{conditions}"),
+            Gpus::Share { thousandths, .. } => format!(
+                "{} % of a GPU{conditions}",
+                f64::from(thousandths.get()) / 10.0
+            ),
+            Gpus::Slice { profile, .. } => format!("a slice {profile}{conditions}"),
+        });
+    }
+    let cores = task.cores_milli.get() as f64 / 1000.0;
+    parts.push(if cores == 1.0 {
+        "1 core".to_owned()
+    } else {
+        format!("{cores} cores")
+    });
+    parts.push(memory(task.memory_mib.get()));
+    parts.join(", ")
+}
+
+/// The model alone where that is what was asked for.
+fn condition(requirement: &berth_model::attribute::Requirement) -> String {
+    let text = requirement.to_string();
+    text.strip_prefix("gpu_model=")
+        .map_or(text.clone(), ToOwned::to_owned)
+}
+
+pub fn memory(mib: u64) -> String {
+    match mib {
+        0..1024 => format!("{mib} MiB"),
+        _ => format!("{} GiB", (mib as f64 / 1024.0 * 10.0).round() / 10.0),
+    }
+}
+
+/// "2 h", "1 h 30 min", "45 s".
+pub fn length(length: SignedDuration) -> String {
+    let seconds = length.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    let parts = [(days, "d"), (hours, "h"), (minutes, "min")];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(many, _)| *many > 0)
+        .map(|(many, unit)| format!("{many} {unit}"))
+        .collect();
+    match parts.as_slice() {
+        [] => format!("{seconds} s"),
+        [first, rest @ ..] => std::iter::once(first)
+            .chain(rest.first())
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_reads_as_somebody_would_say_it() {
+        let wish: Wish = serde_json::from_value(serde_json::json!({
+            "tasks": 4, "limit": "PT90M",
+            "task": {"cores_milli": 8000, "memory_mib": 65536, "gpus": {"count": 2, "where": ["gpu_model=A100"]}},
+        }))
+        .unwrap();
+        assert_eq!(
+            asks(&[wish]),
+            "4 x (2 GPUs A100, 8 cores, 64 GiB), up to 1 h 30 min"
+        );
+        assert_eq!(length(SignedDuration::from_secs(45)), "45 s");
+        assert_eq!(length(SignedDuration::from_hours(49)), "2 d 1 h");
+    }
+}
