@@ -9,7 +9,7 @@ use crate::UsageError;
 use crate::argv::{self, Given, Operands, Opt, Takes};
 use crate::hostlist;
 use crate::job_id::{self, JobRef, Tasks};
-use crate::layout::Layout;
+use crate::layout::{Cell, Layout};
 use crate::row::{JobRow, Member};
 use crate::state::{self, JobState};
 pub use field::{Field, View};
@@ -17,8 +17,8 @@ pub use field::{Field, View};
 const DEFAULT: &str = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 const LONG: &str = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 const START: &str = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
-/// By partition, by state, and by priority from the top.
-const DEFAULT_SORT: &str = "P,t,-p";
+/// By partition, by state, by priority from the top, and the newest first.
+const DEFAULT_SORT: &str = "P,t,-p,-A";
 
 /// What somebody wants of `squeue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -329,19 +329,34 @@ impl Squeue {
         if self.is_json {
             return json::document(&rows, view);
         }
-        let mut rows = rows;
-        if self.is_by_task {
-            rows = rows.iter().flat_map(JobRow::each_task).collect();
-        }
+        let mut rows: Vec<JobRow> = rows.iter().flat_map(|row| self.divided(row)).collect();
         rows.sort_by(|one, other| self.order(one, other));
         let head: Option<fn(Field) -> &'static str> = self.has_header.then_some(field::header);
-        let lines = self.layout.lines(rows.iter(), head, |field, row| {
-            field::value(field, row, view)
+        let lines = self.layout.lines(rows.iter(), head, |field, row| Cell {
+            text: field::value(field, row, view),
+            is_kept: field::is_time(field),
         });
         if self.is_long && self.has_header {
             return crate::heading(view.now, &view.zone) + &lines;
         }
         lines
+    }
+
+    /// Tasks that wait stand on one line, unless each was asked for.
+    fn divided(&self, row: &JobRow) -> Vec<JobRow> {
+        if self.is_by_task {
+            return row.each_task();
+        }
+        let named: Vec<_> = self.jobs.iter().filter(|job| is_named(job, row)).collect();
+        let is_whole = named
+            .iter()
+            .any(|job| !matches!(job.tasks, Some(Tasks::These(_))));
+        if named.is_empty() || is_whole {
+            return vec![row.clone()];
+        }
+        let mut tasks = row.each_task();
+        tasks.retain(|task| named.iter().any(|job| is_named(job, task)));
+        tasks
     }
 
     fn order(&self, one: &JobRow, other: &JobRow) -> Ordering {
@@ -380,10 +395,11 @@ fn compare(letter: char, one: &JobRow, other: &JobRow) -> Ordering {
     // No time yet is later than any.
     let time = |moment: Option<jiff::Timestamp>| (moment.is_none(), moment);
     match letter {
-        'i' | 'A' | 'F' | 'K' => {
-            (one.array_id(), index(one)).cmp(&(other.array_id(), index(other)))
-        }
-        't' | 'T' => one.state.cmp(&other.state),
+        'A' => one.id.cmp(&other.id),
+        'i' | 'F' | 'K' => (one.array_id(), index(one)).cmp(&(other.array_id(), index(other))),
+        // By name: what was cancelled comes before what waits.
+        't' => one.state.short().cmp(other.state.short()),
+        'T' => one.state.long().cmp(other.state.long()),
         'p' | 'Q' => one.priority.cmp(&other.priority),
         'M' => one.time_used_s.cmp(&other.time_used_s),
         'l' => one.time_limit.cmp(&other.time_limit),
