@@ -12,6 +12,7 @@ use berth_slurm::{JobRow, Member, hostlist, scancel};
 use berth_testkit::slurm::Cluster;
 use berth_testkit::wait;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::show::Shown;
 use super::{me, now, words, zone};
@@ -347,6 +348,51 @@ impl Comparison<'_> {
         self.compare("squeue", line, asked.render(rows, &view), theirs);
     }
 
+    /// Programs that read JSON find each key that Berth prints where Slurm prints it, with a value of its kind.
+    fn json(&mut self, program: &str, list: &str) {
+        let theirs = self.cluster.output(program, &["--json"]).expect(program);
+        let theirs: Value = serde_json::from_str(&theirs).expect("JSON");
+        let line = words("--json");
+        let ours = match program {
+            "squeue" => {
+                let Ok(squeue::Asked::List(asked)) = squeue::read(&line) else {
+                    panic!("a list");
+                };
+                let view = View {
+                    now: now().timestamp(),
+                    zone: zone(),
+                    cluster: "lab",
+                };
+                let row = JobRow::pending(1, "a", "b", "c", now().timestamp());
+                asked.render(vec![row], &view)
+            }
+            _ => {
+                let Ok(sinfo::Asked::List(asked)) = sinfo::read(&line) else {
+                    panic!("a list");
+                };
+                let partition = PartitionRow::open("p", vec!["n".to_owned()]);
+                let nodes = [NodeRow::idle("n", 1, 1)];
+                asked.render(&[partition], &nodes, now().timestamp(), &zone())
+            }
+        };
+        let ours: Value = serde_json::from_str(&ours).expect("JSON");
+        let kind = |value: &Value| match value {
+            Value::Number(_) | Value::Null => "a number",
+            Value::String(_) => "a text",
+            Value::Bool(_) => "yes or no",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "a thing",
+        };
+        for (key, value) in ours[list][0].as_object().expect("an object") {
+            match theirs[list][0].get(key) {
+                Some(their) if kind(their) == kind(value) => {}
+                other => self.wrong.push(format!(
+                    "{program} --json: {key} is {value}; Slurm: {other:?}"
+                )),
+            }
+        }
+    }
+
     fn sinfo(&mut self, line: &str) {
         let (theirs, shown) = self.while_still("node", "sinfo", line);
         let sinfo::Asked::List(asked) = sinfo::read(&words(line)).expect("good") else {
@@ -440,6 +486,8 @@ async fn squeue_and_sinfo_print_what_slurm_prints() {
     for line in SINFO {
         comparison.sinfo(line);
     }
+    comparison.json("squeue", "jobs");
+    comparison.json("sinfo", "nodes");
     let wrong = comparison.wrong;
     assert!(
         wrong.is_empty(),
