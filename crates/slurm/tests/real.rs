@@ -4,6 +4,8 @@
 mod cases;
 #[path = "real/listing.rs"]
 mod listing;
+#[path = "real/refusing.rs"]
+mod refusing;
 #[path = "real/running.rs"]
 mod running;
 #[path = "real/show.rs"]

@@ -8,7 +8,7 @@ use berth_slurm::duration::TimeLimit;
 use berth_slurm::sinfo::{self, NodeRow, PartitionRow, Reason};
 use berth_slurm::squeue::{self, View};
 use berth_slurm::state::{JobState, NodeState};
-use berth_slurm::{JobRow, Member, hostlist, scancel};
+use berth_slurm::{JobRow, Member, hostlist};
 use berth_testkit::slurm::Cluster;
 use berth_testkit::wait;
 use jiff::Timestamp;
@@ -495,81 +495,4 @@ async fn squeue_and_sinfo_print_what_slurm_prints() {
         wrong.len(),
         wrong.join("\n")
     );
-}
-
-/// Whether each command line is taken, by both.
-#[tokio::test]
-async fn scancel_squeue_and_sinfo_refuse_what_slurm_refuses() {
-    let cluster = Cluster::start().await.expect("a small Slurm");
-    let taken = |program: &str, line: &str| {
-        let words = words(line);
-        let arguments: Vec<&str> = words.iter().map(String::as_str).collect();
-        cluster
-            .run(program, &arguments)
-            .expect(program)
-            .status
-            .success()
-    };
-    for (line, is_good) in [
-        ("-Q 99", true),
-        ("-Q 99_1 99_[1-3] 99_*", true),
-        ("--me", true),
-        ("-n nosuch", true),
-        ("-t PENDING", true),
-        ("-t pd", true),
-        ("-s USR1 -n nosuch", true),
-        ("-p batch -A lab -q normal", true),
-        ("-w n1", true),
-        ("", false),
-        ("abc", false),
-        ("99_[1-", false),
-        ("1~2", false),
-        ("-t FOO", false),
-        ("-s FOO 1", false),
-        ("-j 5", false),
-        ("--foo", false),
-    ] {
-        assert_eq!(taken("scancel", line), is_good, "Slurm's scancel {line}");
-        assert_eq!(
-            scancel::read(&words(line)).is_ok(),
-            is_good,
-            "Berth's scancel {line}"
-        );
-    }
-    for (line, is_good) in [
-        ("-j 1,2_3", true),
-        ("-t all", true),
-        ("-t pd,RUNNING", true),
-        ("-S P,-t,i", true),
-        ("--foo", false),
-        ("-t foo", false),
-        ("-S foo", false),
-        ("-j abc", false),
-        ("foo", false),
-        ("--json=1", false),
-    ] {
-        // A job that is not there is an error of the answer and not of the question.
-        if !line.starts_with("-j 1") {
-            assert_eq!(taken("squeue", line), is_good, "Slurm's squeue {line}");
-        }
-        assert_eq!(
-            squeue::read(&words(line)).is_ok(),
-            is_good,
-            "Berth's squeue {line}"
-        );
-    }
-    for (line, is_good) in [
-        ("-t idle,drain,alloc", true),
-        ("-N -l", true),
-        ("-t foo", false),
-        ("--foo", false),
-        ("--n", false),
-    ] {
-        assert_eq!(taken("sinfo", line), is_good, "Slurm's sinfo {line}");
-        assert_eq!(
-            sinfo::read(&words(line)).is_ok(),
-            is_good,
-            "Berth's sinfo {line}"
-        );
-    }
 }
