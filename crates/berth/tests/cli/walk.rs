@@ -175,7 +175,7 @@ pub const WALK: &[Line] = &[
     line("queue settings"),
     keep(
         "job",
-        "submit --title |A probe| --cores 2 --memory 4GiB --time 1h --project vision",
+        "submit --title |A probe| --cores 2 --memory 4GiB --time 1h --project vision -o json",
     ),
     line("submit --profile tiny --array 0-9%2 --after over:{job}"),
     line("submit --gpus 4 --gpu A100 --time 2h --or 2:4h --class opportunistic --hold --title big"),
@@ -191,7 +191,7 @@ pub const WALK: &[Line] = &[
     line("share --all"),
     keep(
         "grant",
-        "queue grant --project vision --until |in 3 days| --gpu-hours 100 --reason |a thesis|",
+        "queue grant --project vision --until +3d --gpu-hours 100 --reason |a thesis| -o json",
     ),
     line("queue grants"),
     line("queue revoke {grant}"),
