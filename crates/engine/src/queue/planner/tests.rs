@@ -1,5 +1,6 @@
 //! Small worlds, long random runs, and months of fairness.
 
+mod counting;
 mod forecast;
 mod restart;
 mod wishes;
