@@ -2,6 +2,7 @@
 
 mod counting;
 mod forecast;
+mod oracle;
 mod restart;
 mod wishes;
 

@@ -47,7 +47,7 @@ fn check_counters(queue: &Planner) {
 }
 
 #[test]
-fn kueue_804_nothing_is_admitted_over_the_limit_after_a_restart() {
+fn kueue_1450_nothing_is_admitted_over_the_limit_after_a_restart() {
     let site = || {
         let mut queue = planner(Order::Shares, &[node(8)]);
         let project = queue.shares.add_project(1.0);
@@ -87,7 +87,7 @@ fn kueue_804_nothing_is_admitted_over_the_limit_after_a_restart() {
 }
 
 #[test]
-fn kueue_1450_what_is_told_to_go_counts_until_it_is_gone() {
+fn kueue_14609_what_is_told_to_go_is_counted_until_it_is_gone() {
     let mut queue = planner(Order::Shares, &[node(4)]);
     let project = queue.shares.add_project(1.0);
     queue.quotas.allow(project, GPUS, limit(4));
@@ -107,7 +107,7 @@ fn kueue_1450_what_is_told_to_go_counts_until_it_is_gone() {
 }
 
 #[test]
-fn kueue_14609_what_ended_came_back_and_was_withdrawn_holds_no_quota() {
+fn kueue_14811_no_quota_is_held_by_nothing() {
     let mut queue = planner(Order::Shares, &[node(1)]);
     let project = queue.shares.add_project(1.0);
     queue.quotas.allow(project, GPUS, limit(1));
@@ -129,7 +129,7 @@ fn kueue_14609_what_ended_came_back_and_was_withdrawn_holds_no_quota() {
 }
 
 #[test]
-fn kueue_14811_a_limit_that_is_lowered_stops_nobody_and_admits_nobody() {
+fn kueue_804_nothing_is_admitted_over_a_limit_that_was_lowered() {
     let mut queue = planner(Order::Shares, &[node(4)]);
     let project = queue.shares.add_project(1.0);
     queue.quotas.allow(project, GPUS, limit(3));
