@@ -6,6 +6,7 @@
 //! This crate must not read files or the wall clock, and must not plan: whatever is decided, the engine decides.
 
 pub mod crowd;
+pub mod kueue;
 pub mod openb;
 pub mod random;
 pub mod replay;
