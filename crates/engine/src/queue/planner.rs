@@ -5,7 +5,7 @@
 //! wait for ever. So everybody has a patience, from the limit they asked for, and whoever has waited longer is *overdue*: they are
 //! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
 //! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
-//! earlier time. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
+//! earlier time. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
 //!
 //! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
 //! place kept.
@@ -382,18 +382,26 @@ impl Planner {
         let mut done = std::mem::take(&mut self.decided);
         self.watch_the_clock(now, &mut done);
         self.apply_grants(now);
-        self.keep_promises(now, &mut done);
-        if self.policy.order == Order::Shortest {
-            self.promise_the_overdue(now, &mut done);
+        match self.policy.order {
+            Order::Shortest => {
+                self.improve_promises(now, &mut done);
+                self.promise_the_overdue(now, &mut done);
+            }
+            Order::Shares => self.keep_promises(now, &mut done),
         }
         self.promise_before_it_is_too_late(now, &mut done);
         self.shapes.begin_round();
         self.closed.clear();
         self.closed.resize(self.shapes.end(), None);
         self.closed_to.clear();
+        let mut is_improved = self.policy.order == Order::Shortest;
         let mut after = Bound::Unbounded;
         while let Some(rank) = self.lines.range((after, Bound::Unbounded)).next() {
             let rank = *rank.0;
+            if rank.0.0 == Class::Opportunistic && !is_improved {
+                self.improve_promises(now, &mut done);
+                is_improved = true;
+            }
             self.take_turns(rank, now, &mut done);
             if rank.0.0 == Class::Urgent {
                 // Who is not covered any more is looked at as what they were.
@@ -401,6 +409,9 @@ impl Planner {
                 self.closed.resize(self.shapes.end(), None);
             }
             after = Bound::Excluded(rank);
+        }
+        if !is_improved {
+            self.improve_promises(now, &mut done);
         }
         done
     }
@@ -423,10 +434,11 @@ impl Planner {
                 continue;
             };
             let due = (ask.due(), turn.key);
+            turns.took(&self.shares, ask, now);
             if self.promises.contains_key(&due) {
+                self.improve(due, now, done);
                 continue;
             }
-            turns.took(&self.shares, ask, now);
             let class = ask.class;
             match self.look(turn.key, now) {
                 Look::Room(wish, placement) => self.start(turn.key, wish, placement, now, done),

@@ -27,8 +27,20 @@ pub(super) struct Promise {
 type Found = (Micros, Placement);
 
 impl Planner {
-    /// Those who hold a promise come before all others, whoever was overdue first before the next.
+    /// What is promised for now begins, before all else.
     pub(super) fn keep_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
+        let holders = self
+            .promises
+            .iter()
+            .filter(|(_, promise)| promise.at <= now);
+        let holders: Vec<(Micros, Key)> = holders.map(|(due, _)| *due).collect();
+        for due in holders {
+            self.improve(due, now, done);
+        }
+    }
+
+    /// All who hold a promise are looked at, whoever was overdue first before the next.
+    pub(super) fn improve_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
         let holders: Vec<(Micros, Key)> = self.promises.keys().copied().collect();
         for due in holders {
             self.improve(due, now, done);
@@ -144,7 +156,7 @@ impl Planner {
     }
 
     /// Begins what was promised, or promises an earlier time, if there is one by now: a promise never moves to a later one.
-    fn improve(&mut self, due: (Micros, Key), now: Micros, done: &mut Vec<Decision>) {
+    pub(super) fn improve(&mut self, due: (Micros, Key), now: Micros, done: &mut Vec<Decision>) {
         let key = due.1;
         let (Some(ask), Some(before)) = (self.asks.get(&key), self.promises.get(&due)) else {
             return;
