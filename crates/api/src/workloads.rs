@@ -64,7 +64,7 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub program: Option<Program>,
-    /// The newest first; in lists only those that are not over.
+    /// The newest first; in lists only those that are not over, or else the last.
     pub runs: Vec<Run>,
     /// Since when it waits.
     pub since: Timestamp,

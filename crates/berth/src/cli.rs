@@ -11,7 +11,7 @@ use berth_model::person::TimeZone;
 use crate::commands::{
     admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
     feed, free, login, maintenance, member, notification, person, policy, profile, project, queue,
-    reservation, resource, series, serve, site, submit, token, topics, types, usage, when,
+    reservation, resource, series, serve, sim, site, submit, token, topics, types, usage, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -174,6 +174,8 @@ pub enum Local {
     /// Your own name, mail address, time zone and password
     #[command(subcommand)]
     Profile(profile::Profile),
+    /// Replay what was asked of a queue under other policies, and draw what would have come of it
+    Sim(sim::Sim),
     /// Serve a living demo on this machine: three sites, their people, two months of bookings
     Demo(demo::Args),
     /// Run the server
@@ -228,7 +230,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     (
         "Work",
         &[
-            "submit", "queue", "why", "cancel", "hold", "release", "share",
+            "submit", "queue", "why", "cancel", "hold", "release", "share", "sim",
         ],
     ),
     (

@@ -12,8 +12,8 @@ use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
     event, feed, free, login, logout, maintenance, member, notification, openapi, person, policy,
-    profile, project, queue, reservation, resource, series, serve, site, submit, token, topics,
-    types, usage, version, when, whoami,
+    profile, project, queue, reservation, resource, series, serve, sim, site, submit, token,
+    topics, types, usage, version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -43,6 +43,7 @@ fn locally(command: Local, options: &Options) -> Exit {
         Local::Login(command) => unsigned(login::run(command, options), options),
         Local::Logout => unsigned(logout::run(options), options),
         Local::Profile(command) => unsigned(profile::run(command, options), options),
+        Local::Sim(command) => plainly(on_one_thread(sim::run(command, options))),
         Local::Demo(command) => plainly(on_threads(demo::run(command))),
         Local::Serve(command) => plainly(on_threads(serve::run(&command))),
         Local::Doctor(command) => plainly(on_threads(doctor::run(&command, options))),

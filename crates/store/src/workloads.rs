@@ -282,6 +282,24 @@ pub async fn live_runs_of(conn: &mut Conn, workload: WorkloadId) -> Result<Vec<R
         .await
 }
 
+/// Of these workloads the runs that are not over, and of those that have none their newest.
+pub async fn newest_runs(conn: &mut Conn, workloads: Vec<WorkloadId>) -> Result<Vec<Run>> {
+    if workloads.is_empty() {
+        return Ok(Vec::new());
+    }
+    either(
+        "SELECT r.* FROM json_each($1) v CROSS JOIN run r ON r.workload = unhex(v.value)
+         WHERE r.ended_at IS NULL OR r.id = (SELECT n.id FROM run n WHERE n.workload = r.workload ORDER BY n.id DESC LIMIT 1)
+         ORDER BY r.id DESC",
+        "SELECT r.* FROM run r WHERE r.workload = ANY($1) AND (r.ended_at IS NULL
+             OR r.id = (SELECT n.id FROM run n WHERE n.workload = r.workload ORDER BY n.id DESC LIMIT 1))
+         ORDER BY r.id DESC",
+    )
+    .bind(workloads.iter().map(|id| id.0).collect::<Vec<_>>())
+    .map(conn, run)
+    .await
+}
+
 /// The last runs of a workload, the newest first.
 pub async fn runs_of(conn: &mut Conn, workload: WorkloadId, limit: u64) -> Result<Vec<Run>> {
     query("SELECT * FROM run WHERE workload = $1 ORDER BY began DESC, task DESC LIMIT $2")

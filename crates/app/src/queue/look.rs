@@ -213,11 +213,12 @@ impl App {
         let found = workloads::list(&mut reader, &wanted).await?;
         let mut directory = Directory::with_site(&place.site);
         let mut runs: HashMap<WorkloadId, Vec<Run>> = HashMap::new();
-        for workload in found.iter().filter(|one| one.counts.running > 0) {
-            runs.insert(
-                workload.id,
-                workloads::live_runs_of(&mut reader, workload.id).await?,
-            );
+        let ids = found.iter().map(|one| one.id).collect();
+        for run in workloads::newest_runs(&mut reader, ids).await? {
+            let of = runs.entry(run.workload).or_default();
+            if of.is_empty() || run.ended_at.is_none() {
+                of.push(run);
+            }
         }
         let all: Vec<Run> = runs.values().flatten().cloned().collect();
         learn(&mut reader, &mut directory, &found, &all).await?;

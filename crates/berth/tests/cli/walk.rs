@@ -243,6 +243,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("logout", "a_sign_in_is_kept_private_and_ends"),
     ("serve", "every test here"),
     ("demo", "src/demo/tests.rs"),
+    ("sim", "what_if_is_asked_of_a_log_and_of_the_site"),
     (
         "config check",
         "the_doctor_and_the_configuration_say_what_is_wrong",

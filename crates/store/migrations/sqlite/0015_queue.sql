@@ -48,6 +48,8 @@ CREATE TABLE run (
 -- A task never runs twice at once.
 CREATE UNIQUE INDEX run_live ON run (workload, task) WHERE ended_at IS NULL;
 CREATE INDEX run_site ON run (site, ended_at);
+-- The newest of a workload: ids are in the order of time.
+CREATE INDEX run_of ON run (workload, id);
 
 CREATE TABLE queue_number (
     site BLOB PRIMARY KEY REFERENCES site (id),
