@@ -108,6 +108,23 @@ pub struct Cut {
     pub free: Vec<Slice>,
 }
 
+/// Which of some GPUs to take a slice of a profile from: where the fewest slices change, and of those where the least could be had
+/// otherwise, so that what is whole stays whole. The number is the GPU's place among them.
+pub fn choose<'a>(
+    gpus: impl IntoIterator<Item = (Cuts, &'a Cut)>,
+    profile: &str,
+) -> Option<(usize, Recut)> {
+    let ways = gpus
+        .into_iter()
+        .enumerate()
+        .filter_map(|(place, (cuts, cut))| {
+            let recut = cut.recut(cuts, cuts.named(profile)?)?;
+            Some(((recut.changes(), cut.best_left(cuts), place), recut))
+        });
+    let best = ways.min_by_key(|(order, _)| *order);
+    best.map(|((_, _, place), recut)| (place, recut))
+}
+
 /// What has to be done for somebody to have a slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recut {
@@ -119,6 +136,13 @@ pub struct Recut {
     pub gone: Vec<Slice>,
 }
 
+impl Recut {
+    /// How many slices come or go.
+    pub fn changes(&self) -> usize {
+        self.gone.len() + usize::from(self.is_new)
+    }
+}
+
 impl Cut {
     /// How a slice of a profile can be had; none where it cannot without touching what is busy.
     pub fn recut(&self, cuts: Cuts, profile: usize) -> Option<Recut> {
@@ -126,10 +150,9 @@ impl Cut {
             .places(profile)
             .filter_map(|slice| self.way(cuts, slice));
         ways.min_by_key(|way| {
-            let changes = way.gone.len() + usize::from(way.is_new);
             let (largest, places) = self.after(way).best_left(cuts);
             let leaves = std::cmp::Reverse((largest, places));
-            (changes, leaves, way.slice)
+            (way.changes(), leaves, way.slice)
         })
     }
 
@@ -272,9 +295,8 @@ mod tests {
                 };
                 for profile in 0..cuts.0.len() {
                     let recut = cut.recut(cuts, profile);
-                    let changes = |one: &Recut| one.gone.len() + usize::from(one.is_new);
                     assert_eq!(
-                        recut.as_ref().map(changes),
+                        recut.as_ref().map(Recut::changes),
                         fewest_changes(cuts, &cut, profile),
                         "{cut:?} for {profile}"
                     );
@@ -341,5 +363,34 @@ mod tests {
             at(0),
             "beside what is busy, so that the other half stays whole"
         );
+    }
+
+    #[test]
+    fn what_is_whole_stays_whole() {
+        let cuts = Cuts::SEVENTHS;
+        let two = cuts.named("2g").unwrap();
+        let at = |at: u8| Slice { profile: two, at };
+        let whole = Cut::default();
+        let half = Cut {
+            busy: vec![at(0)],
+            free: Vec::new(),
+        };
+        let ready = Cut {
+            busy: vec![at(0)],
+            free: vec![at(2)],
+        };
+        let chosen = |gpus: &[&Cut], profile: &str| {
+            let gpus = gpus.iter().map(|cut| (cuts, *cut));
+            choose(gpus, profile).map(|(place, recut)| (place, recut.changes()))
+        };
+        assert_eq!(
+            chosen(&[&whole, &half, &ready], "2g"),
+            Some((2, 0)),
+            "it is there already"
+        );
+        assert_eq!(chosen(&[&whole, &half], "2g"), Some((1, 1)));
+        assert_eq!(chosen(&[&half, &ready, &whole], "7g"), Some((2, 1)));
+        assert_eq!(chosen(&[&half, &ready], "7g"), None);
+        assert_eq!(chosen(&[&whole], "9g"), None);
     }
 }

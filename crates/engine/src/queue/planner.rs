@@ -5,7 +5,8 @@
 //! wait for ever. So everybody has a patience, from the limit they asked for, and whoever has waited longer is *overdue*: they are
 //! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
 //! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
-//! earlier time. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
+//! earlier time. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want
+//! little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
 //!
 //! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
 //! place kept.
@@ -32,7 +33,7 @@ use crate::fleet::{Mix, Node, Placement};
 use super::Micros;
 use super::ground::Ground;
 use super::lines::{Lines, ShapeId, Shapes};
-use super::quota::{During, Quotas, Verdict};
+use super::quota::{Counted, During, Quotas, Verdict};
 use super::seats::{self, Pool, Seats};
 use super::share::{Account, Shares};
 use super::track::Taker;
@@ -161,6 +162,8 @@ pub struct Planner {
     grants: BTreeMap<u64, Granted>,
     /// Who waits or runs as urgent by which grant.
     raised: HashMap<Key, u64>,
+    /// Who waits for what is theirs to be given back, and where: nobody borrows there meanwhile.
+    claims: Vec<Claim>,
     /// Why those wait for whom there is something particular to say.
     why: HashMap<Key, Why>,
     shapes: Shapes,
@@ -203,6 +206,7 @@ impl Planner {
             ripens: BTreeSet::new(),
             grants: BTreeMap::new(),
             raised: HashMap::new(),
+            claims: Vec::new(),
             why: HashMap::new(),
             shapes: Shapes::default(),
             closed: Vec::new(),
@@ -390,10 +394,13 @@ impl Planner {
             Order::Shares => self.keep_promises(now, &mut done),
         }
         self.promise_before_it_is_too_late(now, &mut done);
+        let asks = &self.asks;
+        self.claims.retain(|claim| asks.contains_key(&claim.key));
         self.shapes.begin_round();
         self.closed.clear();
         self.closed.resize(self.shapes.end(), None);
         self.closed_to.clear();
+        let before = self.claims.len();
         let mut is_improved = self.policy.order == Order::Shortest;
         let mut after = Bound::Unbounded;
         while let Some(rank) = self.lines.range((after, Bound::Unbounded)).next() {
@@ -413,6 +420,8 @@ impl Planner {
         if !is_improved {
             self.improve_promises(now, &mut done);
         }
+        // Who still waits has claimed it again.
+        self.claims.drain(..before);
         done
     }
 
@@ -444,6 +453,14 @@ impl Planner {
                 Look::Room(wish, placement) => self.start(turn.key, wish, placement, now, done),
                 Look::Refused(why) => {
                     self.closed_to.insert((turn.account, turn.shape), why);
+                    if let Why::Quota(Verdict::Lent { account, counted }) = why {
+                        let claim = Claim {
+                            key: turn.key,
+                            within: account,
+                            counted,
+                        };
+                        self.get_back(claim, now, done);
+                    }
                 }
                 Look::NoRoom(allowed) => {
                     let makes_room = |one: &(usize, Verdict)| {
@@ -513,6 +530,9 @@ impl Planner {
             let verdict =
                 self.quotas
                     .judge_during(&self.shares, ask.account, &wish.amounts, during);
+            let claimed = Some(verdict).filter(|verdict| *verdict == Verdict::Borrowed);
+            let claimed = claimed.and_then(|_| self.claimed(ask.account, wish));
+            let verdict = claimed.map_or(verdict, |counted| Verdict::NothingIdle { counted });
             match verdict.is_allowed() {
                 true => ways.push((number, verdict)),
                 false => refused = refused.or(Some(verdict)),
@@ -552,6 +572,14 @@ impl Planner {
             why,
         })
     }
+}
+
+/// Somebody waits for what is theirs, but was lent to others within an account.
+#[derive(Debug, Clone, Copy)]
+struct Claim {
+    key: Key,
+    within: Account,
+    counted: Counted,
 }
 
 /// What came of looking at somebody.

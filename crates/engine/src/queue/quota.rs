@@ -83,6 +83,9 @@ pub enum Verdict {
     Own,
     /// More than guaranteed, out of what others leave idle.
     Borrowed,
+    /// It would be one's own, but all that may be held within this account is held, and part of that by those who borrowed: they
+    /// give back.
+    Lent { account: Account, counted: Counted },
     /// Everything is in use, part of it lent to others or owned by them: it has to wait.
     NothingIdle { counted: Counted },
     /// More than this account may ever hold at once, with what it holds already.
@@ -355,14 +358,16 @@ impl Quotas {
         during: Option<During>,
     ) -> Verdict {
         let mut verdict = Verdict::Own;
+        let mut lent = None;
         for (counted, amount) in more {
             match self.judge_one(tree, account, counted, amount, during) {
                 Verdict::Own => {}
                 Verdict::Borrowed => verdict = Verdict::Borrowed,
+                is_lent @ Verdict::Lent { .. } => lent = Some(is_lent),
                 refused => return refused,
             }
         }
-        verdict
+        lent.unwrap_or(verdict)
     }
 
     fn judge_one(
@@ -387,9 +392,12 @@ impl Quotas {
                 continue;
             }
             if limit.is_some_and(|limit| entry.used.get(counted) + amount > limit) {
-                // The site's limit is what there is; reaching it is no one's fault.
                 return match tree.parent(at) {
-                    None if is_own => Verdict::Own,
+                    _ if is_own => Verdict::Lent {
+                        account: at,
+                        counted,
+                    },
+                    // The site's limit is what there is; reaching it is no one's fault.
                     None => Verdict::NothingIdle { counted },
                     Some(_) => Verdict::OverLimit {
                         account: at,
@@ -406,6 +414,15 @@ impl Quotas {
             true => Verdict::Own,
             false => Verdict::Borrowed,
         }
+    }
+
+    /// How much has to be given back, beyond what is told to go already, before so much more may be held within an account.
+    pub fn short_of(&self, account: Account, counted: Counted, more: u64, during: During) -> u64 {
+        let Some(entry) = self.known(account) else {
+            return 0;
+        };
+        let limit = entry.limit(counted, during.to).unwrap_or(u64::MAX);
+        (entry.stays(counted) + more).saturating_sub(limit)
     }
 
     /// Whether what an account holds, and will go on to, is more than what is guaranteed to it, so that others may ask it back.

@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 
 use super::super::Micros;
-use super::super::quota::Verdict;
+use super::super::quota::{Counted, During, Verdict};
 use super::super::seats::Pool;
+use super::super::share::Account;
 use super::super::track::Taker;
 use super::promise::Promise;
-use super::{Class, Decision, Holder, Key, Planner, Policy, Running, Stop, Why};
+use super::{Claim, Class, Decision, Holder, Key, Planner, Policy, Running, Stop, Why, Wish};
 use crate::fleet::Placement;
 
 impl Planner {
@@ -90,6 +91,64 @@ impl Planner {
         };
         self.keep_for(due, promise, done);
         true
+    }
+
+    /// Lets those give back within an account who hold more than is theirs, as much as somebody is short of whose own it is: who has done
+    /// least goes first. Nobody goes where all of them are not enough.
+    pub(super) fn get_back(&mut self, claim: Claim, now: Micros, done: &mut Vec<Decision>) {
+        let Claim {
+            key,
+            within,
+            counted,
+        } = claim;
+        let Some(ask) = self
+            .asks
+            .get(&key)
+            .filter(|ask| ask.class > Class::Opportunistic)
+        else {
+            return;
+        };
+        let amount = ask.wish.amounts.get(counted);
+        let during = During {
+            from: now,
+            to: now.saturating_add(ask.wish.limit),
+        };
+        let mut givers: Vec<(f64, Key, u64)> = Vec::new();
+        for (giver, one) in &self.running {
+            let by = Taker(giver.0);
+            let has = one.wish().amounts.get(counted);
+            let is_within = self.shares.up(one.ask.account).any(|above| above == within);
+            let has_run = will_have_run(&self.running, self.policy, by, now);
+            if has > 0 && is_within && has_run && self.has_borrowed(by) {
+                givers.push((self.loss(by, now), *giver, has));
+            }
+        }
+        givers.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let short_of = |planner: &Planner| planner.quotas.short_of(within, counted, amount, during);
+        let all: u64 = givers.iter().map(|(.., has)| has).sum();
+        if all < short_of(self) {
+            return;
+        }
+        self.claims.push(claim);
+        let at = now.saturating_add(self.policy.grace);
+        for (_, giver, _) in givers {
+            if short_of(self) == 0 {
+                break;
+            }
+            // Whoever goes may leave the next one of theirs with no more than is theirs.
+            if self.has_borrowed(Taker(giver.0)) {
+                self.tell(Taker(giver.0), at, Holder::Workload(key), done);
+            }
+        }
+    }
+
+    /// What of a wish nobody may borrow, because somebody waits for it to be given back.
+    pub(super) fn claimed(&self, account: Account, wish: &Wish) -> Option<Counted> {
+        let concerns = |claim: &&Claim| {
+            let mut above = self.shares.up(account);
+            wish.amounts.get(claim.counted) > 0 && above.any(|above| above == claim.within)
+        };
+        self.claims.iter().find(concerns).map(|claim| claim.counted)
     }
 
     /// Tells what is softer and in the way of a promise.

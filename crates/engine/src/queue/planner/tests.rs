@@ -1,6 +1,7 @@
 //! Small worlds, long random runs, and months of fairness.
 
 mod counting;
+mod everything;
 mod forecast;
 mod oracle;
 mod restart;

@@ -61,7 +61,13 @@ fn what_is_guaranteed_is_ones_own_even_where_others_hold_everything() {
     let mut lab = lab();
     let [ada, bob] = lab.people;
     lab.quotas.hold(&lab.shares, bob, &gpus(16));
-    assert_eq!(lab.quotas.judge(&lab.shares, ada, &gpus(6)), Verdict::Own);
+    let lent = Verdict::Lent {
+        account: lab.site,
+        counted: GPU,
+    };
+    assert_eq!(lab.quotas.judge(&lab.shares, ada, &gpus(6)), lent);
+    let during = During { from: 0, to: 1 };
+    assert_eq!(lab.quotas.short_of(lab.site, GPU, 6, during), 6);
     assert_eq!(
         lab.quotas.judge(&lab.shares, ada, &gpus(7)),
         Verdict::NothingIdle { counted: GPU }
@@ -93,8 +99,7 @@ proptest! {
                 lab.quotas.free(&lab.shares, account, &amounts);
             }
             let (account, more) = (lab.people[whose], gpus(amount));
-            let is_room = lab.quotas.used(lab.site, GPU) + amount <= 16;
-            if lab.quotas.judge(&lab.shares, account, &more).is_allowed() && is_room {
+            if lab.quotas.judge(&lab.shares, account, &more).is_allowed() {
                 lab.quotas.hold(&lab.shares, account, &more);
                 held.push((account, more));
             }

@@ -4,6 +4,8 @@ use super::*;
 use crate::queue::quota::{Hours, LocalTime, Timetable, Volume};
 
 const GPUS: Counted = Counted(0);
+/// What the site may hold in the long random runs, of eight GPUs.
+const SITE: u64 = 6;
 const GPU_HOUR: Volume = HOUR as Volume;
 
 fn limit(limit: u64) -> Option<Allowance> {
@@ -144,6 +146,41 @@ fn kueue_804_nothing_is_admitted_over_a_limit_that_was_lowered() {
     }
     queue.end(Key(2), HOUR);
     assert_eq!(started(&queue.plan(HOUR)).len(), 1);
+}
+
+#[test]
+fn what_is_lent_is_given_back_before_it_is_held_again() {
+    let mut queue = planner(Order::Shares, &[node(8)]);
+    let site = queue.shares.site();
+    let projects = [queue.shares.add_project(1.0), queue.shares.add_project(1.0)];
+    queue.quotas.allow(site, GPUS, limit(4));
+    for project in projects {
+        let own = Allowance {
+            guaranteed: 2,
+            limit: None,
+        };
+        queue.quotas.allow(project, GPUS, Some(own));
+    }
+    for key in 0..5 {
+        queue.submit(Key(key), gpus(projects[0], 1, 9 * HOUR, 0));
+    }
+    assert_eq!(
+        started(&queue.plan(0)).len(),
+        4,
+        "as much as the site may hold"
+    );
+    queue.submit(Key(9), gpus(projects[1], 2, HOUR, HOUR));
+    let told = stopped(&queue.plan(HOUR));
+    assert_eq!(told.len(), 2, "there is room, but no leave");
+    assert!(queue.plan(HOUR + 1).is_empty(), "they are told once");
+    assert_eq!(queue.quotas.used(site, GPUS), 4);
+    queue.end(Key(told[0].0), HOUR + 2);
+    assert!(
+        queue.plan(HOUR + 2).is_empty(),
+        "one is not enough, and nobody borrows it again"
+    );
+    queue.end(Key(told[1].0), HOUR + 3);
+    assert_eq!(started(&queue.plan(HOUR + 3)), [9]);
 }
 
 #[test]
@@ -291,6 +328,11 @@ proptest! {
             queue.quotas.allow(people[0], GPUS, limit(limits[1]));
             queue.quotas.allow(projects[1], GPUS, limit(limits[2]));
             queue.quotas.budget(projects[0], GPUS, Some((budget, spent(0))));
+            // The site may hold less than there is, and part of that belongs to somebody.
+            let site = queue.shares.site();
+            queue.quotas.allow(site, GPUS, limit(SITE));
+            let own = Allowance { guaranteed: 2, limit: None };
+            queue.quotas.allow(people[2], GPUS, Some(own));
             (queue, people, [projects[0], people[0], projects[1]])
         };
         let (mut queue, people, limited) = make(&limits, &|_| 0);
@@ -347,6 +389,7 @@ proptest! {
                 prop_assert!(used <= limits[place].max(before[place]), "{used} of {}", limits[place]);
                 prop_assert!(used <= highest[place]);
             }
+            prop_assert!(queue.quotas.used(queue.shares.site(), GPUS) <= SITE);
             let (spent, committed) = queue.quotas.spent(limited[0], GPUS);
             prop_assert!(spent + committed <= budget);
         }
