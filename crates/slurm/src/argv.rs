@@ -21,6 +21,42 @@ pub struct Opt<K: 'static> {
     pub key: K,
 }
 
+impl<K> Opt<K> {
+    pub const fn new(long: &'static str, short: Option<char>, takes: Takes, key: K) -> Self {
+        Self {
+            long,
+            short,
+            takes,
+            key,
+        }
+    }
+}
+
+/// Which options there are, and of those that are refused what to do instead.
+pub(crate) fn help<K>(
+    usage: &str,
+    table: &[Opt<K>],
+    refused: impl Fn(&K) -> Option<&'static str>,
+) -> String {
+    let (mut taken, mut not) = (String::new(), String::new());
+    for option in table {
+        let short = option
+            .short
+            .map_or("    ".to_owned(), |letter| format!("-{letter}, "));
+        let value = match option.takes {
+            Takes::Nothing => "",
+            Takes::Value => "=VALUE",
+            Takes::Perhaps => "[=VALUE]",
+        };
+        let name = format!("  {short}--{}{value}", option.long);
+        match refused(&option.key) {
+            None => taken += &format!("{name}\n"),
+            Some(instead) => not += &format!("{name:<32} {instead}\n"),
+        }
+    }
+    format!("Usage: {usage}\n\n{taken}\nNot supported by Berth, and what to do instead:\n{not}")
+}
+
 /// An option as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given<K> {
@@ -224,30 +260,10 @@ mod tests {
     use super::*;
 
     const TABLE: &[Opt<char>] = &[
-        Opt {
-            long: "nodes",
-            short: Some('N'),
-            takes: Takes::Value,
-            key: 'N',
-        },
-        Opt {
-            long: "nodelist",
-            short: Some('w'),
-            takes: Takes::Value,
-            key: 'w',
-        },
-        Opt {
-            long: "hold",
-            short: Some('H'),
-            takes: Takes::Nothing,
-            key: 'H',
-        },
-        Opt {
-            long: "nice",
-            short: None,
-            takes: Takes::Perhaps,
-            key: 'n',
-        },
+        Opt::new("nodes", Some('N'), Takes::Value, 'N'),
+        Opt::new("nodelist", Some('w'), Takes::Value, 'w'),
+        Opt::new("hold", Some('H'), Takes::Nothing, 'H'),
+        Opt::new("nice", None, Takes::Perhaps, 'n'),
     ];
 
     fn read(line: &str) -> Result<Parsed<char>, UsageError> {
@@ -299,6 +315,16 @@ mod tests {
         assert_eq!(
             said("--hold=1"),
             "option '--hold' doesn't allow an argument"
+        );
+    }
+
+    #[test]
+    fn help_tells_what_is_taken_and_what_is_not() {
+        let refused = |key: &char| (*key == 'n').then_some("be patient");
+        assert_eq!(
+            help("test [options]", TABLE, refused),
+            "Usage: test [options]\n\n  -N, --nodes=VALUE\n  -w, --nodelist=VALUE\n  -H, --hold\n\n\
+             Not supported by Berth, and what to do instead:\n      --nice[=VALUE]             be patient\n"
         );
     }
 }

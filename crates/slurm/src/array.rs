@@ -41,7 +41,7 @@ pub struct Array {
 pub enum ArrayError {
     #[error("write indices as in 0-15, 1,3,5-7, 0-15:4 or 0-15%4")]
     Form,
-    #[error("no index can be larger than {INDEX_MAX}")]
+    #[error("no index can be larger than {INDEX_MAX}, and none is named over and over")]
     TooLarge,
 }
 
@@ -92,7 +92,13 @@ impl Array {
     }
 
     fn written(&self) -> String {
-        self.one_progression().unwrap_or_else(|| self.runs())
+        match self.ranges.as_slice() {
+            // Most arrays are one range, and some are long: they are not counted through.
+            [range] if range.step == 1 && range.first < range.last => {
+                format!("{}-{}", range.first, range.last)
+            }
+            _ => self.one_progression().unwrap_or_else(|| self.runs()),
+        }
     }
 
     fn percent(&self) -> String {
@@ -175,7 +181,13 @@ impl FromStr for Array {
         }
         // Ranges that overlap would name a task twice.
         if ranges.windows(2).any(|pair| pair[0].last >= pair[1].first) {
-            let each: BTreeSet<u32> = ranges.iter().flat_map(|range| range.indices()).collect();
+            // So many can only be the same ones over and over.
+            if ranges.iter().map(|range| range.len()).sum::<usize>() > 2 * INDEX_MAX as usize {
+                return Err(ArrayError::TooLarge);
+            }
+            let mut each: Vec<u32> = ranges.iter().flat_map(|range| range.indices()).collect();
+            each.sort_unstable();
+            each.dedup();
             ranges = compressed(each.into_iter());
         }
         Ok(Self {
@@ -265,6 +277,7 @@ mod tests {
             "1-5000000",
             "1-3%x",
             "99999999999",
+            "0-4000000,0-4000000,0-4000000",
         ] {
             assert!(text.parse::<Array>().is_err(), "{text}");
         }

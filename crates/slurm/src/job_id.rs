@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::UsageError;
 use crate::array::Array;
+use crate::row::Member;
 
 /// Which tasks of an array are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,24 @@ pub struct JobRef {
     pub id: u64,
     /// None for the whole job.
     pub tasks: Option<Tasks>,
+}
+
+impl JobRef {
+    /// Whether the job of this number, or the tasks that it stands for, are among those that are meant.
+    pub fn means(&self, id: u64, member: Option<&Member>) -> bool {
+        let is_whole = self.id == id && self.tasks.is_none();
+        let Some(member) = member else {
+            return is_whole;
+        };
+        let is_among = match (&self.tasks, member) {
+            (None | Some(Tasks::Every), _) => true,
+            (Some(Tasks::These(wanted)), Member::Task { index, .. }) => wanted.contains(*index),
+            (Some(Tasks::These(wanted)), Member::Waiting { tasks, .. }) => {
+                wanted.indices().any(|index| tasks.contains(index))
+            }
+        };
+        is_whole || (self.id == member.array() && is_among)
+    }
 }
 
 impl FromStr for JobRef {

@@ -119,10 +119,18 @@ impl<F: Copy> Layout<F> {
     }
 
     /// A line with its end.
-    pub fn line(&self, value: impl Fn(F) -> String) -> String {
+    pub fn line(&self, value: impl Fn(F) -> Cell) -> String {
         let mut line = self.prefix.clone();
         for column in &self.columns {
-            line.push_str(&fit(&value(column.field), column.width, column.is_right));
+            let Cell { text, is_kept } = value(column.field);
+            // Words such as UNLIMITED are cut nevertheless.
+            if is_kept && column.is_right && text.starts_with(|first: char| first.is_ascii_digit())
+            {
+                let width = column.width.unwrap_or(0);
+                line.push_str(&format!("{text:>width$}"));
+            } else {
+                line.push_str(&fit(&text, column.width, column.is_right));
+            }
             line.push_str(&column.suffix);
         }
         line.push('\n');
@@ -130,19 +138,36 @@ impl<F: Copy> Layout<F> {
     }
 
     /// Lines of several rows, below a header unless there is none to be.
-    pub fn lines<R>(
+    pub fn lines<R, C: Into<Cell>>(
         &self,
         rows: impl IntoIterator<Item = R>,
         header: Option<fn(F) -> &'static str>,
-        value: impl Fn(F, &R) -> String,
+        value: impl Fn(F, &R) -> C,
     ) -> String {
         let mut text = header.map_or_else(String::new, |header| {
-            self.line(|field| header(field).to_owned())
+            self.line(|field| header(field).to_owned().into())
         });
         for row in rows {
-            text.push_str(&self.line(|field| value(field, &row)));
+            text.push_str(&self.line(|field| value(field, &row).into()));
         }
         text
+    }
+}
+
+/// What stands in a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    pub text: String,
+    /// A number of it that stands to the right is shown whole, however narrow the column.
+    pub is_kept: bool,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            is_kept: false,
+        }
     }
 }
 
@@ -170,10 +195,10 @@ mod tests {
         "ijR".contains(letter).then_some(letter)
     }
 
-    fn value(field: char) -> String {
+    fn value(field: char) -> Cell {
         match field {
-            'i' => "123".to_owned(),
-            _ => "abcdefgh".to_owned(),
+            'i' => "123".to_owned().into(),
+            _ => "abcdefgh".to_owned().into(),
         }
     }
 

@@ -19,6 +19,7 @@ pub mod job_id;
 pub mod layout;
 pub mod moment;
 pub mod pattern;
+pub mod preset;
 mod row;
 pub mod sacct;
 pub mod sbatch;

@@ -8,7 +8,7 @@ pub struct Names<'n> {
     pub array: Option<(u64, u32)>,
     pub job_name: &'n str,
     pub user: &'n str,
-    /// The first node of the job, without its domain.
+    /// The host name of the job's first node, without its domain.
     pub node: &'n str,
 }
 
@@ -18,7 +18,12 @@ const WIDTH_MAX: usize = 10;
 /// The name with every pattern replaced. A backslash anywhere means that nothing is.
 pub fn expand(pattern: &str, names: &Names<'_>) -> String {
     if pattern.contains('\\') {
-        return pattern.replace('\\', "");
+        let mut characters = pattern.chars();
+        let each = std::iter::from_fn(|| match characters.next() {
+            Some('\\') => characters.next(),
+            other => other,
+        });
+        return each.collect();
     }
     let mut name = String::with_capacity(pattern.len());
     let mut rest = pattern;
@@ -88,7 +93,8 @@ mod tests {
             ("%99j", "0000000128"),
             ("100%", "100%"),
             ("%q-%", "%q-%"),
-            ("\\%j", "%j"),
+            (r"\%j", "%j"),
+            (r"\\%j", r"\%j"),
             ("/dev/null", "/dev/null"),
         ] {
             assert_eq!(expand(pattern, &names), wanted);

@@ -1,5 +1,7 @@
 //! A job as `squeue` shows it.
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 use crate::array::Array;
@@ -13,6 +15,24 @@ pub enum Member {
     Task { array: u64, index: u32 },
     /// The tasks that still wait, in one row.
     Waiting { array: u64, tasks: Array },
+}
+
+impl Member {
+    pub fn array(&self) -> u64 {
+        match self {
+            Self::Task { array, .. } | Self::Waiting { array, .. } => *array,
+        }
+    }
+}
+
+/// `12_3`, `12_[4-9%2]`
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task { array, index } => write!(f, "{array}_{index}"),
+            Self::Waiting { array, tasks } => write!(f, "{array}_[{}]", tasks.shown()),
+        }
+    }
 }
 
 /// One line of `squeue`. None and empty are shown as Slurm shows what a job does not have.
@@ -141,24 +161,16 @@ impl JobRow {
 
     /// The number of the array it belongs to, or its own.
     pub fn array_id(&self) -> u64 {
-        match &self.member {
-            Some(Member::Task { array, .. } | Member::Waiting { array, .. }) => *array,
-            None => self.id,
-        }
+        self.member.as_ref().map_or(self.id, Member::array)
     }
 
     /// `12`, `12_3`, `12_[4-9%2]`. Slurm has no more room for it than this.
     pub fn shown_id(&self) -> String {
         const LENGTH_MAX: usize = 31;
-        match &self.member {
-            None => self.id.to_string(),
-            Some(Member::Task { array, index }) => format!("{array}_{index}"),
-            Some(Member::Waiting { array, tasks }) => {
-                let mut id = format!("{array}_[{}]", tasks.shown());
-                id.truncate(LENGTH_MAX);
-                id
-            }
-        }
+        let member = self.member.as_ref().map(Member::to_string);
+        let mut id = member.unwrap_or_else(|| self.id.to_string());
+        id.truncate(LENGTH_MAX);
+        id
     }
 
     /// One row for each task that waits, as `squeue -r` lists them.

@@ -11,10 +11,9 @@ use jiff::{Timestamp, Zoned};
 use crate::UsageError;
 use crate::argv::{self, Given, Operands, Opt, Takes, closest};
 use crate::hostlist;
-use crate::job_id::{self, JobRef, Tasks};
+use crate::job_id::{self, JobRef};
 use crate::layout::fit;
 use crate::moment::{self, Lean};
-use crate::row::Member;
 use crate::state::{self, JobState};
 use field::{FIELDS, Field};
 pub use row::AccountingRow;
@@ -106,124 +105,123 @@ enum Key {
     Refused(&'static str),
 }
 
-const fn opt(long: &'static str, short: Option<char>, takes: Takes, key: Key) -> Opt<Key> {
-    Opt {
-        long,
-        short,
-        takes,
-        key,
-    }
-}
-
 const ONE_CLUSTER: Key = Key::Refused("there is one queue; leave it out");
 const BY_FORMAT: Key = Key::Refused("list the jobs and choose among the lines");
 
 const OPTIONS: &[Opt<Key>] = &[
-    opt("accounts", Some('A'), Takes::Value, Key::Accounts),
-    opt("allclusters", Some('L'), Takes::Nothing, ONE_CLUSTER),
-    opt("allocations", Some('X'), Takes::Nothing, Key::Nothing),
-    opt("allusers", Some('a'), Takes::Nothing, Key::AllUsers),
-    opt(
+    Opt::new("accounts", Some('A'), Takes::Value, Key::Accounts),
+    Opt::new("allclusters", Some('L'), Takes::Nothing, ONE_CLUSTER),
+    Opt::new("allocations", Some('X'), Takes::Nothing, Key::Nothing),
+    Opt::new("allusers", Some('a'), Takes::Nothing, Key::AllUsers),
+    Opt::new(
         "associations",
         Some('x'),
         Takes::Value,
         Key::Refused("use --accounts and --user"),
     ),
-    opt(
+    Opt::new(
         "batch-script",
         Some('B'),
         Takes::Nothing,
         Key::Refused("look at it with `berth why`"),
     ),
-    opt("brief", Some('b'), Takes::Nothing, Key::Brief),
-    opt("cluster", None, Takes::Value, ONE_CLUSTER),
-    opt("clusters", Some('M'), Takes::Value, ONE_CLUSTER),
-    opt(
+    Opt::new("brief", Some('b'), Takes::Nothing, Key::Brief),
+    Opt::new("cluster", None, Takes::Value, ONE_CLUSTER),
+    Opt::new("clusters", Some('M'), Takes::Value, ONE_CLUSTER),
+    Opt::new(
         "completion",
         Some('c'),
         Takes::Nothing,
         Key::Refused("leave it out: there is one record of each job"),
     ),
-    opt("constraints", Some('C'), Takes::Value, BY_FORMAT),
-    opt("delimiter", None, Takes::Value, Key::Delimiter),
-    opt("duplicates", Some('D'), Takes::Nothing, Key::Nothing),
-    opt("endtime", Some('E'), Takes::Value, Key::End),
-    opt(
+    Opt::new("constraints", Some('C'), Takes::Value, BY_FORMAT),
+    Opt::new("delimiter", None, Takes::Value, Key::Delimiter),
+    Opt::new("duplicates", Some('D'), Takes::Nothing, Key::Nothing),
+    Opt::new("endtime", Some('E'), Takes::Value, Key::End),
+    Opt::new(
         "env-vars",
         None,
         Takes::Nothing,
         Key::Refused("a job's environment is not kept"),
     ),
-    opt("federation", None, Takes::Nothing, ONE_CLUSTER),
-    opt("fields", None, Takes::Value, Key::Format),
-    opt(
+    Opt::new("federation", None, Takes::Nothing, ONE_CLUSTER),
+    Opt::new("fields", None, Takes::Value, Key::Format),
+    Opt::new(
         "file",
         Some('f'),
         Takes::Value,
         Key::Refused("jobs are kept in Berth's own store"),
     ),
-    opt("flags", Some('F'), Takes::Value, BY_FORMAT),
-    opt("format", Some('o'), Takes::Value, Key::Format),
-    opt("gid", Some('g'), Takes::Value, BY_FORMAT),
-    opt("group", None, Takes::Value, BY_FORMAT),
-    opt("help", Some('h'), Takes::Nothing, Key::Help),
-    opt("helpformat", Some('e'), Takes::Nothing, Key::HelpFormat),
-    opt("jobs", Some('j'), Takes::Value, Key::Jobs),
-    opt("json", None, Takes::Nothing, Key::Json),
-    opt("local", None, Takes::Nothing, Key::Nothing),
-    opt("long", Some('l'), Takes::Nothing, Key::Long),
-    opt("name", None, Takes::Value, Key::Name),
-    opt("ncpus", Some('I'), Takes::Value, BY_FORMAT),
-    opt("nnodes", Some('i'), Takes::Value, BY_FORMAT),
-    opt(
+    Opt::new("flags", Some('F'), Takes::Value, BY_FORMAT),
+    Opt::new("format", Some('o'), Takes::Value, Key::Format),
+    Opt::new("gid", Some('g'), Takes::Value, BY_FORMAT),
+    Opt::new("group", None, Takes::Value, BY_FORMAT),
+    Opt::new("help", Some('h'), Takes::Nothing, Key::Help),
+    Opt::new("helpformat", Some('e'), Takes::Nothing, Key::HelpFormat),
+    Opt::new("jobs", Some('j'), Takes::Value, Key::Jobs),
+    Opt::new("json", None, Takes::Nothing, Key::Json),
+    Opt::new("local", None, Takes::Nothing, Key::Nothing),
+    Opt::new("long", Some('l'), Takes::Nothing, Key::Long),
+    Opt::new("name", None, Takes::Value, Key::Name),
+    Opt::new("ncpus", Some('I'), Takes::Value, BY_FORMAT),
+    Opt::new("nnodes", Some('i'), Takes::Value, BY_FORMAT),
+    Opt::new(
         "noconvert",
         None,
         Takes::Nothing,
         Key::Refused("memory is shown in its own unit; leave it out"),
     ),
-    opt("nodelist", Some('N'), Takes::Value, Key::Nodes),
-    opt("noheader", Some('n'), Takes::Nothing, Key::NoHeader),
-    opt("parsable", Some('p'), Takes::Nothing, Key::Parsable),
-    opt("parsable2", Some('P'), Takes::Nothing, Key::Parsable2),
-    opt("partition", Some('r'), Takes::Value, Key::Partition),
-    opt("qos", Some('q'), Takes::Value, Key::Qos),
-    opt("reason", Some('R'), Takes::Value, BY_FORMAT),
-    opt("starttime", Some('S'), Takes::Value, Key::Start),
-    opt("state", Some('s'), Takes::Value, Key::State),
-    opt("timelimit-max", Some('K'), Takes::Value, BY_FORMAT),
-    opt("timelimit-min", Some('k'), Takes::Value, BY_FORMAT),
-    opt(
+    Opt::new("nodelist", Some('N'), Takes::Value, Key::Nodes),
+    Opt::new("noheader", Some('n'), Takes::Nothing, Key::NoHeader),
+    Opt::new("parsable", Some('p'), Takes::Nothing, Key::Parsable),
+    Opt::new("parsable2", Some('P'), Takes::Nothing, Key::Parsable2),
+    Opt::new("partition", Some('r'), Takes::Value, Key::Partition),
+    Opt::new("qos", Some('q'), Takes::Value, Key::Qos),
+    Opt::new("reason", Some('R'), Takes::Value, BY_FORMAT),
+    Opt::new("starttime", Some('S'), Takes::Value, Key::Start),
+    Opt::new("state", Some('s'), Takes::Value, Key::State),
+    Opt::new("timelimit-max", Some('K'), Takes::Value, BY_FORMAT),
+    Opt::new("timelimit-min", Some('k'), Takes::Value, BY_FORMAT),
+    Opt::new(
         "truncate",
         Some('T'),
         Takes::Nothing,
         Key::Refused("times are shown as they were; leave it out"),
     ),
-    opt("uid", None, Takes::Value, Key::User),
-    opt(
+    Opt::new("uid", None, Takes::Value, Key::User),
+    Opt::new(
         "units",
         None,
         Takes::Value,
         Key::Refused("memory is shown in its own unit; leave it out"),
     ),
-    opt("usage", Some('U'), Takes::Nothing, Key::Usage),
-    opt("use-local-uid", None, Takes::Nothing, Key::Nothing),
-    opt("user", Some('u'), Takes::Value, Key::User),
-    opt("verbose", Some('v'), Takes::Nothing, Key::Nothing),
-    opt("version", Some('V'), Takes::Nothing, Key::Version),
-    opt(
+    Opt::new("usage", Some('U'), Takes::Nothing, Key::Usage),
+    Opt::new("use-local-uid", None, Takes::Nothing, Key::Nothing),
+    Opt::new("user", Some('u'), Takes::Value, Key::User),
+    Opt::new("verbose", Some('v'), Takes::Nothing, Key::Nothing),
+    Opt::new("version", Some('V'), Takes::Nothing, Key::Version),
+    Opt::new(
         "wckeys",
         Some('W'),
         Takes::Value,
         Key::Refused("use --accounts or --name"),
     ),
-    opt(
+    Opt::new(
         "whole-hetjob",
         None,
         Takes::Perhaps,
         Key::Refused("jobs are of one kind; leave it out"),
     ),
-    opt("yaml", None, Takes::Nothing, Key::Refused("use --json")),
+    Opt::new("yaml", None, Takes::Nothing, Key::Refused("use --json")),
 ];
+
+/// Which options there are.
+pub fn help() -> String {
+    argv::help("sacct [options]", OPTIONS, |key| match key {
+        Key::Refused(instead) => Some(instead),
+        _ => None,
+    })
+}
 
 /// Reads a command line without the program's name. Times are read where `now` lives.
 pub fn read(arguments: &[String], now: &Zoned) -> Result<Asked, UsageError> {
@@ -391,7 +389,11 @@ impl Sacct {
             && among(&self.names, Some(&row.name))
             && among(&self.qos, row.qos.as_ref())
             && (self.nodes.is_empty() || row.node_list.iter().any(|n| self.nodes.contains(n)))
-            && (self.jobs.is_empty() || self.jobs.iter().any(|job| is_named(job, row)))
+            && (self.jobs.is_empty()
+                || self
+                    .jobs
+                    .iter()
+                    .any(|job| job.means(row.id, row.member.as_ref())))
     }
 
     /// What is printed of these jobs; the caller has asked [`Self::wants`] of each.
@@ -440,25 +442,6 @@ impl Sacct {
                 cells.collect::<String>() + "\n"
             }
         }
-    }
-}
-
-fn is_named(job: &JobRef, row: &AccountingRow) -> bool {
-    match (&job.tasks, &row.member) {
-        (None, None) => job.id == row.id,
-        (None, Some(Member::Task { array, .. } | Member::Waiting { array, .. })) => {
-            job.id == *array || job.id == row.id
-        }
-        (Some(Tasks::Every), Some(Member::Task { array, .. } | Member::Waiting { array, .. })) => {
-            job.id == *array
-        }
-        (Some(Tasks::These(wanted)), Some(Member::Task { array, index })) => {
-            job.id == *array && wanted.contains(*index)
-        }
-        (Some(Tasks::These(wanted)), Some(Member::Waiting { array, tasks })) => {
-            job.id == *array && wanted.indices().any(|index| tasks.contains(index))
-        }
-        (Some(_), None) => false,
     }
 }
 

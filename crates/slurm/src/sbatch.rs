@@ -48,6 +48,15 @@ pub struct CommandLine {
     pub work: Work,
 }
 
+/// Which options there are.
+pub fn help() -> String {
+    let usage = "sbatch [options] script [arguments]";
+    argv::help(usage, OPTIONS, |support| match support {
+        Support::Full(_) => None,
+        Support::Refused(instead) => Some(instead),
+    })
+}
+
 /// Reads a command line without the program's name.
 pub fn read(arguments: &[String]) -> Result<Asked, UsageError> {
     let parsed = argv::parse(OPTIONS, arguments, Operands::EndOptions)?;

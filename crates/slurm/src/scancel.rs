@@ -74,54 +74,57 @@ enum Key {
     Refused(&'static str),
 }
 
-const fn opt(long: &'static str, short: Option<char>, takes: Takes, key: Key) -> Opt<Key> {
-    Opt {
-        long,
-        short,
-        takes,
-        key,
-    }
-}
-
 const ONE_CLUSTER: Key = Key::Refused("there is one queue; leave it out");
 
 const OPTIONS: &[Opt<Key>] = &[
-    opt("account", Some('A'), Takes::Value, Key::Account),
-    opt("batch", Some('b'), Takes::Nothing, Key::Batch),
-    opt("cluster", None, Takes::Value, ONE_CLUSTER),
-    opt("clusters", Some('M'), Takes::Value, ONE_CLUSTER),
-    opt("ctld", None, Takes::Nothing, Key::Nothing),
-    opt("full", Some('f'), Takes::Nothing, Key::Full),
-    opt("help", None, Takes::Nothing, Key::Help),
-    opt(
+    Opt::new("account", Some('A'), Takes::Value, Key::Account),
+    Opt::new("batch", Some('b'), Takes::Nothing, Key::Batch),
+    Opt::new("cluster", None, Takes::Value, ONE_CLUSTER),
+    Opt::new("clusters", Some('M'), Takes::Value, ONE_CLUSTER),
+    Opt::new("ctld", None, Takes::Nothing, Key::Nothing),
+    Opt::new("full", Some('f'), Takes::Nothing, Key::Full),
+    Opt::new("help", None, Takes::Nothing, Key::Help),
+    Opt::new(
         "hurry",
         Some('H'),
         Takes::Nothing,
         Key::Refused("there are no burst buffers; leave it out"),
     ),
-    opt("interactive", Some('i'), Takes::Nothing, Key::Interactive),
-    opt("jobname", None, Takes::Value, Key::Name),
-    opt("me", None, Takes::Nothing, Key::Me),
-    opt("name", Some('n'), Takes::Value, Key::Name),
-    opt("nodelist", Some('w'), Takes::Value, Key::Nodes),
-    opt("partition", Some('p'), Takes::Value, Key::Partition),
-    opt("qos", Some('q'), Takes::Value, Key::Qos),
-    opt("quiet", Some('Q'), Takes::Nothing, Key::Quiet),
-    opt("reservation", Some('R'), Takes::Value, Key::Reservation),
-    opt("sibling", None, Takes::Value, ONE_CLUSTER),
-    opt("signal", Some('s'), Takes::Value, Key::Signal),
-    opt("state", Some('t'), Takes::Value, Key::State),
-    opt("usage", None, Takes::Nothing, Key::Usage),
-    opt("user", Some('u'), Takes::Value, Key::User),
-    opt("verbose", Some('v'), Takes::Nothing, Key::Verbose),
-    opt("version", Some('V'), Takes::Nothing, Key::Version),
-    opt(
+    Opt::new("interactive", Some('i'), Takes::Nothing, Key::Interactive),
+    Opt::new("jobname", None, Takes::Value, Key::Name),
+    Opt::new("me", None, Takes::Nothing, Key::Me),
+    Opt::new("name", Some('n'), Takes::Value, Key::Name),
+    Opt::new("nodelist", Some('w'), Takes::Value, Key::Nodes),
+    Opt::new("partition", Some('p'), Takes::Value, Key::Partition),
+    Opt::new("qos", Some('q'), Takes::Value, Key::Qos),
+    Opt::new("quiet", Some('Q'), Takes::Nothing, Key::Quiet),
+    Opt::new("reservation", Some('R'), Takes::Value, Key::Reservation),
+    Opt::new("sibling", None, Takes::Value, ONE_CLUSTER),
+    Opt::new("signal", Some('s'), Takes::Value, Key::Signal),
+    Opt::new("state", Some('t'), Takes::Value, Key::State),
+    Opt::new("usage", None, Takes::Nothing, Key::Usage),
+    Opt::new("user", Some('u'), Takes::Value, Key::User),
+    Opt::new("verbose", Some('v'), Takes::Nothing, Key::Verbose),
+    Opt::new("version", Some('V'), Takes::Nothing, Key::Version),
+    Opt::new(
         "wckey",
         None,
         Takes::Value,
         Key::Refused("name the jobs with --name or --account"),
     ),
 ];
+
+/// Which options there are.
+pub fn help() -> String {
+    argv::help(
+        "scancel [options] [job[_task]…]",
+        OPTIONS,
+        |key| match key {
+            Key::Refused(instead) => Some(instead),
+            _ => None,
+        },
+    )
+}
 
 /// Reads a command line without the program's name.
 pub fn read(arguments: &[String]) -> Result<Asked, UsageError> {

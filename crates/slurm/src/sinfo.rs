@@ -80,58 +80,57 @@ enum Key {
     Refused(&'static str),
 }
 
-const fn opt(long: &'static str, short: Option<char>, takes: Takes, key: Key) -> Opt<Key> {
-    Opt {
-        long,
-        short,
-        takes,
-        key,
-    }
-}
-
 const ONE_CLUSTER: Key = Key::Refused("there is one inventory; leave it out");
 
 const OPTIONS: &[Opt<Key>] = &[
-    opt("all", Some('a'), Takes::Nothing, Key::Nothing),
-    opt("cluster", None, Takes::Value, ONE_CLUSTER),
-    opt("clusters", Some('M'), Takes::Value, ONE_CLUSTER),
-    opt("dead", Some('d'), Takes::Nothing, Key::Dead),
-    opt("exact", Some('e'), Takes::Nothing, Key::Exact),
-    opt("federation", None, Takes::Nothing, ONE_CLUSTER),
-    opt("format", Some('o'), Takes::Value, Key::Format),
-    opt("Format", Some('O'), Takes::Value, Key::LongFormat),
-    opt("help", None, Takes::Nothing, Key::Help),
-    opt("hide", None, Takes::Nothing, Key::Nothing),
-    opt(
+    Opt::new("all", Some('a'), Takes::Nothing, Key::Nothing),
+    Opt::new("cluster", None, Takes::Value, ONE_CLUSTER),
+    Opt::new("clusters", Some('M'), Takes::Value, ONE_CLUSTER),
+    Opt::new("dead", Some('d'), Takes::Nothing, Key::Dead),
+    Opt::new("exact", Some('e'), Takes::Nothing, Key::Exact),
+    Opt::new("federation", None, Takes::Nothing, ONE_CLUSTER),
+    Opt::new("format", Some('o'), Takes::Value, Key::Format),
+    Opt::new("Format", Some('O'), Takes::Value, Key::LongFormat),
+    Opt::new("help", None, Takes::Nothing, Key::Help),
+    Opt::new("hide", None, Takes::Nothing, Key::Nothing),
+    Opt::new(
         "iterate",
         Some('i'),
         Takes::Value,
         Key::Refused("run it under watch(1)"),
     ),
-    opt("json", None, Takes::Nothing, Key::Json),
-    opt("list-reasons", Some('R'), Takes::Nothing, Key::Reasons),
-    opt("local", None, Takes::Nothing, Key::Nothing),
-    opt("long", Some('l'), Takes::Nothing, Key::Long),
-    opt("noconvert", None, Takes::Nothing, Key::Nothing),
-    opt("Node", Some('N'), Takes::Nothing, Key::Node),
-    opt("nodes", Some('n'), Takes::Value, Key::Nodes),
-    opt("noheader", Some('h'), Takes::Nothing, Key::NoHeader),
-    opt("partition", Some('p'), Takes::Value, Key::Partition),
-    opt(
+    Opt::new("json", None, Takes::Nothing, Key::Json),
+    Opt::new("list-reasons", Some('R'), Takes::Nothing, Key::Reasons),
+    Opt::new("local", None, Takes::Nothing, Key::Nothing),
+    Opt::new("long", Some('l'), Takes::Nothing, Key::Long),
+    Opt::new("noconvert", None, Takes::Nothing, Key::Nothing),
+    Opt::new("Node", Some('N'), Takes::Nothing, Key::Node),
+    Opt::new("nodes", Some('n'), Takes::Value, Key::Nodes),
+    Opt::new("noheader", Some('h'), Takes::Nothing, Key::NoHeader),
+    Opt::new("partition", Some('p'), Takes::Value, Key::Partition),
+    Opt::new(
         "reservation",
         Some('T'),
         Takes::Nothing,
         Key::Refused("look at them with `berth reservation list`"),
     ),
-    opt("responding", Some('r'), Takes::Nothing, Key::Responding),
-    opt("sort", Some('S'), Takes::Value, Key::Sort),
-    opt("states", Some('t'), Takes::Value, Key::States),
-    opt("summarize", Some('s'), Takes::Nothing, Key::Summarize),
-    opt("usage", None, Takes::Nothing, Key::Usage),
-    opt("verbose", Some('v'), Takes::Nothing, Key::Nothing),
-    opt("version", Some('V'), Takes::Nothing, Key::Version),
-    opt("yaml", None, Takes::Nothing, Key::Refused("use --json")),
+    Opt::new("responding", Some('r'), Takes::Nothing, Key::Responding),
+    Opt::new("sort", Some('S'), Takes::Value, Key::Sort),
+    Opt::new("states", Some('t'), Takes::Value, Key::States),
+    Opt::new("summarize", Some('s'), Takes::Nothing, Key::Summarize),
+    Opt::new("usage", None, Takes::Nothing, Key::Usage),
+    Opt::new("verbose", Some('v'), Takes::Nothing, Key::Nothing),
+    Opt::new("version", Some('V'), Takes::Nothing, Key::Version),
+    Opt::new("yaml", None, Takes::Nothing, Key::Refused("use --json")),
 ];
+
+/// Which options there are.
+pub fn help() -> String {
+    argv::help("sinfo [options]", OPTIONS, |key| match key {
+        Key::Refused(instead) => Some(instead),
+        _ => None,
+    })
+}
 
 /// Reads a command line without the program's name.
 pub fn read(arguments: &[String]) -> Result<Asked, UsageError> {

@@ -9,7 +9,7 @@ use crate::UsageError;
 use crate::argv::{self, Given, Operands, Opt, Takes};
 use crate::hostlist;
 use crate::job_id::{self, JobRef, Tasks};
-use crate::layout::Layout;
+use crate::layout::{Cell, Layout};
 use crate::row::{JobRow, Member};
 use crate::state::{self, JobState};
 pub use field::{Field, View};
@@ -17,8 +17,8 @@ pub use field::{Field, View};
 const DEFAULT: &str = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 const LONG: &str = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 const START: &str = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
-/// By partition, by state, and by priority from the top.
-const DEFAULT_SORT: &str = "P,t,-p";
+/// By partition, by state, by priority from the top, and the newest first.
+const DEFAULT_SORT: &str = "P,t,-p,-A";
 
 /// What somebody wants of `squeue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,91 +81,90 @@ enum Key {
     Refused(&'static str),
 }
 
-const fn opt(long: &'static str, short: Option<char>, takes: Takes, key: Key) -> Opt<Key> {
-    Opt {
-        long,
-        short,
-        takes,
-        key,
-    }
-}
-
 const ONE_CLUSTER: &str = "there is one queue; leave it out";
 const STEPS: &str = "jobs are not divided into steps; leave it out";
 
 const OPTIONS: &[Opt<Key>] = &[
-    opt("account", Some('A'), Takes::Value, Key::Account),
-    opt("accounts", None, Takes::Value, Key::Account),
-    opt("all", Some('a'), Takes::Nothing, Key::Nothing),
-    opt("array", Some('r'), Takes::Nothing, Key::Array),
-    opt("array-unique", None, Takes::Nothing, Key::Array),
-    opt("cluster", None, Takes::Value, Key::Refused(ONE_CLUSTER)),
-    opt(
+    Opt::new("account", Some('A'), Takes::Value, Key::Account),
+    Opt::new("accounts", None, Takes::Value, Key::Account),
+    Opt::new("all", Some('a'), Takes::Nothing, Key::Nothing),
+    Opt::new("array", Some('r'), Takes::Nothing, Key::Array),
+    Opt::new("array-unique", None, Takes::Nothing, Key::Array),
+    Opt::new("cluster", None, Takes::Value, Key::Refused(ONE_CLUSTER)),
+    Opt::new(
         "clusters",
         Some('M'),
         Takes::Value,
         Key::Refused(ONE_CLUSTER),
     ),
-    opt(
+    Opt::new(
         "federation",
         None,
         Takes::Nothing,
         Key::Refused(ONE_CLUSTER),
     ),
-    opt("format", Some('o'), Takes::Value, Key::Format),
-    opt("Format", Some('O'), Takes::Value, Key::LongFormat),
-    opt("help", None, Takes::Nothing, Key::Help),
-    opt("hide", None, Takes::Nothing, Key::Nothing),
-    opt(
+    Opt::new("format", Some('o'), Takes::Value, Key::Format),
+    Opt::new("Format", Some('O'), Takes::Value, Key::LongFormat),
+    Opt::new("help", None, Takes::Nothing, Key::Help),
+    Opt::new("hide", None, Takes::Nothing, Key::Nothing),
+    Opt::new(
         "iterate",
         Some('i'),
         Takes::Value,
         Key::Refused("run it under watch(1)"),
     ),
-    opt("jobs", Some('j'), Takes::Perhaps, Key::Jobs),
-    opt("json", None, Takes::Nothing, Key::Json),
-    opt(
+    Opt::new("jobs", Some('j'), Takes::Perhaps, Key::Jobs),
+    Opt::new("json", None, Takes::Nothing, Key::Json),
+    Opt::new(
         "licenses",
         Some('L'),
         Takes::Value,
         Key::Refused("look at the column %b for what jobs asked for"),
     ),
-    opt("local", None, Takes::Nothing, Key::Nothing),
-    opt("long", Some('l'), Takes::Nothing, Key::Long),
-    opt("me", None, Takes::Nothing, Key::Me),
-    opt("name", Some('n'), Takes::Value, Key::Name),
-    opt(
+    Opt::new("local", None, Takes::Nothing, Key::Nothing),
+    Opt::new("long", Some('l'), Takes::Nothing, Key::Long),
+    Opt::new("me", None, Takes::Nothing, Key::Me),
+    Opt::new("name", Some('n'), Takes::Value, Key::Name),
+    Opt::new(
         "noconvert",
         None,
         Takes::Nothing,
         Key::Refused("memory is shown in its own unit; leave it out"),
     ),
-    opt("node", None, Takes::Value, Key::Nodes),
-    opt("nodes", None, Takes::Value, Key::Nodes),
-    opt("nodelist", Some('w'), Takes::Value, Key::Nodes),
-    opt("noheader", Some('h'), Takes::Nothing, Key::NoHeader),
-    opt("partition", Some('p'), Takes::Value, Key::Partition),
-    opt("partitions", None, Takes::Value, Key::Partition),
-    opt(
+    Opt::new("node", None, Takes::Value, Key::Nodes),
+    Opt::new("nodes", None, Takes::Value, Key::Nodes),
+    Opt::new("nodelist", Some('w'), Takes::Value, Key::Nodes),
+    Opt::new("noheader", Some('h'), Takes::Nothing, Key::NoHeader),
+    Opt::new("partition", Some('p'), Takes::Value, Key::Partition),
+    Opt::new("partitions", None, Takes::Value, Key::Partition),
+    Opt::new(
         "priority",
         Some('P'),
         Takes::Nothing,
         Key::Refused("a job is listed once; sort with --sort=-p"),
     ),
-    opt("qos", Some('q'), Takes::Value, Key::Qos),
-    opt("reservation", Some('R'), Takes::Value, Key::Reservation),
-    opt("sibling", None, Takes::Nothing, Key::Refused(ONE_CLUSTER)),
-    opt("sort", Some('S'), Takes::Value, Key::Sort),
-    opt("start", None, Takes::Nothing, Key::Start),
-    opt("states", Some('t'), Takes::Value, Key::States),
-    opt("steps", Some('s'), Takes::Perhaps, Key::Refused(STEPS)),
-    opt("usage", None, Takes::Nothing, Key::Usage),
-    opt("user", Some('u'), Takes::Value, Key::User),
-    opt("users", None, Takes::Value, Key::User),
-    opt("verbose", Some('v'), Takes::Nothing, Key::Nothing),
-    opt("version", Some('V'), Takes::Nothing, Key::Version),
-    opt("yaml", None, Takes::Nothing, Key::Refused("use --json")),
+    Opt::new("qos", Some('q'), Takes::Value, Key::Qos),
+    Opt::new("reservation", Some('R'), Takes::Value, Key::Reservation),
+    Opt::new("sibling", None, Takes::Nothing, Key::Refused(ONE_CLUSTER)),
+    Opt::new("sort", Some('S'), Takes::Value, Key::Sort),
+    Opt::new("start", None, Takes::Nothing, Key::Start),
+    Opt::new("states", Some('t'), Takes::Value, Key::States),
+    Opt::new("steps", Some('s'), Takes::Perhaps, Key::Refused(STEPS)),
+    Opt::new("usage", None, Takes::Nothing, Key::Usage),
+    Opt::new("user", Some('u'), Takes::Value, Key::User),
+    Opt::new("users", None, Takes::Value, Key::User),
+    Opt::new("verbose", Some('v'), Takes::Nothing, Key::Nothing),
+    Opt::new("version", Some('V'), Takes::Nothing, Key::Version),
+    Opt::new("yaml", None, Takes::Nothing, Key::Refused("use --json")),
 ];
+
+/// Which options there are.
+pub fn help() -> String {
+    argv::help("squeue [options]", OPTIONS, |key| match key {
+        Key::Refused(instead) => Some(instead),
+        _ => None,
+    })
+}
 
 /// Reads a command line without the program's name.
 pub fn read(arguments: &[String]) -> Result<Asked, UsageError> {
@@ -329,19 +328,34 @@ impl Squeue {
         if self.is_json {
             return json::document(&rows, view);
         }
-        let mut rows = rows;
-        if self.is_by_task {
-            rows = rows.iter().flat_map(JobRow::each_task).collect();
-        }
+        let mut rows: Vec<JobRow> = rows.iter().flat_map(|row| self.divided(row)).collect();
         rows.sort_by(|one, other| self.order(one, other));
         let head: Option<fn(Field) -> &'static str> = self.has_header.then_some(field::header);
-        let lines = self.layout.lines(rows.iter(), head, |field, row| {
-            field::value(field, row, view)
+        let lines = self.layout.lines(rows.iter(), head, |field, row| Cell {
+            text: field::value(field, row, view),
+            is_kept: field::is_time(field),
         });
         if self.is_long && self.has_header {
             return crate::heading(view.now, &view.zone) + &lines;
         }
         lines
+    }
+
+    /// Tasks that wait stand on one line, unless each was asked for.
+    fn divided(&self, row: &JobRow) -> Vec<JobRow> {
+        if self.is_by_task {
+            return row.each_task();
+        }
+        let named: Vec<_> = self.jobs.iter().filter(|job| is_named(job, row)).collect();
+        let is_whole = named
+            .iter()
+            .any(|job| !matches!(job.tasks, Some(Tasks::These(_))));
+        if named.is_empty() || is_whole {
+            return vec![row.clone()];
+        }
+        let mut tasks = row.each_task();
+        tasks.retain(|task| named.iter().any(|job| is_named(job, task)));
+        tasks
     }
 
     fn order(&self, one: &JobRow, other: &JobRow) -> Ordering {
@@ -357,17 +371,7 @@ impl Squeue {
 }
 
 fn is_named(job: &JobRef, row: &JobRow) -> bool {
-    match (&job.tasks, &row.member) {
-        (None, _) => job.id == row.array_id() || job.id == row.id,
-        (Some(_), None) => false,
-        (Some(Tasks::Every), Some(_)) => job.id == row.array_id(),
-        (Some(Tasks::These(wanted)), Some(Member::Task { array, index })) => {
-            job.id == *array && wanted.contains(*index)
-        }
-        (Some(Tasks::These(wanted)), Some(Member::Waiting { array, tasks })) => {
-            job.id == *array && wanted.indices().any(|index| tasks.contains(index))
-        }
-    }
+    job.means(row.id, row.member.as_ref())
 }
 
 fn compare(letter: char, one: &JobRow, other: &JobRow) -> Ordering {
@@ -380,10 +384,11 @@ fn compare(letter: char, one: &JobRow, other: &JobRow) -> Ordering {
     // No time yet is later than any.
     let time = |moment: Option<jiff::Timestamp>| (moment.is_none(), moment);
     match letter {
-        'i' | 'A' | 'F' | 'K' => {
-            (one.array_id(), index(one)).cmp(&(other.array_id(), index(other)))
-        }
-        't' | 'T' => one.state.cmp(&other.state),
+        'A' => one.id.cmp(&other.id),
+        'i' | 'F' | 'K' => (one.array_id(), index(one)).cmp(&(other.array_id(), index(other))),
+        // By name: what was cancelled comes before what waits.
+        't' => one.state.short().cmp(other.state.short()),
+        'T' => one.state.long().cmp(other.state.long()),
         'p' | 'Q' => one.priority.cmp(&other.priority),
         'M' => one.time_used_s.cmp(&other.time_used_s),
         'l' => one.time_limit.cmp(&other.time_limit),

@@ -169,9 +169,11 @@ impl NodeState {
         )
     }
 
-    /// Whether the word of a filter means this state. `drain` means both that drain and that have drained.
+    /// Whether the word of a filter means this state. `drain` means both those that drain and those that have drained.
     pub(crate) fn is_meant_by(self, word: &str) -> bool {
         match word {
+            // A node that has drained is idle, though nothing will be given to it.
+            "idle" => matches!(self, Self::Idle | Self::Drained),
             "drain" => matches!(self, Self::Drained | Self::Draining),
             "fail" => matches!(self, Self::Fail | Self::Failing),
             "alloc" => matches!(self, Self::Allocated),

@@ -4,12 +4,17 @@
 mod cases;
 #[path = "real/listing.rs"]
 mod listing;
+#[path = "real/refusing.rs"]
+mod refusing;
+#[path = "real/running.rs"]
+mod running;
 #[path = "real/show.rs"]
 mod show;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use berth_slurm::amount::{self, print_mib};
 use berth_slurm::duration::{TimeLimit, long};
@@ -26,8 +31,21 @@ pub fn zone() -> TimeZone {
     TimeZone::posix(ZONE).expect("a zone")
 }
 
-fn now() -> Zoned {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the real programs read the clock, so whoever is compared with them must"
+)]
+pub fn now() -> Zoned {
     Timestamp::now().to_zoned(zone())
+}
+
+/// Whoever runs the test, by name and by number.
+pub fn me() -> (String, u32) {
+    let id = |flag: &str| {
+        let output = Command::new("id").arg(flag).output().expect("id");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    (id("-un"), id("-u").parse().expect("a number"))
 }
 
 pub fn words(line: &str) -> Vec<String> {
@@ -100,7 +118,7 @@ impl Comparison<'_> {
         };
         let mut command = self.cluster.command("sbatch").expect("sbatch");
         command.arg("--parsable");
-        if before.begin.is_none_or(|begin| begin < Timestamp::now()) {
+        if before.begin.is_none_or(|begin| begin < now().timestamp()) {
             command.arg("--hold");
         }
         let output = command
@@ -133,14 +151,7 @@ impl Comparison<'_> {
             .into_iter()
             .map(|job| (job.number("JobId"), job))
             .collect();
-        let user = String::from_utf8(
-            std::process::Command::new("id")
-                .arg("-un")
-                .output()
-                .expect("id")
-                .stdout,
-        );
-        let user = user.expect("a name").trim().to_owned();
+        let (user, _) = me();
         for submitted in &self.submitted {
             let shown = shown.get(&submitted.id).expect("the job is there");
             let here = self.cluster.path().to_str().expect("a path");
@@ -275,7 +286,7 @@ fn differences(submitted: &Submitted, shown: &Shown) -> Vec<String> {
             continue;
         };
         // What is past begins at once, whenever that is.
-        if key == "EligibleTime" && before < Timestamp::now() {
+        if key == "EligibleTime" && before < now().timestamp() {
             continue;
         }
         let theirs = shown.get(key).to_owned();
@@ -318,16 +329,12 @@ fn differences(submitted: &Submitted, shown: &Shown) -> Vec<String> {
 #[tokio::test]
 async fn sbatch_takes_what_slurm_takes_and_understands_the_same_by_it() {
     let cluster = Cluster::start().await.expect("a small Slurm");
-    let me = cluster.output("squeue", &["--version"]).expect("a version");
+    let version = cluster.output("squeue", &["--version"]).expect("a version");
     assert!(
-        me.contains(berth_slurm::SLURM_VERSION),
-        "compared with {me}"
+        version.contains(berth_slurm::SLURM_VERSION),
+        "compared with {version}"
     );
-    let user = std::process::Command::new("id")
-        .arg("-un")
-        .output()
-        .expect("id");
-    let user = format!("users={}", String::from_utf8_lossy(&user.stdout).trim());
+    let user = format!("users={}", me().0);
     let reservation = [
         "create",
         "reservation",

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
@@ -17,6 +17,9 @@ use crate::{port, tool, wait};
 
 /// How long the nodes may take to be ready: seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long to rest between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The nodes that a daemon serves, and those without.
 pub const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
@@ -123,6 +126,7 @@ impl Cluster {
                 .join(format!("{program}{}.out", arguments.concat())),
         )?;
         command.stdout(output.try_clone()?).stderr(output);
+        command.current_dir(self.path());
         self.daemons.push(process::spawn(command)?);
         Ok(())
     }
@@ -155,8 +159,16 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // What the daemons of the nodes started would outlive them.
-        let _ = self.run("scancel", &["--me", "--full", "-s", "KILL"]);
-        let _ = self.run("scancel", &["--me"]);
+        // What the daemons of the nodes started would outlive them, so it ends first.
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let ended = self.run("scancel", &["--me", "--full", "--signal=KILL", "--quiet"]);
+            let ended = ended.and_then(|_| self.run("scancel", &["--me"]));
+            let left = self.output("squeue", &["-h", "-t", "R,CG,CF,S", "-o", "%i"]);
+            match (ended, left) {
+                (Ok(_), Ok(left)) if !left.is_empty() => std::thread::sleep(PAUSE),
+                _ => break,
+            }
+        }
     }
 }

@@ -98,8 +98,7 @@ impl AccountingRow {
     pub fn shown_id(&self) -> String {
         match &self.member {
             None => self.id.to_string(),
-            Some(Member::Task { array, index }) => format!("{array}_{index}"),
-            Some(Member::Waiting { array, tasks }) => format!("{array}_[{}]", tasks.shown()),
+            Some(member) => member.to_string(),
         }
     }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::duration::TimeLimit;
+use crate::row::Member;
 
 fn now() -> Zoned {
     "2026-11-16T06:10:00+00:00[UTC]".parse().unwrap()

@@ -70,24 +70,6 @@ pub enum Support {
 use Support::{Full, Refused};
 use Takes::{Nothing, Perhaps, Value};
 
-const fn opt(long: &'static str, takes: Takes, key: Support) -> Opt<Support> {
-    Opt {
-        long,
-        short: None,
-        takes,
-        key,
-    }
-}
-
-const fn short(short: char, long: &'static str, takes: Takes, key: Support) -> Opt<Support> {
-    Opt {
-        long,
-        short: Some(short),
-        takes,
-        key,
-    }
-}
-
 const LAYOUT: &str = "Berth places tasks itself; ask for what they need with --ntasks, --cpus-per-task and --ntasks-per-node";
 const AS_OTHERS: &str = "sign in as the person the job is for";
 const ONE_CLUSTER: &str = "there is one queue; name a partition with --partition";
@@ -96,225 +78,262 @@ const TUNING: &str = "nodes are not tuned per job; leave it out";
 
 /// In the order of the alphabet, as `sbatch --help` knows them.
 pub const OPTIONS: &[Opt<Support>] = &[
-    short('A', "account", Value, Full(Key::Account)),
-    opt(
+    Opt::new("account", Some('A'), Value, Full(Key::Account)),
+    Opt::new(
         "acctg-freq",
+        None,
         Value,
         Refused("usage is always measured; leave it out"),
     ),
-    short('a', "array", Value, Full(Key::Array)),
-    opt(
+    Opt::new("array", Some('a'), Value, Full(Key::Array)),
+    Opt::new(
         "batch",
+        None,
         Value,
         Refused("the script runs on the first node of the job; use --constraint for all of them"),
     ),
-    opt("bb", Value, Refused(BURST)),
-    opt("bbf", Value, Refused(BURST)),
-    short('b', "begin", Value, Full(Key::Begin)),
-    short('D', "chdir", Value, Full(Key::Chdir)),
-    opt("cluster-constraint", Value, Refused(ONE_CLUSTER)),
-    short('M', "clusters", Value, Refused(ONE_CLUSTER)),
-    opt("cluster", Value, Refused(ONE_CLUSTER)),
-    opt("comment", Value, Full(Key::Comment)),
-    short('C', "constraint", Value, Full(Key::Constraint)),
-    opt(
+    Opt::new("bb", None, Value, Refused(BURST)),
+    Opt::new("bbf", None, Value, Refused(BURST)),
+    Opt::new("begin", Some('b'), Value, Full(Key::Begin)),
+    Opt::new("chdir", Some('D'), Value, Full(Key::Chdir)),
+    Opt::new("cluster-constraint", None, Value, Refused(ONE_CLUSTER)),
+    Opt::new("clusters", Some('M'), Value, Refused(ONE_CLUSTER)),
+    Opt::new("cluster", None, Value, Refused(ONE_CLUSTER)),
+    Opt::new("comment", None, Value, Full(Key::Comment)),
+    Opt::new("constraint", Some('C'), Value, Full(Key::Constraint)),
+    Opt::new(
         "container",
+        None,
         Value,
         Refused("start the container in the script"),
     ),
-    opt("context", Value, Refused(AS_OTHERS)),
-    opt(
+    Opt::new("context", None, Value, Refused(AS_OTHERS)),
+    Opt::new(
         "contiguous",
+        None,
         Nothing,
         Refused("use --switches to keep nodes close to each other"),
     ),
-    short('S', "core-spec", Value, Refused(TUNING)),
-    opt("cores-per-socket", Value, Refused(LAYOUT)),
-    opt("cpu-freq", Value, Refused(TUNING)),
-    opt(
+    Opt::new("core-spec", Some('S'), Value, Refused(TUNING)),
+    Opt::new("cores-per-socket", None, Value, Refused(LAYOUT)),
+    Opt::new("cpu-freq", None, Value, Refused(TUNING)),
+    Opt::new(
         "cpus-per-gpu",
+        None,
         Value,
         Refused("use --cpus-per-task with --gpus-per-task"),
     ),
-    short('c', "cpus-per-task", Value, Full(Key::CpusPerTask)),
-    opt("deadline", Value, Full(Key::Deadline)),
-    opt("delay-boot", Value, Refused("use --begin to start later")),
-    short('d', "dependency", Value, Full(Key::Dependency)),
-    short('m', "distribution", Value, Refused(LAYOUT)),
-    short('e', "error", Value, Full(Key::Error)),
-    short('x', "exclude", Value, Full(Key::Exclude)),
-    opt("exclusive", Perhaps, Full(Key::Exclusive)),
-    opt("export", Value, Full(Key::Export)),
-    opt(
+    Opt::new("cpus-per-task", Some('c'), Value, Full(Key::CpusPerTask)),
+    Opt::new("deadline", None, Value, Full(Key::Deadline)),
+    Opt::new(
+        "delay-boot",
+        None,
+        Value,
+        Refused("use --begin to start later"),
+    ),
+    Opt::new("dependency", Some('d'), Value, Full(Key::Dependency)),
+    Opt::new("distribution", Some('m'), Value, Refused(LAYOUT)),
+    Opt::new("error", Some('e'), Value, Full(Key::Error)),
+    Opt::new("exclude", Some('x'), Value, Full(Key::Exclude)),
+    Opt::new("exclusive", None, Perhaps, Full(Key::Exclusive)),
+    Opt::new("export", None, Value, Full(Key::Export)),
+    Opt::new(
         "export-file",
+        None,
         Value,
         Refused("source the file in the script, or name the variables with --export"),
     ),
-    short('B', "extra-node-info", Value, Refused(LAYOUT)),
-    opt(
+    Opt::new("extra-node-info", Some('B'), Value, Refused(LAYOUT)),
+    Opt::new(
         "get-user-env",
+        None,
         Perhaps,
         Refused("begin the script with `#!/bin/bash -l`"),
     ),
-    opt("gid", Value, Refused(AS_OTHERS)),
-    opt(
+    Opt::new("gid", None, Value, Refused(AS_OTHERS)),
+    Opt::new(
         "gpu-bind",
+        None,
         Value,
         Refused("each task sees its own GPUs with --gpus-per-task"),
     ),
-    opt("gpu-freq", Value, Refused(TUNING)),
-    short('G', "gpus", Value, Full(Key::Gpus)),
-    opt("gpus-per-node", Value, Full(Key::GpusPerNode)),
-    opt(
+    Opt::new("gpu-freq", None, Value, Refused(TUNING)),
+    Opt::new("gpus", Some('G'), Value, Full(Key::Gpus)),
+    Opt::new("gpus-per-node", None, Value, Full(Key::GpusPerNode)),
+    Opt::new(
         "gpus-per-socket",
+        None,
         Value,
         Refused("use --gpus-per-node or --gpus-per-task"),
     ),
-    opt("gpus-per-task", Value, Full(Key::GpusPerTask)),
-    opt("gres", Value, Full(Key::Gres)),
-    opt(
+    Opt::new("gpus-per-task", None, Value, Full(Key::GpusPerTask)),
+    Opt::new("gres", None, Value, Full(Key::Gres)),
+    Opt::new(
         "gres-flags",
+        None,
         Value,
         Refused("GPUs are given near their CPUs already; leave it out"),
     ),
-    short('h', "help", Nothing, Full(Key::Help)),
-    opt("hint", Value, Refused(LAYOUT)),
-    short('H', "hold", Nothing, Full(Key::Hold)),
-    opt("ignore-pbs", Nothing, Full(Key::IgnorePbs)),
-    short('i', "input", Value, Full(Key::Input)),
-    short('J', "job-name", Value, Full(Key::JobName)),
-    opt(
+    Opt::new("help", Some('h'), Nothing, Full(Key::Help)),
+    Opt::new("hint", None, Value, Refused(LAYOUT)),
+    Opt::new("hold", Some('H'), Nothing, Full(Key::Hold)),
+    Opt::new("ignore-pbs", None, Nothing, Full(Key::IgnorePbs)),
+    Opt::new("input", Some('i'), Value, Full(Key::Input)),
+    Opt::new("job-name", Some('J'), Value, Full(Key::JobName)),
+    Opt::new(
         "kill-on-invalid-dep",
+        None,
         Value,
         Refused("a job whose dependency can never be met stays and says so; end it with scancel"),
     ),
-    short(
-        'L',
+    Opt::new(
         "licenses",
+        Some('L'),
         Value,
         Refused("ask for counted resources with --gres=name:number"),
     ),
-    opt("mail-type", Value, Full(Key::MailType)),
-    opt("mail-user", Value, Full(Key::MailUser)),
-    opt(
+    Opt::new("mail-type", None, Value, Full(Key::MailType)),
+    Opt::new("mail-user", None, Value, Full(Key::MailUser)),
+    Opt::new(
         "mcs-label",
+        None,
         Value,
         Refused("use --exclusive to keep others off the nodes"),
     ),
-    opt("mem", Value, Full(Key::Mem)),
-    opt("mem-bind", Value, Refused(LAYOUT)),
-    opt("mem-per-cpu", Value, Full(Key::MemPerCpu)),
-    opt("mem-per-gpu", Value, Full(Key::MemPerGpu)),
-    opt(
+    Opt::new("mem", None, Value, Full(Key::Mem)),
+    Opt::new("mem-bind", None, Value, Refused(LAYOUT)),
+    Opt::new("mem-per-cpu", None, Value, Full(Key::MemPerCpu)),
+    Opt::new("mem-per-gpu", None, Value, Full(Key::MemPerGpu)),
+    Opt::new(
         "mincpus",
+        None,
         Value,
         Refused("use --ntasks-per-node and --cpus-per-task"),
     ),
-    opt("network", Value, Refused(TUNING)),
-    opt("nice", Perhaps, Full(Key::Nice)),
-    short(
-        'k',
+    Opt::new("network", None, Value, Refused(TUNING)),
+    Opt::new("nice", None, Perhaps, Full(Key::Nice)),
+    Opt::new(
         "no-kill",
+        Some('k'),
         Perhaps,
         Refused("a job ends when one of its nodes fails; use --requeue to start again"),
     ),
-    opt("no-requeue", Nothing, Full(Key::NoRequeue)),
-    short(
-        'F',
+    Opt::new("no-requeue", None, Nothing, Full(Key::NoRequeue)),
+    Opt::new(
         "nodefile",
+        Some('F'),
         Value,
         Refused("name the nodes with --nodelist"),
     ),
-    short('w', "nodelist", Value, Full(Key::Nodelist)),
-    short('N', "nodes", Value, Full(Key::Nodes)),
-    short('n', "ntasks", Value, Full(Key::Ntasks)),
-    opt("ntasks-per-core", Value, Refused(LAYOUT)),
-    opt("ntasks-per-gpu", Value, Refused("use --gpus-per-task")),
-    opt("ntasks-per-node", Value, Full(Key::NtasksPerNode)),
-    opt("ntasks-per-socket", Value, Refused(LAYOUT)),
-    opt("ntasks-per-tres", Value, Refused("use --gpus-per-task")),
-    opt("open-mode", Value, Full(Key::OpenMode)),
-    short('o', "output", Value, Full(Key::Output)),
-    short(
-        'O',
+    Opt::new("nodelist", Some('w'), Value, Full(Key::Nodelist)),
+    Opt::new("nodes", Some('N'), Value, Full(Key::Nodes)),
+    Opt::new("ntasks", Some('n'), Value, Full(Key::Ntasks)),
+    Opt::new("ntasks-per-core", None, Value, Refused(LAYOUT)),
+    Opt::new(
+        "ntasks-per-gpu",
+        None,
+        Value,
+        Refused("use --gpus-per-task"),
+    ),
+    Opt::new("ntasks-per-node", None, Value, Full(Key::NtasksPerNode)),
+    Opt::new("ntasks-per-socket", None, Value, Refused(LAYOUT)),
+    Opt::new(
+        "ntasks-per-tres",
+        None,
+        Value,
+        Refused("use --gpus-per-task"),
+    ),
+    Opt::new("open-mode", None, Value, Full(Key::OpenMode)),
+    Opt::new("output", Some('o'), Value, Full(Key::Output)),
+    Opt::new(
         "overcommit",
+        Some('O'),
         Nothing,
         Refused("ask for fewer CPUs with --cpus-per-task"),
     ),
-    short(
-        's',
+    Opt::new(
         "oversubscribe",
+        Some('s'),
         Nothing,
         Refused("jobs share nodes already; ask for a part of a GPU with --gres"),
     ),
-    opt("parsable", Nothing, Full(Key::Parsable)),
-    short('p', "partition", Value, Full(Key::Partition)),
-    opt("power", Value, Refused(TUNING)),
-    opt(
+    Opt::new("parsable", None, Nothing, Full(Key::Parsable)),
+    Opt::new("partition", Some('p'), Value, Full(Key::Partition)),
+    Opt::new("power", None, Value, Refused(TUNING)),
+    Opt::new(
         "prefer",
+        None,
         Value,
         Refused("use --constraint for what the job needs"),
     ),
-    opt("priority", Value, Full(Key::Priority)),
-    opt(
+    Opt::new("priority", None, Value, Full(Key::Priority)),
+    Opt::new(
         "profile",
+        None,
         Value,
         Refused("usage is always measured; leave it out"),
     ),
-    opt(
+    Opt::new(
         "propagate",
+        None,
         Perhaps,
         Refused("set limits with ulimit in the script"),
     ),
-    short('q', "qos", Value, Full(Key::Qos)),
-    short('Q', "quiet", Nothing, Full(Key::Quiet)),
-    opt(
+    Opt::new("qos", Some('q'), Value, Full(Key::Qos)),
+    Opt::new("quiet", Some('Q'), Nothing, Full(Key::Quiet)),
+    Opt::new(
         "reboot",
+        None,
         Nothing,
         Refused("ask an admin to restart the node"),
     ),
-    opt("requeue", Nothing, Full(Key::Requeue)),
-    opt("reservation", Value, Full(Key::Reservation)),
-    opt("signal", Value, Full(Key::Signal)),
-    opt("sockets-per-node", Value, Refused(LAYOUT)),
-    opt(
+    Opt::new("requeue", None, Nothing, Full(Key::Requeue)),
+    Opt::new("reservation", None, Value, Full(Key::Reservation)),
+    Opt::new("signal", None, Value, Full(Key::Signal)),
+    Opt::new("sockets-per-node", None, Value, Refused(LAYOUT)),
+    Opt::new(
         "spread-job",
+        None,
         Nothing,
         Refused("ask for more nodes with --nodes"),
     ),
-    opt("switches", Value, Full(Key::Switches)),
-    opt("tasks-per-node", Value, Full(Key::NtasksPerNode)),
-    opt("test-only", Nothing, Full(Key::TestOnly)),
-    opt("thread-spec", Value, Refused(TUNING)),
-    opt("threads-per-core", Value, Refused(LAYOUT)),
-    short('t', "time", Value, Full(Key::Time)),
-    opt("time-min", Value, Full(Key::TimeMin)),
-    opt(
+    Opt::new("switches", None, Value, Full(Key::Switches)),
+    Opt::new("tasks-per-node", None, Value, Full(Key::NtasksPerNode)),
+    Opt::new("test-only", None, Nothing, Full(Key::TestOnly)),
+    Opt::new("thread-spec", None, Value, Refused(TUNING)),
+    Opt::new("threads-per-core", None, Value, Refused(LAYOUT)),
+    Opt::new("time", Some('t'), Value, Full(Key::Time)),
+    Opt::new("time-min", None, Value, Full(Key::TimeMin)),
+    Opt::new(
         "tmp",
+        None,
         Value,
         Refused("ask for scratch space with --gres where the nodes offer it"),
     ),
-    opt("uid", Value, Refused(AS_OTHERS)),
-    opt("usage", Nothing, Full(Key::Usage)),
-    opt(
+    Opt::new("uid", None, Value, Refused(AS_OTHERS)),
+    Opt::new("usage", None, Nothing, Full(Key::Usage)),
+    Opt::new(
         "use-min-nodes",
+        None,
         Nothing,
         Refused("ask for that number of nodes with --nodes"),
     ),
-    short('v', "verbose", Nothing, Full(Key::Verbose)),
-    short('V', "version", Nothing, Full(Key::Version)),
-    short('W', "wait", Nothing, Full(Key::Wait)),
-    opt(
+    Opt::new("verbose", Some('v'), Nothing, Full(Key::Verbose)),
+    Opt::new("version", Some('V'), Nothing, Full(Key::Version)),
+    Opt::new("wait", Some('W'), Nothing, Full(Key::Wait)),
+    Opt::new(
         "wait-all-nodes",
+        None,
         Value,
         Refused("a job starts when all of its nodes are ready; leave it out"),
     ),
-    opt(
+    Opt::new(
         "wckey",
+        None,
         Value,
         Refused("name what the job is for with --account or --comment"),
     ),
-    opt("wrap", Value, Full(Key::Wrap)),
+    Opt::new("wrap", None, Value, Full(Key::Wrap)),
 ];
 
 /// How a variable of the environment stands for an option.

@@ -251,6 +251,11 @@ pub struct View<'v> {
     pub cluster: &'v str,
 }
 
+/// A length of time, of which Slurm never shows a part where it stands to the right.
+pub(super) fn is_time(field: Field) -> bool {
+    matches!(field, Letter('l' | 'L' | 'M'))
+}
+
 fn or(text: Option<&String>, nothing: &str) -> String {
     text.map_or_else(|| nothing.to_owned(), Clone::clone)
 }

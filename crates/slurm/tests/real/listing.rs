@@ -8,13 +8,14 @@ use berth_slurm::duration::TimeLimit;
 use berth_slurm::sinfo::{self, NodeRow, PartitionRow, Reason};
 use berth_slurm::squeue::{self, View};
 use berth_slurm::state::{JobState, NodeState};
-use berth_slurm::{JobRow, Member, hostlist, scancel};
+use berth_slurm::{JobRow, Member, hostlist};
 use berth_testkit::slurm::Cluster;
 use berth_testkit::wait;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::show::Shown;
-use super::{words, zone};
+use super::{me, now, words, zone};
 
 /// How long Slurm may take to start a few jobs: a second on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -52,7 +53,9 @@ const SQUEUE: &[&str] = &[
     "-o %k~%l~%L~%m~%M~%n~%N~%o~%O",
     "-o %p~%P~%q~%Q~%r~%R~%S~%t~%T",
     "-o %u~%U~%v~%V~%w~%W~%x~%X~%y~%z~%Z",
-    "-o <%5i>~100%%",
+    "-o <%5i>~100%%~",
+    "-S i -o %.1A|%.1C|%.1D|%.2M|%2M|%.2l|%2l|%.2L|%2L|%.3p|%.3Q|%.5S|%5S|%.1y|%.1m|%.1c",
+    "-S i -O TimeLimit:.2|,TimeUsed:.2|,NumCPUs:.1|,StartTime:.5|,TimeLeft:2|",
     "-S i -o %e",
     "-O jobid,name,state",
     "-O JobArrayID:10,UserName:.6,Name:5|,TimeLimit:8",
@@ -95,15 +98,15 @@ const SINFO: &[&str] = &[
     "-o %a~%A~%b~%B~%c~%C~%d~%D",
     "-o %E~%f~%F~%g~%G~%h~%H~%I",
     "-o %l~%L~%m~%M~%N~%o~%p~%P~%r~%R",
-    "-o %s~%S~%t~%T~%u~%U~%V~%w~%X~%Y~%z~%Z",
+    "-p batch -o %s~%S~%t~%T~%u~%U~%V~%w~%X~%Y~%z~%Z",
     "-o %c~%m~%z",
     "-e -o %c~%m~%z",
     "-o %20P|%.5a|%.3D|%6t|",
     "-O partition,nodelist,statelong:.12,cpus,memory,gres:30",
     "-O Available,CPUsState,Disk,Features,features_act,Groups",
     "-O NodeAI,NodeAIOT,NodeHost,Nodes,OverSubscribe,PartitionName",
-    "-O PreemptMode,PriorityTier,PriorityJobFactor,Reason,Root,Size",
-    "-O SocketCoreThread,Sockets,StateCompact,Threads,Time,User,UserLong,Weight",
+    "-O PreemptMode,PriorityTier,PriorityJobFactor,Root,Size",
+    "-p batch -O SocketCoreThread,Sockets,StateCompact,Threads,Time,User,UserLong,Weight",
 ];
 
 fn time(text: Option<String>) -> Option<Timestamp> {
@@ -246,7 +249,7 @@ fn node(shown: &Shown) -> NodeRow {
             text: text.to_owned(),
             user: user.to_owned(),
             // Only whoever runs the test gives reasons here.
-            uid: rustix_uid(),
+            uid: me().1,
             since: time(Some(since.to_owned())),
         }
     });
@@ -270,17 +273,6 @@ fn node(shown: &Shown) -> NodeRow {
             shown.number("RealMemory"),
         )
     }
-}
-
-fn rustix_uid() -> u32 {
-    let id = std::process::Command::new("id")
-        .arg("-u")
-        .output()
-        .expect("id");
-    String::from_utf8_lossy(&id.stdout)
-        .trim()
-        .parse()
-        .expect("a number")
 }
 
 fn partition(shown: &Shown) -> PartitionRow {
@@ -343,17 +335,62 @@ impl Comparison<'_> {
             panic!("{line} is no list");
         };
         let rows: Vec<JobRow> = shown.iter().map(job).collect();
-        let me = rows[0].user.clone();
+        let (me, _) = me();
         let rows = rows
             .into_iter()
             .filter(|row| asked.wants(row, &me))
             .collect();
         let view = View {
-            now: Timestamp::now(),
+            now: now().timestamp(),
             zone: zone(),
             cluster: "lab",
         };
         self.compare("squeue", line, asked.render(rows, &view), theirs);
+    }
+
+    /// Programs that read JSON find each key that Berth prints where Slurm prints it, with a value of its kind.
+    fn json(&mut self, program: &str, list: &str) {
+        let theirs = self.cluster.output(program, &["--json"]).expect(program);
+        let theirs: Value = serde_json::from_str(&theirs).expect("JSON");
+        let line = words("--json");
+        let ours = match program {
+            "squeue" => {
+                let Ok(squeue::Asked::List(asked)) = squeue::read(&line) else {
+                    panic!("a list");
+                };
+                let view = View {
+                    now: now().timestamp(),
+                    zone: zone(),
+                    cluster: "lab",
+                };
+                let row = JobRow::pending(1, "a", "b", "c", now().timestamp());
+                asked.render(vec![row], &view)
+            }
+            _ => {
+                let Ok(sinfo::Asked::List(asked)) = sinfo::read(&line) else {
+                    panic!("a list");
+                };
+                let partition = PartitionRow::open("p", vec!["n".to_owned()]);
+                let nodes = [NodeRow::idle("n", 1, 1)];
+                asked.render(&[partition], &nodes, now().timestamp(), &zone())
+            }
+        };
+        let ours: Value = serde_json::from_str(&ours).expect("JSON");
+        let kind = |value: &Value| match value {
+            Value::Number(_) | Value::Null => "a number",
+            Value::String(_) => "a text",
+            Value::Bool(_) => "yes or no",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "a thing",
+        };
+        for (key, value) in ours[list][0].as_object().expect("an object") {
+            match theirs[list][0].get(key) {
+                Some(their) if kind(their) == kind(value) => {}
+                other => self.wrong.push(format!(
+                    "{program} --json: {key} is {value}; Slurm: {other:?}"
+                )),
+            }
+        }
     }
 
     fn sinfo(&mut self, line: &str) {
@@ -369,7 +406,7 @@ impl Comparison<'_> {
             .iter()
             .map(partition)
             .collect();
-        let ours = asked.render(&partitions, &nodes, Timestamp::now(), &zone());
+        let ours = asked.render(&partitions, &nodes, now().timestamp(), &zone());
         self.compare("sinfo", line, ours, theirs);
     }
 }
@@ -424,7 +461,7 @@ async fn squeue_and_sinfo_print_what_slurm_prints() {
         .expect("a node down");
     submit("-J held -H -N 2-3 -c 2 --exclusive --nice=5", "true");
     submit(
-        "-J a-rather-long-name -H --array=0-100:10 -x n1 -C fast",
+        "-J a-rather-long-name -H --array=0-20 -x n1 -C fast",
         "true",
     );
     submit(
@@ -449,6 +486,8 @@ async fn squeue_and_sinfo_print_what_slurm_prints() {
     for line in SINFO {
         comparison.sinfo(line);
     }
+    comparison.json("squeue", "jobs");
+    comparison.json("sinfo", "nodes");
     let wrong = comparison.wrong;
     assert!(
         wrong.is_empty(),
@@ -456,82 +495,4 @@ async fn squeue_and_sinfo_print_what_slurm_prints() {
         wrong.len(),
         wrong.join("\n")
     );
-}
-
-/// Whether each command line is taken, by both.
-#[tokio::test]
-async fn scancel_squeue_and_sinfo_refuse_what_slurm_refuses() {
-    let cluster = Cluster::start().await.expect("a small Slurm");
-    let taken = |program: &str, line: &str| {
-        let words = words(line);
-        let arguments: Vec<&str> = words.iter().map(String::as_str).collect();
-        cluster
-            .run(program, &arguments)
-            .expect(program)
-            .status
-            .success()
-    };
-    for (line, is_good) in [
-        ("-Q 99", true),
-        ("-Q 99_1 99_[1-3] 99_*", true),
-        ("--me", true),
-        ("-n nosuch", true),
-        ("-t PENDING", true),
-        ("-t pd", true),
-        ("-s USR1 -n nosuch", true),
-        ("-p batch -A lab -q normal", true),
-        ("-w n1", true),
-        ("", false),
-        ("abc", false),
-        ("99_[1-", false),
-        ("1~2", false),
-        ("-t FOO", false),
-        ("-t CD", false),
-        ("-s FOO 1", false),
-        ("-j 5", false),
-        ("--foo", false),
-    ] {
-        assert_eq!(taken("scancel", line), is_good, "Slurm's scancel {line}");
-        assert_eq!(
-            scancel::read(&words(line)).is_ok(),
-            is_good,
-            "Berth's scancel {line}"
-        );
-    }
-    for (line, is_good) in [
-        ("-j 1,2_3", true),
-        ("-t all", true),
-        ("-t pd,RUNNING", true),
-        ("-S P,-t,i", true),
-        ("--foo", false),
-        ("-t foo", false),
-        ("-S foo", false),
-        ("-j abc", false),
-        ("foo", false),
-        ("--json=1", false),
-    ] {
-        // A job that is not there is an error of the answer and not of the question.
-        if !line.starts_with("-j 1") {
-            assert_eq!(taken("squeue", line), is_good, "Slurm's squeue {line}");
-        }
-        assert_eq!(
-            squeue::read(&words(line)).is_ok(),
-            is_good,
-            "Berth's squeue {line}"
-        );
-    }
-    for (line, is_good) in [
-        ("-t idle,drain,alloc", true),
-        ("-N -l", true),
-        ("-t foo", false),
-        ("--foo", false),
-        ("--n", false),
-    ] {
-        assert_eq!(taken("sinfo", line), is_good, "Slurm's sinfo {line}");
-        assert_eq!(
-            sinfo::read(&words(line)).is_ok(),
-            is_good,
-            "Berth's sinfo {line}"
-        );
-    }
 }
