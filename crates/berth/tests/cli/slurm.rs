@@ -29,6 +29,7 @@ async fn cluster() -> Desk {
     for line in [
         "site create torino --title Torino --time-zone Europe/Rome",
         "site use torino",
+        "member add ada --role site-admin",
         "project create vision --title Vision",
         "project add-member vision ada",
         "type create node --title Node",

@@ -173,9 +173,11 @@ fn what_cannot_be_carried_out_is_named() {
         ("-N 2-4", "--nodes=2-4"),
         ("-N 2 --gpus=3", "--gpus=3"),
         ("--gpus=a100:1,h100:1", "more than one model"),
-        ("-n 4 --gpus-per-node=2 --gpus-per-task=1", "--gpus-per-task"),
+        (
+            "-n 4 --gpus-per-node=2 --gpus-per-task=1",
+            "--gpus-per-task",
+        ),
         ("-N 2 -n 8 --ntasks-per-node=2", "--ntasks-per-node"),
-        ("--mem-per-gpu=1G", "--mem-per-gpu"),
         ("--gres=tool:model:2", "--gres=tool:model"),
         ("-A Not/A/Project", "--account"),
     ] {
