@@ -44,6 +44,8 @@ async fn list(squeue: &Squeue, context: &Context) -> anyhow::Result<String> {
     for site in sites(&squeue.partitions, context)? {
         found.extend(of_site(squeue, client, &site, now.timestamp()).await?);
     }
+    // The oldest first, where nothing else parts them.
+    found.sort_by_key(|one| one.number);
     let mut jobs = rows::jobs(&found, now.timestamp());
     jobs.retain(|job| squeue.wants(job, &me));
     let view = View {

@@ -1,6 +1,7 @@
 //! What runs: the script with its arguments, where, and with which variables.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use berth_model::workload::Program;
 use berth_slurm::sbatch::{Batch, Export, Memory};
@@ -29,11 +30,14 @@ pub struct Place {
 pub fn program(batch: &Batch, script: &Script, place: &Place) -> Result<Program, UsageError> {
     let output = batch.output.clone();
     let is_array = batch.array.is_some();
-    let folder = batch.work_dir.as_ref().unwrap_or(&place.folder);
+    let folder = match &batch.work_dir {
+        Some(folder) => Path::new(&place.folder).join(folder).display().to_string(),
+        None => place.folder.clone(),
+    };
     Ok(Program {
         script: Some(with_arguments(script)?),
         environment: variables(batch, place)?,
-        folder: Some(folder.clone()),
+        folder: Some(folder),
         output: Some(output.unwrap_or_else(|| pattern::default_output(is_array).to_owned())),
         errors: batch.error.clone(),
         ..Program::default()
@@ -48,7 +52,7 @@ fn with_arguments(script: &Script) -> Result<String, UsageError> {
     let (first, rest) = script.text.split_once('\n').unwrap_or((&script.text, ""));
     if !is_shell(first) {
         return Err(unsupported(
-            "arguments of a script that is not for a shell",
+            "giving arguments to a script that is not for a shell",
             "write them into the script, or hand them over in variables with --export",
         ));
     }
@@ -68,8 +72,11 @@ fn is_shell(first: &str) -> bool {
     matches!(name, Some("sh" | "bash" | "dash" | "ash" | "ksh" | "zsh"))
 }
 
-/// Never handed on, even with everything else: it is the key to all that a person may do.
-const SECRET: &str = "BERTH_TOKEN";
+/// What is not handed on with everything else: the key to all that a person may do, and what another job was told of
+/// itself.
+fn is_own(name: &str) -> bool {
+    name == "BERTH_TOKEN" || name.starts_with("SLURM_")
+}
 
 fn variables(batch: &Batch, place: &Place) -> Result<BTreeMap<String, String>, UsageError> {
     let mut all = BTreeMap::new();
@@ -82,7 +89,7 @@ fn variables(batch: &Batch, place: &Place) -> Result<BTreeMap<String, String>, U
     let everything = place
         .variables
         .iter()
-        .filter(|(name, _)| name.as_str() != SECRET && is_name(name));
+        .filter(|(name, _)| !is_own(name) && is_name(name));
     let everything = || {
         everything
             .clone()

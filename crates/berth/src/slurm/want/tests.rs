@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use berth_model::workload::{Gpus, Wish};
+use berth_slurm::sbatch::options::{OPTIONS, Support};
 use berth_slurm::sbatch::{Asked, Work, read, wrapped};
 use jiff::Zoned;
 
@@ -25,6 +26,7 @@ fn place() -> Place {
         ("HOME", "/home/ada"),
         ("BERTH_TOKEN", "secret"),
         ("A-B", "x"),
+        ("SLURM_JOB_ID", "5"),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     Place {
@@ -148,6 +150,8 @@ fn everything_else_finds_its_place() {
     let unsaid = try_new("-a 0-3").unwrap().program;
     assert_eq!(unsaid.output.as_deref(), Some("slurm-%A_%a.out"));
     assert_eq!(unsaid.folder.as_deref(), Some("/home/ada"));
+    let below = try_new("-D runs").unwrap().program;
+    assert_eq!(below.folder.as_deref(), Some("/home/ada/runs"));
 }
 
 #[test]
@@ -184,6 +188,36 @@ fn what_cannot_be_carried_out_is_named() {
         let refused = try_new(line).err().unwrap_or_else(|| panic!("{line}"));
         assert!(refused.contains(named), "{line}: {refused}");
     }
+}
+
+#[test]
+fn the_guide_names_every_option_that_is_refused() {
+    let guide = include_str!("../../../../../docs/slurm-commands.md");
+    let all = OPTIONS.iter().filter(|known| match known.key {
+        Support::Refused(_) => true,
+        Support::Full(_) => is_refused_here(known.long),
+    });
+    let missing: Vec<_> = all
+        .map(|known| format!("`--{}`", known.long))
+        .filter(|option| !guide.contains(option))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Whether `sbatch` understands an option that a workload cannot say, with a value that it takes.
+fn is_refused_here(option: &str) -> bool {
+    let value = match option {
+        "constraint" | "comment" | "reservation" | "input" => "x",
+        "exclude" | "nodelist" => "gpu-01",
+        "mail-type" => "END",
+        "mail-user" => "a@b",
+        "nice" | "priority" | "switches" | "time-min" => "1",
+        "open-mode" => "append",
+        "signal" => "USR1@60",
+        "exclusive" => "user",
+        _ => return false,
+    };
+    refuse(&batch(&format!("--{option}={value}"))).is_err()
 }
 
 #[test]
@@ -239,7 +273,9 @@ fn a_job_gets_the_variables_that_were_said_and_those_that_are_known() {
         (all["HOME"].as_str(), all["SEED"].as_str()),
         ("/home/ada", "7")
     );
-    assert!(!all.contains_key("BERTH_TOKEN") && !all.contains_key("A-B"));
+    for own in ["BERTH_TOKEN", "A-B", "SLURM_JOB_ID"] {
+        assert!(!all.contains_key(own), "{own}");
+    }
     let some = environment("--export=HOME,SEED=7,NOWHERE");
     assert_eq!(
         (some["HOME"].as_str(), some["SEED"].as_str()),
