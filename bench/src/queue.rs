@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use berth_sim::crowd::Crowd;
+use berth_sim::kueue;
 use berth_sim::openb::{self, ModelNames};
+use berth_sim::patience;
 use berth_sim::replay::{Play, Times, a_tenth_reserved, replay};
 use berth_sim::swf;
 use sha2::{Digest, Sha256};
@@ -21,6 +23,8 @@ pub fn run(report: &mut Report) -> Result<()> {
     }
     slowdown(report)?;
     speed(report);
+    memory(report);
+    crowds(report);
     Ok(())
 }
 
@@ -42,21 +46,77 @@ fn speed(report: &mut Report) {
             continue;
         }
         report.add("queue.plan_full_ms", full);
-        let mut each: Vec<f64> = Vec::new();
-        for turn in 0..60 {
-            if turn % 2 == 0 {
-                crowd.end_one();
-            } else {
-                crowd.arrive();
-            }
-            each.push(timed(|| {
-                crowd.plan();
-            }));
-        }
-        report.add("queue.plan_incremental_ms", percentile(&mut each, 0.5));
-        report.add("queue.plan_incremental_p99_ms", percentile(&mut each, 0.99));
+        one_by_one(report, &mut crowd, "queue.plan_incremental");
+        let forecast = timed(|| {
+            crowd.planner.forecast(crowd.now);
+        });
+        report.add("queue.forecast_ms", forecast);
+        // When many have waited too long, a quarter of the fleet is promised, and each end may bring all of that forward.
+        crowd.advance(3 * 3_600_000_000);
+        let overdue = timed(|| {
+            crowd.plan();
+        });
+        report.add("queue.plan_overdue_ms", overdue);
+        one_by_one(report, &mut crowd, "queue.plan_overdue_incremental");
     }
     report.add("queue.growth", slope(&points));
+}
+
+/// How long a plan takes after something ended or somebody came, by turns.
+fn one_by_one(report: &mut Report, crowd: &mut Crowd, key: &str) {
+    let mut each: Vec<f64> = Vec::new();
+    for turn in 0..60 {
+        if turn % 2 == 0 {
+            crowd.end_one();
+        } else {
+            crowd.arrive();
+        }
+        each.push(timed(|| {
+            crowd.plan();
+        }));
+    }
+    report.add(format!("{key}_ms"), percentile(&mut each, 0.5));
+    report.add(format!("{key}_p99_ms"), percentile(&mut each, 0.99));
+}
+
+/// What one who waits costs, by how much this process grows when a hundred thousand more come.
+fn memory(report: &mut Report) {
+    const MORE: usize = 100_000;
+    let mut crowd = Crowd::new(1_000, 1);
+    crowd.plan();
+    let Some(before) = resident_bytes() else {
+        return say("queue: this system does not say how much memory a process has");
+    };
+    for _ in 0..MORE {
+        crowd.arrive();
+    }
+    crowd.plan();
+    let after = resident_bytes().unwrap_or(before);
+    let each = after.saturating_sub(before) as f64 / MORE as f64;
+    report.add("queue.bytes_per_workload", each);
+}
+
+fn resident_bytes() -> Option<u64> {
+    const PAGE_BYTES: u64 = 4096;
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * PAGE_BYTES)
+}
+
+/// How long made-up crowds take, against the least that is possible.
+fn crowds(report: &mut Report) {
+    say("queue: Kueue's performance test, 15,000 workloads in 30 queues");
+    let outcome = kueue::run(1);
+    report.add("queue.mix_vs_bound", outcome.over_bound());
+    report.add("queue.mix_given_back", outcome.given_back as f64);
+    for (size, waited_s) in ["small", "medium", "large"].iter().zip(outcome.waited_s) {
+        report.add(format!("queue.mix_waited_{size}_s"), waited_s);
+    }
+    let mut waits_s = patience::waits_s(1);
+    report.add(
+        "queue.short_behind_many_p95_s",
+        percentile(&mut waits_s, 0.95),
+    );
 }
 
 fn timed(work: impl FnOnce()) -> f64 {

@@ -12,6 +12,7 @@
 mod ahead;
 mod classes;
 mod gang;
+pub mod mig;
 mod mix;
 mod need;
 mod node;

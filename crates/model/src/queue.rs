@@ -141,6 +141,17 @@ pub enum Whose {
     Person(PersonId),
 }
 
+impl Whose {
+    /// The project or the person that is meant; neither for the whole site.
+    pub fn parts(self) -> (Option<ProjectId>, Option<PersonId>) {
+        match self {
+            Whose::Site => (None, None),
+            Whose::Project(project) => (Some(project), None),
+            Whose::Person(person) => (None, Some(person)),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quota {
     pub whose: Whose,

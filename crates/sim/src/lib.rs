@@ -1,7 +1,7 @@
 //! A clock, a world and a trace: replays workloads through the real engine.
 //!
-//! [`trace`] reads what people once asked for ([`swf`] and [`openb`] from public files, and Berth's own history), and [`crowd`] makes
-//! a queue up; [`policy`] reads how a queue would be run; [`world`] lets workloads come, wait, run and end, around reservations, and
+//! [`trace`] reads what people once asked for ([`swf`] and [`openb`] from public files, and Berth's own history), and [`crowd`],
+//! [`kueue`] and [`patience`] make queues up; [`policy`] reads how a queue would be run; [`world`] lets workloads come, wait, run and end, around reservations, and
 //! [`outcome`] says what came of it; [`compare()`] does so for several policies and [`page`] draws it. [`replay`] is the machine of the
 //! published tables; [`random`] draws the same numbers at every run.
 //!
@@ -11,9 +11,11 @@ mod compare;
 pub mod crowd;
 #[cfg(test)]
 mod fixture;
+pub mod kueue;
 pub mod openb;
 pub mod outcome;
 pub mod page;
+pub mod patience;
 pub mod policy;
 pub mod random;
 pub mod replay;

@@ -330,6 +330,64 @@ pub async fn held(
     })
 }
 
+/// What somebody's runs that are over have used of GPUs since a moment, in thousandths times microseconds.
+pub async fn spent(
+    conn: &mut Conn,
+    site: SiteId,
+    project: Option<ProjectId>,
+    person: Option<PersonId>,
+    since: Timestamp,
+) -> Result<u128> {
+    let mut spent: u128 = 0;
+    either(
+        "SELECT r.gpus_milli, r.ended_at - max(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
+         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
+             AND ($3 IS NULL OR w.owner = $3)",
+        "SELECT r.gpus_milli, r.ended_at - greatest(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
+         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
+             AND ($3::uuid IS NULL OR w.owner = $3)",
+    )
+    .bind(site.0)
+    .bind(project.map(|id| id.0))
+    .bind(person.map(|id| id.0))
+    .bind(since)
+    .each(conn, |row| {
+        spent += u128::from(row.count("gpus_milli")?) * u128::from(row.count("length")?);
+        Ok(())
+    })
+    .await?;
+    Ok(spent)
+}
+
+/// What somebody's runs that are not over will have used of GPUs at the most, in thousandths times microseconds.
+pub async fn committed(
+    conn: &mut Conn,
+    site: SiteId,
+    project: Option<ProjectId>,
+    person: Option<PersonId>,
+    now: Timestamp,
+) -> Result<u128> {
+    let mut committed: u128 = 0;
+    either(
+        "SELECT r.gpus_milli, max(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
+             AND ($3 IS NULL OR w.owner = $3)",
+        "SELECT r.gpus_milli, greatest(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
+             AND ($3::uuid IS NULL OR w.owner = $3)",
+    )
+    .bind(site.0)
+    .bind(project.map(|id| id.0))
+    .bind(person.map(|id| id.0))
+    .bind(now)
+    .each(conn, |row| {
+        committed += u128::from(row.count("gpus_milli")?) * u128::from(row.count("length")?);
+        Ok(())
+    })
+    .await?;
+    Ok(committed)
+}
+
 /// A run that is over, as far as it matters for shares and for what to expect of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Past {

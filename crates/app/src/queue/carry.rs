@@ -42,7 +42,7 @@ impl App {
             return Ok(None);
         };
         if !self
-            .is_within_quotas(&mut tx, &plan.policy, &before, starting.weighs)
+            .is_within_quotas(&mut tx, plan, &before, starting)
             .await?
         {
             return Ok(None);

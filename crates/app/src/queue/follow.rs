@@ -6,16 +6,19 @@ use std::sync::Arc;
 use berth_engine::fleet::Placement;
 use berth_engine::queue::share::Mode;
 use berth_model::event::EventKind;
+use berth_model::queue::QueuePolicy;
 use berth_model::workload::{Outcome, RunState};
 use berth_model::{
     Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Span, WindowId, WorkloadId,
 };
-use berth_store::{Conn, claims, events, inventory, queues, reservations, usage, workloads};
+use berth_store::{Conn, claims, events, inventory, queues, reservations, sites, usage, workloads};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::floor::Floor;
 use super::plan::{Plan, Read, Reserved, is_met};
+use super::rations::{Rations, month};
 use crate::App;
 use crate::error::Result;
 use crate::inventory::tree_of;
@@ -111,10 +114,12 @@ impl App {
         let missing = missing.collect::<BTreeSet<_>>().into_iter().collect();
         let mut all = waiting;
         all.extend(workloads::some(conn, site, missing).await?);
+        let rations = self.read_rations(conn, site, &policy, now).await?;
         let read = Read {
             site,
             seen,
             policy,
+            rations,
             floor,
             workloads: all,
             runs,
@@ -251,6 +256,44 @@ impl App {
             });
         }
         Ok(walls)
+    }
+
+    async fn read_rations(
+        &self,
+        conn: &mut Conn,
+        site: SiteId,
+        policy: &QueuePolicy,
+        now: Timestamp,
+    ) -> Result<Rations> {
+        let known = sites::by_id(conn, site).await?;
+        let zone = known.map_or(TimeZone::UTC, |site| site.time_zone.rules());
+        let (begins, renewed_at) = month(now, &zone);
+        let mut spent_month = HashMap::new();
+        for quota in policy
+            .quotas
+            .iter()
+            .filter(|quota| quota.amounts.gpu_hours_month.is_some())
+        {
+            let (project, person) = quota.whose.parts();
+            let spent = workloads::spent(conn, site, project, person, begins).await?;
+            spent_month.insert(quota.whose, spent);
+        }
+        let mut grants = queues::grants(conn, site, now).await?;
+        grants.retain(|grant| grant.revoked_at.is_none());
+        let mut spent_of_grant = Vec::new();
+        for grant in &grants {
+            let (project, person) = grant.whose.parts();
+            spent_of_grant.push(workloads::spent(conn, site, project, person, grant.from).await?);
+        }
+        Ok(Rations {
+            zone,
+            grants,
+            spent_month,
+            spent_of_grant,
+            renewed_at,
+            next_change: None,
+            granted: 0,
+        })
     }
 
     /// What was used before counts for whose turn it is, and says what to expect of people's next.

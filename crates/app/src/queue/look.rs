@@ -401,6 +401,18 @@ impl App {
                     format!("all {what} are in use, and what is left is guaranteed to others"),
                 )
             }
+            Some(Why::Quota(Verdict::OverBudget { account, .. })) => {
+                let whose = if plan.is_project(account) {
+                    "its project"
+                } else {
+                    "its owner"
+                };
+                Reason::new(
+                    "budget",
+                    format!("{whose} has used up its GPU-hours of this month"),
+                )
+                .remedy("it begins when the month is over; an admin can raise the budget")
+            }
             Some(Why::Quota(_)) => Reason::new("quota", "its quota does not allow it now"),
             Some(Why::Never) => Reason::new(
                 "never",

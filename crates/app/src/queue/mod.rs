@@ -12,6 +12,7 @@ mod forecast;
 mod look;
 mod plan;
 mod quotas;
+mod rations;
 mod round;
 mod settings;
 mod submit;

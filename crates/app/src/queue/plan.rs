@@ -14,10 +14,10 @@ use berth_engine::queue::history::{History, Kind};
 use berth_engine::queue::planner::{
     Ask, Class, Decision, Forecasts, Key, Order, Planner, Policy, Why, Wish,
 };
-use berth_engine::queue::quota::{Allowance, Amounts, Counted};
+use berth_engine::queue::quota::{Amounts, Counted};
 use berth_engine::queue::seats::Pool;
 use berth_engine::queue::share::{Account, Mode, Shares};
-use berth_model::queue::{QueuePolicy, Whose};
+use berth_model::queue::QueuePolicy;
 use berth_model::workload::{self, Because, OnlyIf, Run, RunState, State, Workload};
 use berth_model::{PersonId, ProjectId, RunId, SiteId, WorkloadId};
 use berth_store::workloads::Weighs;
@@ -26,6 +26,7 @@ use uuid::Uuid;
 
 use super::floor::Floor;
 use super::look::NodeView;
+use super::rations::Rations;
 
 pub(crate) const GPUS: Counted = Counted(0);
 pub(crate) const CORES: Counted = Counted(1);
@@ -41,6 +42,7 @@ pub(crate) struct Plan {
     /// The last event that is in here.
     pub seen: u64,
     pub policy: QueuePolicy,
+    pub rations: Rations,
     pub floor: Floor,
     pub planner: Planner,
     projects: HashMap<Option<ProjectId>, Account>,
@@ -144,6 +146,7 @@ pub(crate) struct Read {
     pub site: SiteId,
     pub seen: u64,
     pub policy: QueuePolicy,
+    pub rations: Rations,
     pub floor: Floor,
     pub workloads: Vec<Workload>,
     pub runs: Vec<Run>,
@@ -156,6 +159,7 @@ impl Plan {
             site,
             seen,
             policy,
+            rations,
             floor,
             workloads,
             runs,
@@ -175,6 +179,7 @@ impl Plan {
             site,
             seen,
             policy,
+            rations,
             planner,
             projects: HashMap::new(),
             people: HashMap::new(),
@@ -193,7 +198,7 @@ impl Plan {
             kept_forecasts: HashMap::new(),
             floor,
         };
-        plan.ration();
+        plan.ration(now);
         for (pool, total) in plan.floor.pools() {
             plan.planner.provide_seats(pool, total);
         }
@@ -223,35 +228,6 @@ impl Plan {
         plan
     }
 
-    fn ration(&mut self) {
-        let quotas = self.policy.quotas.clone();
-        for quota in quotas {
-            let account = match quota.whose {
-                Whose::Site => self.planner.shares.site(),
-                Whose::Project(project) => self.project(Some(project)),
-                // A person's own limit holds over all their projects, and is kept where claims are made.
-                Whose::Person(_) => continue,
-            };
-            let allow = |limit: Option<u64>, guaranteed: Option<u64>| {
-                (limit.is_some() || guaranteed.is_some()).then(|| Allowance {
-                    guaranteed: guaranteed.unwrap_or(0),
-                    limit,
-                })
-            };
-            let amounts = quota.amounts;
-            self.planner.quotas.allow(
-                account,
-                GPUS,
-                allow(amounts.gpus_milli, amounts.gpus_milli_guaranteed),
-            );
-            self.planner.quotas.allow(
-                account,
-                CORES,
-                allow(amounts.cores_milli, amounts.cores_milli_guaranteed),
-            );
-        }
-    }
-
     /// What is out of service is a wall without an end.
     fn close_nodes(&mut self, now: Micros) {
         for node in self.floor.out.clone() {
@@ -262,7 +238,7 @@ impl Plan {
         }
     }
 
-    fn project(&mut self, project: Option<ProjectId>) -> Account {
+    pub(super) fn project(&mut self, project: Option<ProjectId>) -> Account {
         if let Some(known) = self.projects.get(&project) {
             return *known;
         }
@@ -276,9 +252,13 @@ impl Plan {
     }
 
     pub fn account(&mut self, project: Option<ProjectId>, person: PersonId) -> Account {
+        if let Some(known) = self.people.get(&(project, person)) {
+            return *known;
+        }
         let of = self.project(project);
         let account = self.planner.shares.person(of, number_of(person));
         self.people.insert((project, person), account);
+        self.ration_person(account, person);
         account
     }
 
@@ -631,6 +611,7 @@ impl Plan {
             }
         }
         self.backed_off.retain(|_, until| *until > at);
+        self.turn_rations(now);
         let mut steps: Vec<Step> = Vec::new();
         for decision in self.planner.plan(at) {
             match decision {
@@ -771,7 +752,8 @@ impl Plan {
         let told = told
             .map(|running| running.run.until.as_microsecond() - grace)
             .min();
-        let next = [planner, later, told].into_iter().flatten().min();
+        let rations = self.rations.next_change;
+        let next = [planner, later, told, rations].into_iter().flatten().min();
         next.map(|next| moment(next.max(at)))
     }
 

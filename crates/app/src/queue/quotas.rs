@@ -1,10 +1,13 @@
-//! The last word on quotas: what is held is summed up from what stands, inside the transaction that adds to it.
+//! The last word on quotas: what is held and what was used is summed up from what stands, inside the transaction that
+//! adds to it.
 
 use berth_model::Workload;
-use berth_model::queue::{QueuePolicy, Quota, Whose};
+use berth_model::queue::{Quota, Whose};
 use berth_store::Conn;
 use berth_store::workloads::{self, Weighs};
 
+use super::plan::{Plan, Starting, micros};
+use super::rations::{GPU_HOUR, in_force, month};
 use crate::App;
 use crate::error::Result;
 
@@ -12,32 +15,48 @@ impl App {
     pub(super) async fn is_within_quotas(
         &self,
         conn: &mut Conn,
-        policy: &QueuePolicy,
+        plan: &Plan,
         workload: &Workload,
-        more: Weighs,
+        starting: &Starting,
     ) -> Result<bool> {
+        let now = self.now();
         let concerns = |quota: &&Quota| match quota.whose {
             Whose::Site => true,
             Whose::Project(project) => workload.project == Some(project),
             Whose::Person(person) => workload.owner == person,
         };
-        for quota in policy.quotas.iter().filter(concerns) {
-            let (project, person) = match quota.whose {
-                Whose::Site => (None, None),
-                Whose::Project(project) => (Some(project), None),
-                Whose::Person(person) => (None, Some(person)),
-            };
+        let zone = &plan.rations.zone;
+        let quotas = in_force(&plan.policy.quotas, now, zone);
+        for quota in quotas.iter().filter(concerns) {
+            let (project, person) = quota.whose.parts();
             let held = workloads::held(conn, workload.site, project, person).await?;
-            let is_over = |limit: Option<u64>, held: u64, more: u64| {
-                limit.is_some_and(|limit| held + more > limit)
+            if !leaves_room(quota, held, starting.weighs) {
+                return Ok(false);
+            }
+        }
+        // A budget is that of the month, whatever the hour.
+        for quota in plan.policy.quotas.iter().filter(concerns) {
+            let Some(hours) = quota.amounts.gpu_hours_month else {
+                continue;
             };
-            let amounts = &quota.amounts;
-            if is_over(amounts.gpus_milli, held.gpus_milli, more.gpus_milli)
-                || is_over(amounts.cores_milli, held.cores_milli, more.cores_milli)
-            {
+            let (project, person) = quota.whose.parts();
+            let (begins, _) = month(now, zone);
+            let spent = workloads::spent(conn, workload.site, project, person, begins).await?;
+            let committed = workloads::committed(conn, workload.site, project, person, now).await?;
+            let lasts = micros(now.duration_until(starting.until)).unsigned_abs();
+            let more = u128::from(starting.weighs.gpus_milli) * u128::from(lasts);
+            if spent + committed + more > u128::from(hours) * GPU_HOUR {
                 return Ok(false);
             }
         }
         Ok(true)
     }
+}
+
+fn leaves_room(quota: &Quota, held: Weighs, more: Weighs) -> bool {
+    let is_over =
+        |limit: Option<u64>, held: u64, more: u64| limit.is_some_and(|limit| held + more > limit);
+    let amounts = &quota.amounts;
+    !is_over(amounts.gpus_milli, held.gpus_milli, more.gpus_milli)
+        && !is_over(amounts.cores_milli, held.cores_milli, more.cores_milli)
 }

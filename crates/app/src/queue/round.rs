@@ -21,6 +21,10 @@ const PLANS_MAX: usize = 50;
 impl App {
     /// Carries the queues of all sites on; says when to look again at the latest.
     pub(crate) async fn carry_queues_on(&self, lease: &Lease) -> Result<Option<Timestamp>> {
+        // Where nothing runs work, nothing may hold what others could book.
+        if self.backend.is_none() {
+            return Ok(None);
+        }
         let mut reader = self.store.read().await?;
         let sites = queues::sites(&mut reader).await?;
         drop(reader);
@@ -36,7 +40,9 @@ impl App {
         let kept = self.queues.of(site);
         let mut kept = kept.lock().await;
         // Taken out while it changes: what is cut off half-way is read anew.
-        let known = kept.take().filter(|(fence, _)| *fence == lease.fence);
+        let now = self.now();
+        let is_good = |kept: &(u64, Plan)| kept.0 == lease.fence && now < kept.1.rations.renewed_at;
+        let known = kept.take().filter(is_good);
         let mut plan = self.plan_now(site, known.map(|(_, plan)| plan)).await?;
         self.see_what_ended(lease, &mut plan).await?;
         for _ in 0..PLANS_MAX {

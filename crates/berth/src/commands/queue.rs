@@ -248,6 +248,7 @@ fn where_or_why(one: &Workload, times: &Times) -> String {
                 .flat_map(|run| &run.nodes)
                 .map(|node| node.node.name.as_str())
                 .collect();
+            nodes.sort_unstable();
             nodes.dedup();
             nodes.join(" ")
         }

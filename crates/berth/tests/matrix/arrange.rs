@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::table::{Row, Whom};
+use super::table::{self, Row, Whom};
 use crate::support::http::{Http, Who};
 use crate::support::world::World;
 
@@ -189,6 +189,15 @@ impl Stage {
                     "privacy": privacy, "resources": [{"resource": "gpu-02"}],
                 });
                 self.make(&self.world.who("ada"), "series", &body).await
+            }
+            "workload" => {
+                let mut body = table::work();
+                body["held"] = json!(row.operation == "release_workload");
+                self.make(&self.world.who("ada"), "workloads", &body).await
+            }
+            "grant" => {
+                let body = table::grant(&self.fresh.tomorrow());
+                self.make(&self.root, "queue/grants", &body).await
             }
             "scope" => "ceilings".to_owned(),
             other => panic!("how to make a {{{other}}} is not written down here yet"),

@@ -279,6 +279,20 @@ pub fn rows() -> Vec<Row> {
         row("change_series", OWNERS_DO_HIDDEN).private().body(|_| json!({"title": "Other"})),
         row("cancel_series", OWNERS_DO).body(|_| json!({})),
         row("cancel_series", OWNERS_DO_HIDDEN).private().body(|_| json!({})),
+        // The queue.
+        row("list_workloads", MEMBERS_SEE),
+        row("submit_workload", MEMBERS_BOOK).gives(201).body(|_| work()),
+        row("get_workload", MEMBERS_SEE),
+        row("cancel_workload", OWNERS_DO).body(|_| json!({})),
+        row("hold_workload", OWNERS_DO),
+        row("release_workload", OWNERS_DO),
+        row("get_queue_settings", MEMBERS_SEE),
+        row("set_queue_settings", ADMINS_DO).body(|_| json!({"roles": {"server": "node"}})),
+        row("list_shares", MEMBERS_SEE),
+        row("list_queue_nodes", MEMBERS_SEE),
+        row("list_grants", MEMBERS_SEE),
+        row("give_grant", ADMINS_DO).gives(201).body(|fresh| grant(&fresh.tomorrow())),
+        row("revoke_grant", ADMINS_DO).gives(204),
         // What happened.
         row("list_events", SIGNED_IN),
         row("list_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
@@ -319,6 +333,16 @@ fn any(fresh: &Fresh) -> Value {
     let variants = [json!({"for": "PT1H"})];
     let wish = json!({"what": "server", "variants": variants, "earliest": start, "before": end});
     json!({"title": "a test", "wish": wish})
+}
+
+/// Nothing runs it here, so it waits.
+pub fn work() -> Value {
+    let task = json!({"cores_milli": 1000, "memory_mib": 1024});
+    json!({"title": "a test", "wishes": [{"task": task, "limit": "PT1H"}]})
+}
+
+pub fn grant(until: &str) -> Value {
+    json!({"person": "ada", "until": until, "gpu_hours": 10, "reason": "a thesis"})
 }
 
 fn window(fresh: &Fresh) -> Value {

@@ -132,6 +132,12 @@ impl Builder {
         self.make_tokens().await;
         self.suspend("sam").await;
         self.stock_torino(&torino).await;
+        let settings = serde_json::json!({"roles": {"server": "node"}});
+        let settings = serde_json::from_value(settings).expect("settings");
+        let set = self
+            .app
+            .set_queue_settings(&self.root, &torino, None, settings);
+        set.await.expect("a queue");
         self.make_type(&bologna, "server", Form::default(), false)
             .await;
         self.make_resource(&bologna, "gpu-01", "server", None, None)

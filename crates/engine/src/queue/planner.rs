@@ -5,7 +5,7 @@
 //! wait for ever. So everybody has a patience, from the limit they asked for, and whoever has waited longer is *overdue*: they are
 //! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
 //! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
-//! earlier time. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
+//! earlier time. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
 //!
 //! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
 //! place kept.
@@ -16,6 +16,7 @@
 
 mod ask;
 mod forecast;
+mod grant;
 mod preempt;
 mod promise;
 mod running;
@@ -24,13 +25,14 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 
 use crate::fleet::{Mix, Node, Placement};
 
 use super::Micros;
 use super::ground::Ground;
 use super::lines::{Lines, ShapeId, Shapes};
-use super::quota::{Quotas, Verdict};
+use super::quota::{During, Quotas, Verdict};
 use super::seats::{self, Pool, Seats};
 use super::share::{Account, Shares};
 use super::track::Taker;
@@ -38,6 +40,8 @@ use super::turns::Turns;
 
 pub use ask::{Ask, Class, Wish};
 pub use forecast::{Forecast, Forecasts};
+pub use grant::Grant;
+use grant::Granted;
 use promise::Promise;
 pub use running::Running;
 
@@ -154,6 +158,9 @@ pub struct Planner {
     by_end: BTreeSet<(Micros, Key)>,
     /// When something has run long enough to be told to make room.
     ripens: BTreeSet<(Micros, Key)>,
+    grants: BTreeMap<u64, Granted>,
+    /// Who waits or runs as urgent by which grant.
+    raised: HashMap<Key, u64>,
     /// Why those wait for whom there is something particular to say.
     why: HashMap<Key, Why>,
     shapes: Shapes,
@@ -194,6 +201,8 @@ impl Planner {
             running: HashMap::new(),
             by_end: BTreeSet::new(),
             ripens: BTreeSet::new(),
+            grants: BTreeMap::new(),
+            raised: HashMap::new(),
             why: HashMap::new(),
             shapes: Shapes::default(),
             closed: Vec::new(),
@@ -293,6 +302,15 @@ impl Planner {
 
     /// It waits no more, for whatever reason.
     pub fn withdraw(&mut self, key: Key) -> Option<Ask> {
+        let mut ask = self.take_out(key)?;
+        // A grant is the planner's own affair.
+        if self.raised.remove(&key).is_some() {
+            ask.class = Class::Guaranteed;
+        }
+        Some(ask)
+    }
+
+    fn take_out(&mut self, key: Key) -> Option<Ask> {
         let due = (self.asks.get(&key)?.due(), key);
         self.take_promise(due);
         let ask = self.asks.remove(&key)?;
@@ -341,6 +359,7 @@ impl Planner {
             first(later),
             too_late.map(|latest| latest.saturating_add(1)),
             promised.filter(|at| *at > now).min(),
+            self.next_end_of_grant(now),
         ];
         moments.into_iter().flatten().min()
     }
@@ -362,18 +381,37 @@ impl Planner {
         self.ripen(now);
         let mut done = std::mem::take(&mut self.decided);
         self.watch_the_clock(now, &mut done);
-        self.keep_promises(now, &mut done);
-        if self.policy.order == Order::Shortest {
-            self.promise_the_overdue(now, &mut done);
+        self.apply_grants(now);
+        match self.policy.order {
+            Order::Shortest => {
+                self.improve_promises(now, &mut done);
+                self.promise_the_overdue(now, &mut done);
+            }
+            Order::Shares => self.keep_promises(now, &mut done),
         }
         self.promise_before_it_is_too_late(now, &mut done);
         self.shapes.begin_round();
         self.closed.clear();
         self.closed.resize(self.shapes.end(), None);
         self.closed_to.clear();
-        let ranks: Vec<Rank> = self.lines.keys().copied().collect();
-        for rank in ranks {
+        let mut is_improved = self.policy.order == Order::Shortest;
+        let mut after = Bound::Unbounded;
+        while let Some(rank) = self.lines.range((after, Bound::Unbounded)).next() {
+            let rank = *rank.0;
+            if rank.0.0 == Class::Opportunistic && !is_improved {
+                self.improve_promises(now, &mut done);
+                is_improved = true;
+            }
             self.take_turns(rank, now, &mut done);
+            if rank.0.0 == Class::Urgent {
+                // Who is not covered any more is looked at as what they were.
+                self.apply_grants(now);
+                self.closed.resize(self.shapes.end(), None);
+            }
+            after = Bound::Excluded(rank);
+        }
+        if !is_improved {
+            self.improve_promises(now, &mut done);
         }
         done
     }
@@ -396,10 +434,11 @@ impl Planner {
                 continue;
             };
             let due = (ask.due(), turn.key);
+            turns.took(&self.shares, ask, now);
             if self.promises.contains_key(&due) {
+                self.improve(due, now, done);
                 continue;
             }
-            turns.took(&self.shares, ask, now);
             let class = ask.class;
             match self.look(turn.key, now) {
                 Look::Room(wish, placement) => self.start(turn.key, wish, placement, now, done),
@@ -455,14 +494,25 @@ impl Planner {
     }
 
     /// The wishes that quotas allow and that would be over in time, what is expected to end first in front; and why others are not allowed.
-    fn allowed(&self, ask: &Ask, begin: Micros) -> (Vec<(usize, Verdict)>, Option<Verdict>) {
+    fn allowed(
+        &self,
+        key: Key,
+        ask: &Ask,
+        begin: Micros,
+    ) -> (Vec<(usize, Verdict)>, Option<Verdict>) {
         let mut ways = Vec::with_capacity(1);
         let mut refused = None;
         for (number, wish) in ask.wishes().enumerate() {
-            if !ask.is_in_time(wish, begin) {
+            if !ask.is_in_time(wish, begin) || !self.is_covered(key, wish) {
                 continue;
             }
-            let verdict = self.quotas.judge(&self.shares, ask.account, &wish.amounts);
+            let during = During {
+                from: begin,
+                to: begin.saturating_add(wish.limit),
+            };
+            let verdict =
+                self.quotas
+                    .judge_during(&self.shares, ask.account, &wish.amounts, during);
             match verdict.is_allowed() {
                 true => ways.push((number, verdict)),
                 false => refused = refused.or(Some(verdict)),
@@ -477,7 +527,7 @@ impl Planner {
         let Some(ask) = self.asks.get(&key) else {
             return Look::Refused(Why::NoRoom);
         };
-        let (ways, refused) = self.allowed(ask, now);
+        let (ways, refused) = self.allowed(key, ask, now);
         if let (true, Some(verdict)) = (ways.is_empty(), refused) {
             return Look::Refused(Why::Quota(verdict));
         }

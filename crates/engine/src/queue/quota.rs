@@ -4,10 +4,21 @@
 //! can take from it for long: whoever holds more than their own guaranteed part has *borrowed*, and gives back
 //! when it is asked for. A hard limit ends borrowing. A person's limits work the same within their project.
 //!
+//! An allowance may differ by hour and day ([`Timetable`]), and an account may have a *budget*: so much for so long until it is renewed, such as
+//! GPU-hours for a month. What runs counts against it for all of its limit until it ends, and then for what it took; so a
+//! budget is never exceeded by anything that keeps its limit.
+//!
 //! Who belongs to whom is the [`Shares`]' to say. What is used is the planner's own sum of what it let begin; the promise that nothing
 //! is exceeded is kept where claims are written, in the transaction that writes them.
 
+mod timetable;
+
+use std::collections::BTreeMap;
+
+use super::Micros;
 use super::share::{Account, Shares};
+
+pub use timetable::{Hours, LocalTime, Timetable};
 
 /// One counted thing: GPUs of a model, CPU, memory, seats of a licence. The caller numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +87,35 @@ pub enum Verdict {
     NothingIdle { counted: Counted },
     /// More than this account may ever hold at once, with what it holds already.
     OverLimit { account: Account, counted: Counted },
+    /// More than is left of this account's budget, should it run as long as it may.
+    OverBudget { account: Account, counted: Counted },
+}
+
+/// So much of a counted thing for so many microseconds.
+pub type Volume = u128;
+
+pub(super) fn volume(amount: u64, length: Micros) -> Volume {
+    u128::from(amount) * length.max(0) as u128
+}
+
+/// What an account may use of a counted thing until its budget is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Budget {
+    total: Volume,
+    spent: Volume,
+}
+
+/// One time for which something is or would be held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct During {
+    pub from: Micros,
+    pub to: Micros,
+}
+
+impl During {
+    pub fn length(self) -> Micros {
+        self.to.saturating_sub(self.from)
+    }
 }
 
 impl Verdict {
@@ -90,11 +130,36 @@ struct Entry {
     used: Amounts,
     /// What of it is told to go, and counts until it is gone.
     leaving: Amounts,
+    timetables: BTreeMap<Counted, Timetable>,
+    /// By counted thing: what its limit changes to, and when.
+    ahead: BTreeMap<Counted, Vec<(Micros, Option<u64>)>>,
+    budgets: BTreeMap<Counted, Budget>,
+    /// What would be spent if all that is held were held for all of its limit.
+    committed: BTreeMap<Counted, Volume>,
 }
 
 impl Entry {
     fn allowance(&self, counted: Counted) -> Option<Allowance> {
         *self.allowed.get(usize::from(counted.0))?
+    }
+
+    /// The least limit that holds in a time, so far as there is any.
+    fn limit(&self, counted: Counted, to: Micros) -> Option<u64> {
+        let now = self.allowance(counted).and_then(|allowed| allowed.limit);
+        let ahead = self.ahead.get(&counted).into_iter().flatten();
+        let before = ahead.take_while(|(at, _)| *at < to);
+        before.filter_map(|(_, limit)| *limit).chain(now).min()
+    }
+
+    fn is_within_budget(&self, counted: Counted, more: Volume) -> bool {
+        let Some(budget) = self.budgets.get(&counted) else {
+            return true;
+        };
+        budget.spent + self.committed(counted) + more <= budget.total
+    }
+
+    fn committed(&self, counted: Counted) -> Volume {
+        self.committed.get(&counted).copied().unwrap_or(0)
     }
 
     fn guaranteed(&self, counted: Counted) -> u64 {
@@ -130,9 +195,105 @@ impl Quotas {
         allowed[place] = allowance;
     }
 
+    /// What an account is allowed at which hours. From the next [`Quotas::turn`] on it holds.
+    pub fn schedule(&mut self, account: Account, counted: Counted, timetable: Option<Timetable>) {
+        let entry = self.entry(account);
+        match timetable {
+            Some(timetable) => {
+                entry.timetables.insert(counted, timetable);
+            }
+            None => {
+                entry.timetables.remove(&counted);
+                entry.ahead.remove(&counted);
+                self.allow(account, counted, None);
+            }
+        }
+    }
+
+    /// Time has come so far; `local` says what the clocks of the site show at a moment. Gives the moment at which something is
+    /// allowed that is not now, or no more, so that the caller comes again by then.
+    pub fn turn(&mut self, now: Micros, local: impl Fn(Micros) -> LocalTime) -> Option<Micros> {
+        let mut next: Option<Micros> = None;
+        for entry in &mut self.entries {
+            for (counted, timetable) in &entry.timetables {
+                let (allowance, changes) = timetable.ahead(now, &local);
+                let place = usize::from(counted.0);
+                if entry.allowed.len() <= place {
+                    entry.allowed.resize(place + 1, None);
+                }
+                entry.allowed[place] = allowance;
+                next = next
+                    .into_iter()
+                    .chain(changes.first().map(|(at, _)| *at))
+                    .min();
+                let limit = |(at, allowance): &(Micros, Option<Allowance>)| {
+                    (*at, allowance.and_then(|allowed| allowed.limit))
+                };
+                let limits = changes.iter().map(limit).collect();
+                entry.ahead.insert(*counted, limits);
+            }
+        }
+        next
+    }
+
+    /// What an account may use until its budget is renewed, and what of that was spent already by what has ended; none for
+    /// as much as it can get.
+    pub fn budget(&mut self, account: Account, counted: Counted, of: Option<(Volume, Volume)>) {
+        let budgets = &mut self.entry(account).budgets;
+        match of {
+            Some((total, spent)) => budgets.insert(counted, Budget { total, spent }),
+            None => budgets.remove(&counted),
+        };
+    }
+
+    /// What was spent of an account's budget by what has ended, and what is committed by what is held.
+    pub fn spent(&self, account: Account, counted: Counted) -> (Volume, Volume) {
+        let entry = self.known(account);
+        entry.map_or((0, 0), |entry| {
+            let budget = entry.budgets.get(&counted);
+            let spent = budget.map_or(0, |budget| budget.spent);
+            (spent, entry.committed(counted))
+        })
+    }
+
+    /// What is held will be held for so long at most.
+    pub fn commit(&mut self, tree: &Shares, account: Account, amounts: &Amounts, length: Micros) {
+        for (counted, amount) in amounts.each() {
+            let more = volume(amount, length);
+            self.each_up(tree, account, |entry| {
+                *entry.committed.entry(counted).or_default() += more;
+            });
+        }
+    }
+
+    /// What was held for so long at most is held no more.
+    pub fn uncommit(&mut self, tree: &Shares, account: Account, amounts: &Amounts, length: Micros) {
+        for (counted, amount) in amounts.each() {
+            let less = volume(amount, length);
+            self.each_up(tree, account, |entry| {
+                let committed = entry.committed.entry(counted).or_default();
+                *committed = committed.saturating_sub(less);
+            });
+        }
+    }
+
+    /// So much was held for so long.
+    pub fn spend(&mut self, tree: &Shares, account: Account, amounts: &Amounts, length: Micros) {
+        for (counted, amount) in amounts.each() {
+            self.each_up(tree, account, |entry| {
+                if let Some(budget) = entry.budgets.get_mut(&counted) {
+                    budget.spent += volume(amount, length);
+                }
+            });
+        }
+    }
+
     /// Whether anything is rationed at all.
     pub fn are_set(&self) -> bool {
-        self.entries.iter().any(|entry| !entry.allowed.is_empty())
+        let is_set = |entry: &Entry| {
+            !entry.allowed.is_empty() || !entry.timetables.is_empty() || !entry.budgets.is_empty()
+        };
+        self.entries.iter().any(is_set)
     }
 
     pub fn used(&self, account: Account, counted: Counted) -> u64 {
@@ -153,21 +314,37 @@ impl Quotas {
         self.each_up(tree, account, |entry| entry.leaving.add(amounts));
     }
 
+    /// What was told to go is going, or stays after all.
+    pub fn untell(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
+        self.each_up(tree, account, |entry| entry.leaving.take(amounts));
+    }
+
     /// What was told to go has gone.
     pub fn free_told(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
-        self.each_up(tree, account, |entry| entry.leaving.take(amounts));
+        self.untell(tree, account, amounts);
         self.free(tree, account, amounts);
     }
 
     /// Whether an account may hold so much more.
     pub fn judge(&self, tree: &Shares, account: Account, more: &Amounts) -> Verdict {
-        self.judge_each(tree, account, more.each())
+        self.judge_each(tree, account, more.each(), None)
+    }
+
+    /// Whether it may, for all of a time that begins now.
+    pub fn judge_during(
+        &self,
+        tree: &Shares,
+        account: Account,
+        more: &Amounts,
+        during: During,
+    ) -> Verdict {
+        self.judge_each(tree, account, more.each(), Some(during))
     }
 
     /// Whether it may still hold what is counted as held already.
     pub fn judge_held(&self, tree: &Shares, account: Account, held: &Amounts) -> Verdict {
         let nothing_more = held.each().map(|(counted, _)| (counted, 0));
-        self.judge_each(tree, account, nothing_more)
+        self.judge_each(tree, account, nothing_more, None)
     }
 
     fn judge_each(
@@ -175,10 +352,11 @@ impl Quotas {
         tree: &Shares,
         account: Account,
         more: impl Iterator<Item = (Counted, u64)>,
+        during: Option<During>,
     ) -> Verdict {
         let mut verdict = Verdict::Own;
         for (counted, amount) in more {
-            match self.judge_one(tree, account, counted, amount) {
+            match self.judge_one(tree, account, counted, amount, during) {
                 Verdict::Own => {}
                 Verdict::Borrowed => verdict = Verdict::Borrowed,
                 refused => return refused,
@@ -187,17 +365,28 @@ impl Quotas {
         verdict
     }
 
-    fn judge_one(&self, tree: &Shares, account: Account, counted: Counted, amount: u64) -> Verdict {
+    fn judge_one(
+        &self,
+        tree: &Shares,
+        account: Account,
+        counted: Counted,
+        amount: u64,
+        during: Option<During>,
+    ) -> Verdict {
+        let to = during.map_or(Micros::MIN, |during| during.to);
+        let used = during.map_or(0, |during| volume(amount, during.length()));
+        let over = |(_, entry): &(Account, &Entry)| !entry.is_within_budget(counted, used);
+        if let Some((account, _)) = self.up(tree, account).find(over) {
+            return Verdict::OverBudget { account, counted };
+        }
         let mut is_own = false;
         let mut is_rationed = false;
         for (at, entry) in self.up(tree, account) {
-            let Some(allowed) = entry.allowance(counted) else {
+            let limit = entry.limit(counted, to);
+            if entry.allowance(counted).is_none() && limit.is_none() {
                 continue;
-            };
-            if allowed
-                .limit
-                .is_some_and(|limit| entry.used.get(counted) + amount > limit)
-            {
+            }
+            if limit.is_some_and(|limit| entry.used.get(counted) + amount > limit) {
                 // The site's limit is what there is; reaching it is no one's fault.
                 return match tree.parent(at) {
                     None if is_own => Verdict::Own,

@@ -127,6 +127,11 @@ impl Shares {
         Account(self.accounts.len() as u32 - 1)
     }
 
+    /// Every account, the site's first.
+    pub fn all(&self) -> impl Iterator<Item = Account> + use<> {
+        (0..self.accounts.len() as u32).map(Account)
+    }
+
     pub fn parent(&self, account: Account) -> Option<Account> {
         self.accounts[account.place()].parent
     }

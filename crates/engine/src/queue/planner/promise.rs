@@ -27,8 +27,20 @@ pub(super) struct Promise {
 type Found = (Micros, Placement);
 
 impl Planner {
-    /// Those who hold a promise come before all others, whoever was overdue first before the next.
+    /// What is promised for now begins, before all else.
     pub(super) fn keep_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
+        let holders = self
+            .promises
+            .iter()
+            .filter(|(_, promise)| promise.at <= now);
+        let holders: Vec<(Micros, Key)> = holders.map(|(due, _)| *due).collect();
+        for due in holders {
+            self.improve(due, now, done);
+        }
+    }
+
+    /// All who hold a promise are looked at, whoever was overdue first before the next.
+    pub(super) fn improve_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
         let holders: Vec<(Micros, Key)> = self.promises.keys().copied().collect();
         for due in holders {
             self.improve(due, now, done);
@@ -81,7 +93,7 @@ impl Planner {
             return;
         };
         self.why.remove(&key);
-        let (ways, refused) = self.allowed(ask, now);
+        let (ways, refused) = self.allowed(key, ask, now);
         if let (true, Some(verdict)) = (ways.is_empty(), refused) {
             self.why.insert(key, Why::Quota(verdict));
             return;
@@ -92,7 +104,7 @@ impl Planner {
 
     /// Of all wishes that are allowed, the one that would be over first if it began as soon as it can.
     fn soonest(&mut self, key: Key, now: Micros) -> Option<Promise> {
-        let (ways, _) = self.allowed(self.asks.get(&key)?, now);
+        let (ways, _) = self.allowed(key, self.asks.get(&key)?, now);
         let looked = Some(self.ground.seen());
         let mut best: Option<(Micros, Promise)> = None;
         for (wish, _) in ways {
@@ -144,7 +156,7 @@ impl Planner {
     }
 
     /// Begins what was promised, or promises an earlier time, if there is one by now: a promise never moves to a later one.
-    fn improve(&mut self, due: (Micros, Key), now: Micros, done: &mut Vec<Decision>) {
+    pub(super) fn improve(&mut self, due: (Micros, Key), now: Micros, done: &mut Vec<Decision>) {
         let key = due.1;
         let (Some(ask), Some(before)) = (self.asks.get(&key), self.promises.get(&due)) else {
             return;
@@ -158,6 +170,16 @@ impl Planner {
         }
         if before.at <= now {
             let before = self.take_promise(due);
+            let Some(ask) = self.asks.get(&key) else {
+                return;
+            };
+            // What is allowed in general may not be for all of the time from now on.
+            if let (ways, Some(verdict)) = self.allowed(key, ask, now)
+                && ways.is_empty()
+            {
+                self.why.insert(key, Why::Quota(verdict));
+                return;
+            }
             let found = self.soonest(key, now).or(before);
             return self.settle(due, found, now, done);
         }
@@ -278,12 +300,13 @@ impl Planner {
         let Some(ask) = self.asks.get(&due.1) else {
             return;
         };
-        let (class, wish, by) = (ask.class, ask.nth(promise.wish), Taker(due.1.0));
+        let (class, account, by) = (ask.class, ask.account, Taker(due.1.0));
+        let wish = ask.nth(promise.wish).clone();
         let to = promise.at.saturating_add(wish.limit);
-        // What is promised to an account is as good as held by it.
-        self.quotas.hold(&self.shares, ask.account, &wish.amounts);
         self.seats.take(by, promise.at, to, &ask.seats);
         self.promised += wish.rate;
+        // What is promised to an account is as good as held by it.
+        self.hold(due.1, account, &wish, wish.limit);
         self.clear(&promise, to, class, due.1, done);
         self.ground.take(by, promise.at, to, &promise.placement);
         self.promises.insert(due, promise);
@@ -295,8 +318,8 @@ impl Planner {
         self.ground.release(Taker(due.1.0));
         self.seats.release(Taker(due.1.0));
         if let Some(ask) = self.asks.get(&due.1) {
-            let wish = ask.nth(promise.wish);
-            self.quotas.free(&self.shares, ask.account, &wish.amounts);
+            let (account, wish) = (ask.account, ask.nth(promise.wish).clone());
+            self.free(due.1, account, &wish, wish.limit);
             self.promised -= wish.rate;
         }
         // Sums of fractions drift; with nothing promised, nothing is.

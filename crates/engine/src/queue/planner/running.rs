@@ -6,7 +6,7 @@
 use crate::fleet::Placement;
 
 use super::super::Micros;
-use super::super::share::{Commitment, Mode};
+use super::super::share::{Account, Commitment, Mode};
 use super::super::track::Taker;
 use super::{Ask, Class, Decision, Key, Planner, Start, Wish};
 
@@ -21,6 +21,8 @@ pub struct Running {
     pub until: Micros,
     /// It was told to make room.
     pub is_told: bool,
+    /// For how long it counts against budgets while it runs.
+    pub committed: Micros,
     commitment: Commitment,
 }
 
@@ -66,13 +68,18 @@ impl Planner {
     ) {
         self.withdraw(key);
         self.leave(key);
+        self.raised.remove(&key);
+        self.attribute(key, &ask);
         // What should be gone already still has what it has: the next plan gives it time to be told so.
         self.enter(key, (ask, wish), placement, began, until.max(began + 1));
     }
 
     /// A beginning that was decided could not be carried out. It is as if it had never been: it waits again, with its place kept.
     pub fn abandon(&mut self, key: Key) {
-        if let Some(running) = self.leave(key) {
+        if let Some(mut running) = self.leave(key) {
+            if self.raised.remove(&key).is_some() {
+                running.ask.class = Class::Guaranteed;
+            }
             self.submit(key, running.ask);
         }
     }
@@ -80,6 +87,11 @@ impl Planner {
     /// Something that ran has ended.
     pub fn end(&mut self, key: Key, now: Micros) {
         if let Some(running) = self.leave(key) {
+            let (account, ran) = (running.ask.account, now.saturating_sub(running.began));
+            let amounts = &running.wish().amounts;
+            self.quotas.spend(&self.shares, account, amounts, ran);
+            self.draw(key, running.wish(), ran);
+            self.raised.remove(&key);
             let (account, rate) = (running.ask.account, running.wish().rate);
             self.shares
                 .charge(account, Mode::Batch, running.began, now, rate);
@@ -94,7 +106,7 @@ impl Planner {
         now: Micros,
         done: &mut Vec<Decision>,
     ) {
-        let Some(ask) = self.withdraw(key) else {
+        let Some(ask) = self.take_out(key) else {
             return;
         };
         let mut until = now.saturating_add(ask.nth(wish).limit);
@@ -121,8 +133,9 @@ impl Planner {
     ) {
         self.ground.take(Taker(key.0), began, until, &placement);
         self.seats.take(Taker(key.0), began, until, &ask.seats);
-        let (account, wish) = (ask.account, ask.nth(number));
-        self.quotas.hold(&self.shares, account, &wish.amounts);
+        let (account, wish) = (ask.account, ask.nth(number).clone());
+        let committed = until.saturating_sub(began);
+        self.hold(key, account, &wish, committed);
         self.counts[ask.class as usize] += 1;
         self.by_end.insert((until, key));
         self.ripens.insert((self.ripe(began), key));
@@ -135,6 +148,7 @@ impl Planner {
             began,
             until,
             is_told: false,
+            committed,
         };
         self.running.insert(key, running);
     }
@@ -146,13 +160,29 @@ impl Planner {
         self.counts[running.ask.class as usize] -= 1;
         self.ground.release(Taker(key.0));
         self.seats.release(Taker(key.0));
-        let (account, amounts) = (running.ask.account, &running.wish().amounts);
-        match running.is_told {
-            true => self.quotas.free_told(&self.shares, account, amounts),
-            false => self.quotas.free(&self.shares, account, amounts),
+        let (account, wish) = (running.ask.account, running.wish());
+        if running.is_told {
+            self.quotas.untell(&self.shares, account, &wish.amounts);
         }
+        self.free(key, account, wish, running.committed);
         self.shares.release(running.commitment);
         Some(running)
+    }
+
+    /// Counts what is held, or promised, for so long at most.
+    pub(super) fn hold(&mut self, key: Key, account: Account, wish: &Wish, length: Micros) {
+        self.quotas.hold(&self.shares, account, &wish.amounts);
+        self.quotas
+            .commit(&self.shares, account, &wish.amounts, length);
+        self.draw(key, wish, length);
+    }
+
+    /// Undoes [`Planner::hold`].
+    pub(super) fn free(&mut self, key: Key, account: Account, wish: &Wish, length: Micros) {
+        self.quotas.free(&self.shares, account, &wish.amounts);
+        self.quotas
+            .uncommit(&self.shares, account, &wish.amounts, length);
+        self.give_back(key, wish, length);
     }
 
     /// From when on something can be told to make room, having run long enough when its grace is over.
@@ -181,7 +211,13 @@ impl Planner {
             self.by_end.remove(&(until, key));
             let until = now.saturating_add(self.policy.grace.max(1));
             if let Some(running) = self.running.get_mut(&key) {
+                let longer = until.saturating_sub(running.until);
                 running.until = until;
+                running.committed = running.committed.saturating_add(longer);
+                let (account, wish) = (running.ask.account, running.wish().clone());
+                self.quotas
+                    .commit(&self.shares, account, &wish.amounts, longer);
+                self.draw(key, &wish, longer);
                 self.by_end.insert((until, key));
                 self.ground.lengthen(Taker(key.0), until);
                 self.seats.set_end(Taker(key.0), until);

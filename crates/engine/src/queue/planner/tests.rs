@@ -1,6 +1,8 @@
 //! Small worlds, long random runs, and months of fairness.
 
+mod counting;
 mod forecast;
+mod oracle;
 mod restart;
 mod wishes;
 

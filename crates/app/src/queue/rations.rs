@@ -1,0 +1,220 @@
+//! What somebody may have: quotas by hour and day, budgets of a month, and grants of urgency, as the planner takes them.
+
+use std::collections::HashMap;
+
+use berth_engine::queue::Micros;
+use berth_engine::queue::planner::Grant as Granted;
+use berth_engine::queue::quota::{Allowance, Counted, Hours, LocalTime, Timetable, Volume};
+use berth_engine::queue::share::Account;
+use berth_model::PersonId;
+use berth_model::queue::{Grant, Quota, QuotaAmounts, Whose};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+
+use super::plan::{CORES, GPUS, Plan, moment};
+
+/// All that limits people beside what there is.
+#[derive(Debug, Clone)]
+pub(crate) struct Rations {
+    pub zone: TimeZone,
+    pub grants: Vec<Grant>,
+    /// What was used in this month, and since a grant was given, in thousandths of a GPU times microseconds.
+    pub spent_month: HashMap<Whose, Volume>,
+    pub spent_of_grant: Vec<Volume>,
+    /// When the month is over, and everything is counted anew.
+    pub renewed_at: Timestamp,
+    pub next_change: Option<Micros>,
+    pub granted: u64,
+}
+
+/// A GPU-hour in the planner's units.
+pub(super) const GPU_HOUR: Volume = 1000 * 3_600_000_000;
+
+/// When this month began on a site's clock, and when the next one does.
+pub(crate) fn month(now: Timestamp, zone: &TimeZone) -> (Timestamp, Timestamp) {
+    let local = now.to_zoned(zone.clone());
+    let begins = local
+        .first_of_month()
+        .and_then(|first| first.start_of_day());
+    let begins = begins.unwrap_or(local);
+    let next = begins
+        .checked_add(1.month())
+        .and_then(|next| next.start_of_day());
+    let next = next.map_or(Timestamp::MAX, |next| next.timestamp());
+    (begins.timestamp(), next)
+}
+
+impl Plan {
+    pub(super) fn ration(&mut self, now: Timestamp) {
+        let mut whose: Vec<Whose> = self.policy.quotas.iter().map(|quota| quota.whose).collect();
+        whose.sort_unstable();
+        whose.dedup();
+        for whose in whose {
+            let account = match whose {
+                Whose::Site => self.planner.shares.site(),
+                Whose::Project(project) => self.project(Some(project)),
+                // A person's accounts come to be when they ask for something.
+                Whose::Person(_) => continue,
+            };
+            self.allow(account, whose);
+        }
+        for (number, grant) in self.rations.grants.clone().iter().enumerate() {
+            if let Whose::Project(project) = grant.whose {
+                let account = self.project(Some(project));
+                self.make_urgent(number, account, grant);
+            }
+        }
+        self.turn_rations(now);
+    }
+
+    /// Somebody who was not known yet has limits and grants, too.
+    pub(super) fn ration_person(&mut self, account: Account, person: PersonId) {
+        let whose = Whose::Person(person);
+        if self.policy.quotas.iter().any(|quota| quota.whose == whose) {
+            self.allow(account, whose);
+        }
+        let grants = self.rations.grants.clone();
+        for (number, grant) in grants
+            .iter()
+            .enumerate()
+            .filter(|(_, grant)| grant.whose == whose)
+        {
+            self.make_urgent(number, account, grant);
+        }
+    }
+
+    fn allow(&mut self, account: Account, whose: Whose) {
+        let quotas: Vec<&Quota> = self
+            .policy
+            .quotas
+            .iter()
+            .filter(|quota| quota.whose == whose)
+            .collect();
+        let gpus = timetable(&quotas, |amounts| {
+            (amounts.gpus_milli, amounts.gpus_milli_guaranteed)
+        });
+        let cores = timetable(&quotas, |amounts| {
+            (amounts.cores_milli, amounts.cores_milli_guaranteed)
+        });
+        let budget = quotas
+            .iter()
+            .filter_map(|quota| quota.amounts.gpu_hours_month)
+            .min();
+        let budget = budget.map(|hours| {
+            let spent = self.rations.spent_month.get(&whose).copied().unwrap_or(0);
+            (Volume::from(hours) * GPU_HOUR, spent)
+        });
+        let rationed: [(Counted, Option<Timetable>); 2] = [(GPUS, gpus), (CORES, cores)];
+        for (counted, timetable) in rationed {
+            if timetable.is_some() {
+                self.planner.quotas.schedule(account, counted, timetable);
+            }
+        }
+        if budget.is_some() {
+            self.planner.quotas.budget(account, GPUS, budget);
+        }
+    }
+
+    fn make_urgent(&mut self, number: usize, account: Account, grant: &Grant) {
+        let all = Volume::from(grant.gpu_hours) * GPU_HOUR;
+        let spent = self
+            .rations
+            .spent_of_grant
+            .get(number)
+            .copied()
+            .unwrap_or(0);
+        let granted = Granted {
+            account,
+            until: grant.until.as_microsecond(),
+            counted: GPUS,
+            volume: all.saturating_sub(spent),
+        };
+        // Of a person with several projects, each account has one of its own.
+        self.rations.granted += 1;
+        self.planner.grant(self.rations.granted, granted);
+    }
+
+    /// Time has come so far: limits that differ by the hour are what they are now.
+    pub(super) fn turn_rations(&mut self, now: Timestamp) {
+        let has_hours = self.policy.quotas.iter().any(|quota| quota.hours.is_some());
+        if !has_hours && self.rations.next_change.is_some() {
+            return;
+        }
+        let zone = self.rations.zone.clone();
+        let local = move |at: Micros| {
+            let local = moment(at).to_zoned(zone.clone());
+            LocalTime {
+                weekday: local.weekday().to_monday_zero_offset().unsigned_abs(),
+                minute: local.hour().unsigned_abs() as u16 * 60
+                    + local.minute().unsigned_abs() as u16,
+            }
+        };
+        let change = self.planner.quotas.turn(now.as_microsecond(), local);
+        let renewed = self.rations.renewed_at.as_microsecond();
+        self.rations.next_change = Some(change.map_or(renewed, |change| change.min(renewed)));
+    }
+}
+
+/// The quotas that hold at a moment: those of the hour, and where there are none, the usual ones.
+pub(super) fn in_force(quotas: &[Quota], now: Timestamp, zone: &TimeZone) -> Vec<Quota> {
+    let local = now.to_zoned(zone.clone());
+    let day = local.weekday().to_monday_one_offset().unsigned_abs();
+    let minute = local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16;
+    let holds = |quota: &&Quota| {
+        quota.hours.as_ref().is_some_and(|hours| {
+            let is_on = |day: u8| hours.days.is_empty() || hours.days.contains(&day);
+            let yesterday = if day == 1 { 7 } else { day - 1 };
+            match hours.from_minute < hours.to_minute {
+                true => is_on(day) && (hours.from_minute..hours.to_minute).contains(&minute),
+                false => {
+                    is_on(day) && minute >= hours.from_minute
+                        || is_on(yesterday) && minute < hours.to_minute
+                }
+            }
+        })
+    };
+    let special: Vec<&Quota> = quotas.iter().filter(holds).collect();
+    let is_usual = |quota: &&Quota| {
+        quota.hours.is_none() && !special.iter().any(|other| other.whose == quota.whose)
+    };
+    let usual = quotas.iter().filter(is_usual);
+    special.iter().copied().chain(usual).cloned().collect()
+}
+
+type Limits = (Option<u64>, Option<u64>);
+
+/// The usual limits, and those of particular hours; none where nothing is said.
+fn timetable(quotas: &[&Quota], limits: impl Fn(&QuotaAmounts) -> Limits) -> Option<Timetable> {
+    let allowance = |quota: &Quota| match limits(&quota.amounts) {
+        (None, None) => None,
+        (limit, guaranteed) => Some(Allowance {
+            guaranteed: guaranteed.unwrap_or(0),
+            limit,
+        }),
+    };
+    let usual = quotas
+        .iter()
+        .filter(|quota| quota.hours.is_none())
+        .find_map(|quota| allowance(quota));
+    let hours: Vec<_> = quotas
+        .iter()
+        .filter_map(|quota| {
+            let hours = quota.hours.as_ref()?;
+            let days = hours
+                .days
+                .iter()
+                .fold(0, |bits, day| bits | 1 << (day - 1).min(6));
+            let hours = Hours {
+                weekdays: if hours.days.is_empty() {
+                    0b111_1111
+                } else {
+                    days
+                },
+                from: hours.from_minute,
+                to: hours.to_minute,
+            };
+            Some((hours, Some(allowance(quota)?)))
+        })
+        .collect();
+    (usual.is_some() || !hours.is_empty()).then_some(Timetable { usual, hours })
+}

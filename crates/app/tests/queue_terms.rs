@@ -1,0 +1,304 @@
+//! What can be asked of the queue beside room: another way, a time, seats; and what limits people: hours, budgets, grants.
+
+mod support;
+
+use berth_app::queue::NewGrant;
+use berth_model::queue::{Hours, QuotaAmounts, QuotaSetting, Role};
+use berth_model::workload::{Outcome, RunState, State};
+use jiff::SignedDuration;
+use serde_json::json;
+use support::{Lab, name, site};
+
+on_both!(
+    one_of_several_ways_is_taken,
+    nothing_begins_before_it_may_and_what_is_too_late_is_given_up,
+    seats_are_counted_with_reservations_of_them,
+    what_is_urgent_by_an_admins_word_makes_others_go,
+    a_budget_of_gpu_hours_is_never_exceeded,
+    a_quota_can_be_larger_at_night,
+    forecasts_are_kept_and_held_against_what_happened,
+);
+
+async fn one_of_several_ways_is_taken(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let taken = lab.submit(&lab.bob, lab.ask(3, 4, 50)).await;
+    lab.round().await;
+    assert_eq!(lab.state(taken).await, State::Running);
+    // Eight GPUs on two nodes, or four on the one that is left, for twice as long.
+    let mut ask = lab.ask(2, 4, 20);
+    let mut other = ask["wishes"][0].clone();
+    other["tasks"] = json!(1);
+    other["limit"] = json!("PT2H");
+    ask["wishes"].as_array_mut().unwrap().push(other);
+    let number = lab.submit(&lab.ada, ask).await;
+    lab.round().await;
+    let view = lab.workload_view(number).await;
+    assert_eq!(view.workload.state, State::Running);
+    assert_eq!((view.runs[0].wish, view.runs[0].pieces.len()), (1, 1));
+    assert_eq!(view.runs[0].until, lab.at(2));
+}
+
+async fn nothing_begins_before_it_may_and_what_is_too_late_is_given_up(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut ask = lab.ask(1, 1, 10);
+    ask["not_before"] = json!(lab.at(3).to_string());
+    let later = lab.submit(&lab.ada, ask).await;
+    lab.submit(&lab.bob, lab.ask(4, 4, 55)).await;
+    lab.round().await;
+    let mut ask = lab.ask(1, 4, 10);
+    ask["deadline"] = json!((lab.at(1) + SignedDuration::from_mins(30)).to_string());
+    let deadline = lab.submit(&lab.ada, ask).await;
+    lab.round().await;
+    let reason = lab.workload_view(later).await.reason.expect("it waits");
+    assert_eq!(reason.code, "not_before");
+    lab.run_until(4).await;
+    let view = lab.workload_view(later).await;
+    assert_eq!(
+        (view.workload.state, view.runs[0].began),
+        (State::Completed, lab.at(3))
+    );
+    // Everything is taken until five minutes to nine, and an hour from then is after its deadline.
+    let view = lab.workload_view(deadline).await;
+    assert_eq!(view.workload.state, State::Cancelled);
+    assert!(
+        view.workload
+            .reason
+            .expect("it says why")
+            .as_str()
+            .contains("deadline")
+    );
+    assert!(view.runs.is_empty());
+}
+
+async fn seats_are_counted_with_reservations_of_them(lab: Lab) {
+    let lab = lab.with_queue().await;
+    lab.add("matlab", "server", None, Some(3)).await;
+    let mut settings = lab
+        .app
+        .queue_settings(&lab.admin, &site())
+        .await
+        .unwrap()
+        .settings;
+    settings.roles.insert(name("server"), Role::Seats);
+    lab.app
+        .set_queue_settings(&lab.admin, &site(), None, settings)
+        .await
+        .expect("settings");
+    lab.book(&lab.bob, &["matlab:2"], 0, 1).await;
+    let mut ask = lab.ask(1, 1, 10);
+    ask["seats"] = json!([{ "resource": "matlab", "amount": 2 }]);
+    let two = lab.submit(&lab.ada, ask.clone()).await;
+    ask["seats"] = json!([{ "resource": "matlab", "amount": 1 }]);
+    let one = lab.submit(&lab.ada, ask).await;
+    lab.round().await;
+    assert_eq!(lab.state(one).await, State::Running);
+    assert_eq!(lab.state(two).await, State::Waiting);
+    lab.run_until(2).await;
+    let view = lab.workload_view(two).await;
+    assert_eq!(
+        (view.workload.state, view.runs[0].began),
+        (State::Completed, lab.at(1))
+    );
+}
+
+async fn what_is_urgent_by_an_admins_word_makes_others_go(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(lab.submit(&lab.bob, lab.ask(1, 4, 55)).await);
+    }
+    lab.round().await;
+    let early = lab.at(0) + SignedDuration::from_mins(10);
+    lab.wait_until_moment(early).await;
+    let grant = NewGrant {
+        project: None,
+        person: Some(lab.ada.id().into()),
+        until: lab.at(5),
+        gpu_hours: 4,
+        reason: "a thesis".parse().unwrap(),
+    };
+    assert!(
+        lab.app
+            .grant_urgency(&lab.ada, &site(), grant.clone())
+            .await
+            .is_err(),
+        "she is no admin"
+    );
+    lab.app
+        .grant_urgency(&lab.admin, &site(), grant)
+        .await
+        .expect("he is");
+    let urgent = lab.submit(&lab.ada, lab.ask(1, 4, 30)).await;
+    let beyond = lab.submit(&lab.ada, lab.ask(1, 4, 30)).await;
+    lab.run_until(3).await;
+    let view = lab.workload_view(urgent).await;
+    assert_eq!(view.workload.state, State::Completed);
+    assert!(
+        view.runs[0].began <= early + SignedDuration::from_secs(35),
+        "{}",
+        view.runs[0].began
+    );
+    // Four GPUs for an hour were all of the budget.
+    assert!(lab.workload_view(beyond).await.runs[0].began > early + SignedDuration::from_mins(25));
+    let mut sent_away = 0;
+    for number in held {
+        let view = lab.workload_view(number).await;
+        assert_eq!(view.workload.state, State::Completed);
+        let preempted = RunState::Ended {
+            outcome: Outcome::Preempted,
+        };
+        sent_away += view
+            .runs
+            .iter()
+            .filter(|run| run.state == preempted)
+            .count();
+    }
+    assert_eq!(sent_away, 1);
+}
+
+fn quota(amounts: QuotaAmounts, hours: Option<Hours>) -> QuotaSetting {
+    QuotaSetting {
+        project: Some(name("vision")),
+        person: None,
+        amounts,
+        hours,
+    }
+}
+
+async fn a_budget_of_gpu_hours_is_never_exceeded(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let amounts = QuotaAmounts {
+        gpu_hours_month: Some(3),
+        ..QuotaAmounts::default()
+    };
+    lab.set_queue(vec![quota(amounts, None)]).await;
+    let mut numbers = Vec::new();
+    for _ in 0..5 {
+        let made = lab
+            .try_submit(&lab.ada, Some("vision"), lab.ask(1, 1, 60))
+            .await
+            .expect("it is taken");
+        numbers.push(made.workload.number);
+    }
+    let free = lab
+        .try_submit(&lab.ada, Some("genome"), lab.ask(1, 1, 10))
+        .await
+        .expect("it is taken");
+    lab.run_until(6).await;
+    assert_eq!(lab.state(free.workload.number).await, State::Completed);
+    let mut hours = 0.0;
+    let mut waiting = 0;
+    for number in numbers {
+        let view = lab.workload_view(number).await;
+        waiting += usize::from(view.workload.state == State::Waiting);
+        if let Some(reason) = view.reason {
+            assert_eq!(reason.code, "budget");
+        }
+        let ended =
+            |run: &berth_model::Run| run.began.duration_until(run.ended_at.expect("it is over"));
+        hours += view
+            .runs
+            .iter()
+            .map(|run| ended(run).as_secs_f64() / 3600.0)
+            .sum::<f64>();
+    }
+    assert!(hours <= 3.0, "{hours}");
+    assert_eq!(waiting, 2);
+    // A server that comes later counts the same.
+    let lab = lab.restarted().await;
+    lab.round().await;
+    assert_eq!(
+        lab.app
+            .shares(&lab.ada, &site())
+            .await
+            .unwrap()
+            .shares
+            .iter()
+            .map(|one| one.gpus_milli)
+            .sum::<u64>(),
+        0
+    );
+    // The month ends, and with it the budget.
+    lab.run_until(24 * 15).await;
+    assert_eq!(
+        lab.state(5).await,
+        State::Failed,
+        "an hour of work in an hour runs out of time"
+    );
+}
+
+async fn a_quota_can_be_larger_at_night(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let day = QuotaAmounts {
+        gpus_milli: Some(2000),
+        ..QuotaAmounts::default()
+    };
+    let night = QuotaAmounts {
+        gpus_milli: Some(8000),
+        ..QuotaAmounts::default()
+    };
+    let hours = Hours {
+        days: Default::default(),
+        from_minute: 20 * 60,
+        to_minute: 6 * 60,
+    };
+    lab.set_queue(vec![quota(day, None), quota(night, Some(hours))])
+        .await;
+    for _ in 0..8 {
+        lab.try_submit(&lab.ada, Some("vision"), lab.ask(1, 1, 50))
+            .await
+            .expect("it is taken");
+    }
+    lab.round().await;
+    let held = async |lab: &Lab| {
+        let shares = lab.app.shares(&lab.ada, &site()).await.unwrap();
+        shares
+            .shares
+            .iter()
+            .filter(|one| one.person.is_none())
+            .map(|one| one.gpus_milli)
+            .sum::<u64>()
+    };
+    assert_eq!(
+        held(&lab).await,
+        2000,
+        "it is nine in the morning in Torino"
+    );
+    for _ in 0..30 {
+        lab.try_submit(&lab.ada, Some("vision"), lab.ask(1, 1, 50))
+            .await
+            .expect("it is taken");
+    }
+    // Nine hours of two at a time are eighteen; at eight in the evening there are twenty left, and eight begin.
+    lab.run_until(11).await;
+    lab.wait_until_moment(lab.at(11) + SignedDuration::from_mins(5))
+        .await;
+    lab.round().await;
+    assert_eq!(held(&lab).await, 8000);
+}
+
+async fn forecasts_are_kept_and_held_against_what_happened(lab: Lab) {
+    let lab = lab.with_queue().await;
+    for _ in 0..3 {
+        lab.submit(&lab.bob, lab.ask(4, 4, 60)).await;
+    }
+    lab.round().await;
+    let waiting = lab.workload_view(2).await.reason.expect("it waits");
+    assert!(
+        waiting.forecast.is_some_and(|at| at > lab.at(0)),
+        "{waiting:?}"
+    );
+    lab.run_until(5).await;
+    let mut reader = lab.app.store.read().await.unwrap();
+    let place = lab
+        .app
+        .queue_settings(&lab.ada, &site())
+        .await
+        .unwrap()
+        .place;
+    let scored = berth_store::workloads::scored(&mut reader, place.id(), lab.at(0), 100)
+        .await
+        .unwrap();
+    assert!(scored.len() >= 2, "{scored:?}");
+    assert!(scored.iter().all(|one| one.began >= one.made_at));
+}

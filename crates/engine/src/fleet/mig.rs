@@ -1,0 +1,345 @@
+//! Slices of a GPU that its hardware cuts: which can be had, and what has to be cut anew for it.
+//!
+//! A slice stands on some of the GPU's memory parts, and only at certain places: two GPUs with equally much free may differ in what they can
+//! still be cut into. Only what is free is ever cut anew. Of all ways, the one is taken that changes the fewest slices; of those, the
+//! one that leaves the largest slice to those who come next, then the one that leaves most ways of having slices at all.
+
+/// How the GPUs of a model can be cut: the profiles there are. A profile is named by its place in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cuts(&'static [Profile]);
+
+/// One kind of slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// How much of the GPU's computing it has, and whether it has more memory than usual (`+`) or the media engines (`me`).
+    pub name: &'static str,
+    /// Parts of the GPU's computing.
+    pub computes: u8,
+    /// How many of the GPU's memory parts it stands on.
+    pub memory: u8,
+    /// The first of them, wherever it may stand.
+    pub positions: &'static [u8],
+    /// How many of it a GPU can have at once.
+    pub at_most: u8,
+}
+
+const fn profile(
+    name: &'static str,
+    computes: u8,
+    memory: u8,
+    positions: &'static [u8],
+) -> Profile {
+    Profile {
+        name,
+        computes,
+        memory,
+        positions,
+        at_most: positions.len() as u8,
+    }
+}
+
+/// The media engines are there once.
+const fn with_media(profile: Profile) -> Profile {
+    Profile {
+        at_most: 1,
+        ..profile
+    }
+}
+
+impl Cuts {
+    /// A100, H100, H200 and others of seven parts, whatever their memory: seven of computing, eight of memory.
+    pub const SEVENTHS: Cuts = Cuts(&[
+        profile("1g", 1, 1, &[0, 1, 2, 3, 4, 5, 6]),
+        with_media(profile("1g+me", 1, 1, &[0, 1, 2, 3, 4, 5, 6])),
+        profile("1g+", 1, 2, &[0, 2, 4, 6]),
+        profile("2g", 2, 2, &[0, 2, 4]),
+        profile("3g", 3, 4, &[0, 4]),
+        profile("4g", 4, 4, &[0]),
+        profile("7g", 7, 8, &[0]),
+    ]);
+
+    /// A30: four of each.
+    pub const QUARTERS: Cuts = Cuts(&[
+        profile("1g", 1, 1, &[0, 1, 2, 3]),
+        with_media(profile("1g+me", 1, 1, &[0, 1, 2, 3])),
+        profile("2g", 2, 2, &[0, 2]),
+        with_media(profile("2g+me", 2, 2, &[0, 2])),
+        profile("4g", 4, 4, &[0]),
+    ]);
+
+    pub fn profiles(self) -> impl Iterator<Item = (usize, &'static Profile)> {
+        self.0.iter().enumerate()
+    }
+
+    /// A profile by its name.
+    pub fn named(self, name: &str) -> Option<usize> {
+        self.0.iter().position(|profile| profile.name == name)
+    }
+
+    /// Every place where a slice of a profile may stand.
+    fn places(self, profile: usize) -> impl Iterator<Item = Slice> {
+        let known = self.0.get(profile);
+        let positions = known.map_or(&[][..], |known| known.positions);
+        positions.iter().map(move |at| Slice { profile, at: *at })
+    }
+
+    /// The memory parts of a slice, one bit each.
+    fn parts(self, slice: Slice) -> u16 {
+        let memory = self
+            .0
+            .get(slice.profile)
+            .map_or(0, |profile| profile.memory);
+        ((1 << memory) - 1) << slice.at
+    }
+}
+
+/// A slice that is there, or may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slice {
+    pub profile: usize,
+    /// Its first memory part.
+    pub at: u8,
+}
+
+/// How a GPU is cut at this moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cut {
+    pub busy: Vec<Slice>,
+    pub free: Vec<Slice>,
+}
+
+/// What has to be done for somebody to have a slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recut {
+    /// What they get.
+    pub slice: Slice,
+    /// Whether it has to be made first; else it is there.
+    pub is_new: bool,
+    /// What is free and has to go for it.
+    pub gone: Vec<Slice>,
+}
+
+impl Cut {
+    /// How a slice of a profile can be had; none where it cannot without touching what is busy.
+    pub fn recut(&self, cuts: Cuts, profile: usize) -> Option<Recut> {
+        let ways = cuts
+            .places(profile)
+            .filter_map(|slice| self.way(cuts, slice));
+        ways.min_by_key(|way| {
+            let changes = way.gone.len() + usize::from(way.is_new);
+            let (largest, places) = self.after(way).best_left(cuts);
+            let leaves = std::cmp::Reverse((largest, places));
+            (changes, leaves, way.slice)
+        })
+    }
+
+    /// What it takes to have just this slice.
+    fn way(&self, cuts: Cuts, slice: Slice) -> Option<Recut> {
+        if self.free.contains(&slice) {
+            return Some(Recut {
+                slice,
+                is_new: false,
+                gone: Vec::new(),
+            });
+        }
+        let parts = cuts.parts(slice);
+        let is_in_the_way = |other: &&Slice| cuts.parts(**other) & parts != 0;
+        if self.busy.iter().any(|other| is_in_the_way(&other)) {
+            return None;
+        }
+        let mut gone: Vec<Slice> = self.free.iter().filter(is_in_the_way).copied().collect();
+        // Of what there can be only so many, a free one elsewhere goes for the new one.
+        let at_most = usize::from(cuts.0.get(slice.profile)?.at_most);
+        let same = |other: &&Slice| other.profile == slice.profile;
+        let stay = self.free.iter().filter(|other| !gone.contains(other));
+        let stay: Vec<Slice> = stay.filter(same).copied().collect();
+        let there = self.busy.iter().filter(same).count() + stay.len();
+        let too_many = (there + 1).saturating_sub(at_most);
+        gone.extend(stay.iter().take(too_many));
+        (too_many <= stay.len()).then_some(Recut {
+            slice,
+            is_new: true,
+            gone,
+        })
+    }
+
+    /// How the GPU is cut when somebody has got their slice.
+    pub fn after(&self, recut: &Recut) -> Cut {
+        let stays = |slice: &&Slice| !recut.gone.contains(slice) && **slice != recut.slice;
+        let mut busy = self.busy.clone();
+        busy.push(recut.slice);
+        Cut {
+            busy,
+            free: self.free.iter().filter(stays).copied().collect(),
+        }
+    }
+
+    /// The largest slice that could still be had, and how many places there are for slices.
+    fn best_left(&self, cuts: Cuts) -> ((u8, u8), usize) {
+        let mut largest = (0, 0);
+        let mut places = 0;
+        for (number, profile) in cuts.profiles() {
+            let ways = cuts
+                .places(number)
+                .filter_map(|slice| self.way(cuts, slice));
+            let count = ways.count();
+            places += count;
+            if count > 0 {
+                largest = largest.max((profile.computes, profile.memory));
+            }
+        }
+        (largest, places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every way in which a GPU can be cut.
+    fn layouts(cuts: Cuts) -> Vec<Vec<Slice>> {
+        let all: Vec<Slice> = (0..cuts.0.len()).flat_map(|one| cuts.places(one)).collect();
+        let mut layouts: Vec<Vec<Slice>> = vec![Vec::new()];
+        for slice in all {
+            let with = |layout: &Vec<Slice>| {
+                let mut with = layout.clone();
+                with.push(slice);
+                is_legal(cuts, &with).then_some(with)
+            };
+            let more: Vec<Vec<Slice>> = layouts.iter().filter_map(with).collect();
+            layouts.extend(more);
+        }
+        layouts
+    }
+
+    /// No memory part is in two slices, there is computing for all, and no more of a profile than there can be.
+    fn is_legal(cuts: Cuts, slices: &[Slice]) -> bool {
+        let mut parts = 0_u32;
+        let mut computes = 0;
+        for slice in slices {
+            let profile = cuts.0[slice.profile];
+            let own = ((1_u32 << profile.memory) - 1) << slice.at;
+            if parts & own != 0 || !profile.positions.contains(&slice.at) {
+                return false;
+            }
+            parts |= own;
+            computes += profile.computes;
+        }
+        let whole = cuts.0.iter().map(|profile| profile.computes).max().unwrap();
+        let fits = (0..cuts.0.len()).all(|number| {
+            let count = slices
+                .iter()
+                .filter(|slice| slice.profile == number)
+                .count();
+            count <= usize::from(cuts.0[number].at_most)
+        });
+        computes <= whole && fits
+    }
+
+    /// The least number of changes by which a profile can be had, found by letting go every set of free slices.
+    fn fewest_changes(cuts: Cuts, cut: &Cut, profile: usize) -> Option<usize> {
+        if cut.free.iter().any(|slice| slice.profile == profile) {
+            return Some(0);
+        }
+        let sets = 0..1_u32 << cut.free.len();
+        let enough = |set: &u32| {
+            let stays = cut.free.iter().enumerate();
+            let stays = stays.filter(|(number, _)| set >> number & 1 == 0);
+            let mut slices: Vec<Slice> = stays.map(|(_, slice)| *slice).collect();
+            slices.extend(&cut.busy);
+            cuts.places(profile).any(|slice| {
+                let mut with = slices.clone();
+                with.push(slice);
+                is_legal(cuts, &with)
+            })
+        };
+        let changes = sets.filter(enough).map(|set| set.count_ones() as usize + 1);
+        changes.min()
+    }
+
+    fn check_all(cuts: Cuts, layouts: impl Iterator<Item = Vec<Slice>>) -> usize {
+        let mut checked = 0;
+        for layout in layouts {
+            for set in 0..1_u32 << layout.len() {
+                let part = |busy: u32| {
+                    let numbered = layout.iter().enumerate();
+                    let part = numbered.filter(|(number, _)| set >> number & 1 == busy);
+                    part.map(|(_, slice)| *slice).collect()
+                };
+                let cut = Cut {
+                    busy: part(1),
+                    free: part(0),
+                };
+                for profile in 0..cuts.0.len() {
+                    let recut = cut.recut(cuts, profile);
+                    let changes = |one: &Recut| one.gone.len() + usize::from(one.is_new);
+                    assert_eq!(
+                        recut.as_ref().map(changes),
+                        fewest_changes(cuts, &cut, profile),
+                        "{cut:?} for {profile}"
+                    );
+                    checked += 1;
+                    let Some(recut) = recut else { continue };
+                    let after = cut.after(&recut);
+                    let all: Vec<Slice> = after.busy.iter().chain(&after.free).copied().collect();
+                    assert!(is_legal(cuts, &all), "{after:?}");
+                    assert!(cut.busy.iter().all(|slice| after.busy.contains(slice)));
+                    assert_eq!(after.busy.len(), cut.busy.len() + 1);
+                }
+            }
+        }
+        checked
+    }
+
+    #[test]
+    fn whatever_can_be_had_is_had_by_the_fewest_changes() {
+        let quarters = layouts(Cuts::QUARTERS);
+        assert!(check_all(Cuts::QUARTERS, quarters.into_iter()) > 1000);
+        // The media engines are checked with the smaller GPU; here they would only repeat what holds for the smallest slice.
+        let media = Cuts::SEVENTHS.named("1g+me").unwrap();
+        let plain = |layout: &Vec<Slice>| layout.iter().all(|slice| slice.profile != media);
+        let sevenths = layouts(Cuts::SEVENTHS).into_iter().filter(plain);
+        assert!(check_all(Cuts::SEVENTHS, sevenths) > 10_000);
+    }
+
+    #[test]
+    fn the_largest_slice_is_left_to_those_who_come_next() {
+        let cuts = Cuts::SEVENTHS;
+        let [one, two, three, four, seven] =
+            ["1g", "2g", "3g", "4g", "7g"].map(|name| cuts.named(name).unwrap());
+        let mut cut = Cut::default();
+        let mut take = |profile: usize| {
+            let recut = cut.recut(cuts, profile)?;
+            cut = cut.after(&recut);
+            Some(recut.slice.at)
+        };
+        assert_eq!(take(one), Some(6), "a four and a pair are left");
+        assert_eq!(take(one), Some(4));
+        assert_eq!(take(four), Some(0));
+        assert_eq!(take(three), None);
+        assert_eq!(take(two), None, "what is left stands in no pair");
+        assert_eq!(take(one), Some(5));
+        assert_eq!(take(seven), None);
+    }
+
+    #[test]
+    fn only_what_is_free_is_cut_anew() {
+        let cuts = Cuts::SEVENTHS;
+        let [one, three] = ["1g", "3g"].map(|name| cuts.named(name).unwrap());
+        let at = |at: u8| Slice { profile: one, at };
+        let cut = Cut {
+            busy: vec![at(1)],
+            free: vec![at(0), at(4), at(6)],
+        };
+        let recut = cut.recut(cuts, three).unwrap();
+        assert_eq!((recut.slice.at, recut.is_new), (4, true));
+        assert_eq!(recut.gone, [at(4), at(6)]);
+        let recut = cut.recut(cuts, one).unwrap();
+        assert_eq!((recut.is_new, recut.gone.len()), (false, 0));
+        assert_eq!(
+            recut.slice,
+            at(0),
+            "beside what is busy, so that the other half stays whole"
+        );
+    }
+}
