@@ -15,6 +15,7 @@ use crate::commands::{
 };
 use crate::demo;
 use crate::output::Format;
+use crate::slurm::link;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -193,6 +194,9 @@ pub enum Local {
     Db(database::Db),
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
+    /// Slurm's commands by links to this program
+    #[command(subcommand)]
+    Slurm(link::Slurm),
     /// Print a completion script for your shell
     Completion(completion::Completion),
     /// Print the version
@@ -255,7 +259,10 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         "The server",
         &["demo", "serve", "config", "doctor", "admin", "db"],
     ),
-    ("Other", &["openapi", "completion", "version", "help"]),
+    (
+        "Other",
+        &["slurm", "openapi", "completion", "version", "help"],
+    ),
 ];
 
 /// The topics of `berth help`.

@@ -136,7 +136,7 @@ fn explain(problem: &Problem, out: &Output, times: &Times, base_url: &str) -> St
 }
 
 /// What this one case is about. A table of conflicts says it better than the sentence that goes with it.
-fn particulars(problem: &Problem) -> Vec<String> {
+pub fn particulars(problem: &Problem) -> Vec<String> {
     if !problem.breaches.is_empty() {
         let line = |breach: &Breach| format!("{}: {}", breach.rule, breach.detail);
         problem.breaches.iter().map(line).collect()
@@ -155,7 +155,7 @@ fn particulars(problem: &Problem) -> Vec<String> {
 }
 
 /// What to do. The server advises programs, in the words of its documents; where they mean little here, ours stand.
-fn hint(problem: &Problem) -> &str {
+pub fn hint(problem: &Problem) -> &str {
     if problem.alternatives.iter().any(|one| !one.holds.is_empty()) {
         return "Take what is held for you within two minutes, or let it go.";
     }

@@ -1,4 +1,5 @@
-//! `berth`: the one program. Without a server it is the client; with `berth serve` it is the server.
+//! `berth`: the one program. Without a server it is the client; with `berth serve` it is the server; by a link of such a
+//! name it is one of Slurm's commands.
 //!
 //! This file only wires: it reads the command line, picks a runtime, and turns what came of it into an exit code.
 
@@ -20,6 +21,7 @@ mod remembered;
 mod run;
 mod server_options;
 mod show;
+mod slurm;
 mod table;
 mod times;
 mod when;
@@ -31,6 +33,11 @@ fn main() -> ExitCode {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .ok();
+    let mut arguments = std::env::args_os();
+    let called = arguments.next().as_deref().and_then(slurm::Program::called);
+    if let Some(program) = called {
+        return slurm::run(program, arguments);
+    }
     match cli::parse() {
         Ok(cli) => run::run(cli).into(),
         Err(error) => {

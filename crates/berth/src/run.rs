@@ -20,6 +20,7 @@ use crate::demo;
 use crate::exit::Exit;
 use crate::failure::{exit_of, tell, tell_plainly, usage};
 use crate::output::{Format, Output, is_broken_pipe};
+use crate::slurm::link;
 use crate::times::Times;
 
 pub fn run(cli: Cli) -> Exit {
@@ -51,6 +52,7 @@ fn locally(command: Local, options: &Options) -> Exit {
         Local::Db(command) => plainly(on_threads(database::run(command, options))),
         Local::Config(command) => plainly(config::run(&command, options)),
         Local::Openapi => plainly(openapi::run()),
+        Local::Slurm(command) => plainly(link::run(command)),
         Local::Completion(command) => plainly(completion::run(&command)),
         Local::Version => plainly(version::run(options)),
         Local::ExitCodes => plainly(topics::print(&topics::exit_codes())),
@@ -135,7 +137,7 @@ fn ended(result: anyhow::Result<()>, tell: impl FnOnce(&anyhow::Error)) -> Exit 
     }
 }
 
-fn on_one_thread(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+pub fn on_one_thread<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     Builder::new_current_thread()
         .enable_all()
         .build()?

@@ -11,6 +11,7 @@ mod cli {
     mod people;
     mod policies;
     mod series;
+    mod slurm;
     pub mod walk;
 }
 

@@ -18,6 +18,8 @@ const ID_CHARS: usize = 30;
 /// For what should happen at once, on a machine that may have much else to do.
 const SOON: Duration = Duration::from_secs(30);
 
+const BERTH: &str = env!("CARGO_BIN_EXE_berth");
+
 const CONFIG: &str = "listen = \"127.0.0.1:{port}\"\ndata_dir = \"{directory}\"\n";
 
 #[derive(Debug)]
@@ -40,7 +42,12 @@ pub struct Ended {
 impl Desk {
     /// A server whose admin `ada`, made beside it while it runs, is signed in here.
     pub async fn with_admin() -> Self {
-        let desk = Self::before(CONFIG).await;
+        Self::with_admin_of(CONFIG).await
+    }
+
+    /// The same, of a server with this configuration.
+    pub async fn with_admin_of(config: &str) -> Self {
+        let desk = Self::before(config).await;
         let create = format!(
             "admin create ada --password-stdin --config {}",
             desk.config()
@@ -52,7 +59,7 @@ impl Desk {
 
     /// A server with this configuration, and nobody signed in.
     pub async fn before(config: &str) -> Self {
-        let launch = Launch::new(env!("CARGO_BIN_EXE_berth"), config);
+        let launch = Launch::new(BERTH, config);
         let server = launch.start().await.expect("the server starts");
         Self {
             url: server.url(""),
@@ -100,22 +107,41 @@ impl Desk {
     /// Types a line, without `berth`. Words are parted by spaces; `|` stands for a quote.
     #[track_caller]
     pub fn run(&self, line: &str) -> Ended {
-        self.execute(line, "", &[])
+        self.execute(Path::new(BERTH), line, "", &[])
+    }
+
+    /// Types a line after one of Slurm's commands, which `berth slurm link bin` has made.
+    #[track_caller]
+    pub fn run_as(&self, program: &str, line: &str) -> Ended {
+        self.execute(&self.link(program), line, "", &[])
     }
 
     #[track_caller]
     pub fn run_with(&self, line: &str, input: &str) -> Ended {
-        self.execute(line, input, &[])
+        self.execute(Path::new(BERTH), line, input, &[])
     }
 
     #[track_caller]
     pub fn run_in(&self, line: &str, environment: &[(&str, &str)]) -> Ended {
-        self.execute(line, "", environment)
+        self.execute(Path::new(BERTH), line, "", environment)
     }
 
     /// Starts a command that goes on by itself.
     pub fn start(&self, line: &str) -> Running {
-        let mut child = self.command(line).spawn().expect("start berth");
+        Self::started(self.command(Path::new(BERTH), line))
+    }
+
+    /// The same of one of Slurm's commands.
+    pub fn start_as(&self, program: &str, line: &str) -> Running {
+        Self::started(self.command(&self.link(program), line))
+    }
+
+    fn link(&self, program: &str) -> PathBuf {
+        self.home().join("bin").join(program)
+    }
+
+    fn started(mut command: Command) -> Running {
+        let mut child = command.spawn().expect("start berth");
         let output = BufReader::new(child.stdout.take().expect("its output"));
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -127,8 +153,8 @@ impl Desk {
         Running { child, lines }
     }
 
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+    fn command(&self, program: &Path, line: &str) -> Command {
+        let mut command = Command::new(program);
         command
             .args(words(line))
             .current_dir(self.home())
@@ -141,8 +167,14 @@ impl Desk {
     }
 
     #[track_caller]
-    fn execute(&self, line: &str, input: &str, environment: &[(&str, &str)]) -> Ended {
-        let mut command = self.command(line);
+    fn execute(
+        &self,
+        program: &Path,
+        line: &str,
+        input: &str,
+        environment: &[(&str, &str)],
+    ) -> Ended {
+        let mut command = self.command(program, line);
         command.envs(environment.iter().copied());
         let mut child = command.spawn().expect("start berth");
         let mut stdin = child.stdin.take().expect("its input");
@@ -172,6 +204,11 @@ impl Running {
     #[track_caller]
     pub fn next_line(&mut self) -> String {
         self.lines.recv_timeout(SOON).expect("another line")
+    }
+
+    /// Waits until it ends by itself.
+    pub fn end(&mut self) -> Option<i32> {
+        self.child.wait().expect("its end").code()
     }
 }
 

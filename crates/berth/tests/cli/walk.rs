@@ -255,6 +255,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("admin create", "every test here"),
     ("db move", "everything_moves_to_postgresql"),
+    ("slurm link", "links_replace_nothing_unasked"),
     ("openapi", "every_failure_has_its_number"),
     ("completion", "every_failure_has_its_number"),
     ("version", "every_failure_has_its_number"),

@@ -54,7 +54,7 @@ pub struct Batch {
     pub mail_user: Option<String>,
     pub signal: Option<Signal>,
     pub switches: Option<Switches>,
-    pub export: Export,
+    pub export: Option<Export>,
     pub manner: Manner,
 }
 
@@ -128,9 +128,8 @@ pub struct Switches {
 }
 
 /// Which variables of the submitter's environment the job gets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Export {
-    #[default]
     All,
     None,
     /// These by name or with a value; everything else too if `and_all`.

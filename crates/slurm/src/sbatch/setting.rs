@@ -68,7 +68,7 @@ impl<'n> Settings<'n> {
                     Some(_) => return Err(invalid("write nothing, or user")),
                 });
             }
-            Key::Export => batch.export = export(text),
+            Key::Export => batch.export = Some(export(text)),
             Key::Gpus => batch.gpus = amount::gpus(text).map_err(invalid)?,
             Key::GpusPerNode => batch.gpus_per_node = amount::gpus(text).map_err(invalid)?,
             Key::GpusPerTask => batch.gpus_per_task = amount::gpus(text).map_err(invalid)?,
@@ -395,7 +395,7 @@ fn empty() -> Batch {
         mail_user: None,
         signal: None,
         switches: None,
-        export: Export::All,
+        export: None,
         manner: Manner::default(),
     }
 }

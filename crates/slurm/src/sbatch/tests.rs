@@ -189,7 +189,7 @@ fn variables_to_export_keep_their_commas_in_quotes() {
         and_all: true,
         variables,
     };
-    assert_eq!(batch.export, wanted);
+    assert_eq!(batch.export, Some(wanted));
 }
 
 #[test]
