@@ -5,6 +5,9 @@ export const nav: Messages['nav'] = {
   allSites: 'Tutte le mie sedi',
   bookings: 'Le mie prenotazioni',
   find: 'Trovami un posto',
+  queue: 'Coda',
+  submit: 'Invia un lavoro',
+  shares: 'Quote',
   approvals: 'Approvazioni',
   notifications: 'Notifiche',
   sites: 'Sedi',
@@ -33,7 +36,7 @@ export const nav: Messages['nav'] = {
   signOut: 'Esci',
   account: 'Il tuo account',
   main: 'Principale',
-  short: { timeline: 'Linea', bookings: 'Prenotazioni', find: 'Trova', approvals: 'Approva' },
+  short: { timeline: 'Linea', bookings: 'Prenotazioni', find: 'Trova', queue: 'Coda', approvals: 'Approva' },
 };
 
 export const shell: Messages['shell'] = {
@@ -54,6 +57,8 @@ export const shell: Messages['shell'] = {
   statusLine: 'La situazione ora',
   free: 'libere',
   approvalsWaiting: (count) => (count === 1 ? '1 approvazione ti aspetta' : `${count} approvazioni ti aspettano`),
+  queueMine: (running, waiting) => `Coda: ${running} tuoi in corso, ${waiting} in attesa`,
+  queueNext: (when) => `il prossimo ${when}`,
   running: (count) => (count === 1 ? '1 tua in corso' : `${count} tue in corso`),
   next: (title, when) => `Prossima: ${title}, ${when}`,
   unread: (count) => (count === 1 ? '1 nuova notifica' : `${count} nuove notifiche`),
