@@ -5,7 +5,7 @@ const of = (what: string, model: string) => (model ? `${what} ${model}` : what);
 
 export const queue = {
   title: 'Queue',
-  lead: 'Work that waits for machines or runs on them. Why something waits, and when it is expected to begin, stands beside it.',
+  lead: 'Work that waits for machines or runs on them, why it waits, and when it is expected to begin.',
   submit: 'Submit work',
   shares: 'Shares',
   empty: 'Nothing is in the queue',

@@ -7,6 +7,7 @@ export const nav = {
   find: 'Find me a slot',
   queue: 'Queue',
   submit: 'Submit work',
+  queueSettings: 'Queue settings',
   shares: 'Shares',
   approvals: 'Approvals',
   notifications: 'Notifications',

@@ -5,7 +5,7 @@ const of = (what: string, model: string) => (model ? `${what} ${model}` : what);
 
 export const queue: Messages['queue'] = {
   title: 'Coda',
-  lead: 'Il lavoro che aspetta le macchine o che è in esecuzione. Accanto c’è perché aspetta e quando si prevede che cominci.',
+  lead: 'Il lavoro che aspetta le macchine o che è in esecuzione, perché aspetta e quando dovrebbe cominciare.',
   submit: 'Invia un lavoro',
   shares: 'Quote',
   empty: 'La coda è vuota',

@@ -7,6 +7,7 @@ export const nav: Messages['nav'] = {
   find: 'Trovami un posto',
   queue: 'Coda',
   submit: 'Invia un lavoro',
+  queueSettings: 'Impostazioni della coda',
   shares: 'Quote',
   approvals: 'Approvazioni',
   notifications: 'Notifiche',
