@@ -1,7 +1,7 @@
 /** A submission as the form holds it, as the API takes it, and as one would type it. */
 import { writeLength } from '../i18n/length';
 import { parseMemory, periodMs, writeMemory, writePeriod } from './amounts';
-import type { Class, Gpus, Near, NewWorkload, Profile, Wish } from './types';
+import type { Class, Gpus, Near, NewWorkload, Profile, Wish, Workload } from './types';
 import { modelOf } from './words';
 
 export type GpuKind = 'none' | 'whole' | 'share' | 'slice';
@@ -64,6 +64,22 @@ export function fromProfile(name: string, profile: Profile): Partial<Draft> {
     limitMs: periodMs(wish.limit),
     near: wish.near ?? 'anywhere',
     class: profile.class ?? 'guaranteed',
+  };
+}
+
+/** The same again: what another workload asked for, under its title. Moments and order were its own. */
+export function fromWorkload(workload: Workload): Partial<Draft> {
+  const { array, program } = workload;
+  return {
+    ...fromProfile('', { title: workload.title, class: workload.class, wishes: workload.wishes }),
+    title: workload.title,
+    project: workload.project?.name ?? '',
+    level: workload.level ?? '',
+    array: array ? `${array.tasks}${array.at_once ? `%${array.at_once}` : ''}` : '',
+    requeue: workload.requeue,
+    command: (program?.command ?? []).map(quote).join(' '),
+    image: program?.image ?? '',
+    environment: Object.entries(program?.environment ?? {}).map(([name, value]) => `${name}=${value}`).join('\n'),
   };
 }
 
@@ -157,7 +173,7 @@ export function commandOf(draft: Draft, site: string, profile: Profile | undefin
     else if (draft.gpuKind !== 'none') say('--gpus', draft.gpuCount);
     if (draft.gpuKind === 'slice') say('--slice', draft.slice);
     else if (draft.gpuKind !== 'none' && draft.model) say('--gpu-model', draft.model);
-    say('--cores', draft.cores);
+    say('--cores', draft.cores || 0);
     say('--memory', writeMemory(parseMemory(draft.memory) ?? 0));
     if (draft.tasks > 1) say('--tasks', draft.tasks);
     if (draft.limitMs) say('--time', writeLength(draft.limitMs));

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import type { Resource } from '../api/types';
 import { en } from '../i18n/en';
 import { Formats } from '../i18n/format';
 import { it as italian } from '../i18n/it';
 import { HOUR, MINUTE } from '../time/span';
 import { parseMemory, periodMs, taskCount, writeMemory, writePeriod } from './amounts';
-import { commandOf, freshDraft, fromProfile, isAsProfile, splitCommand, toNewWorkload, type Draft } from './draft';
+import { commandOf, freshDraft, fromProfile, fromWorkload, isAsProfile, splitCommand, toNewWorkload, type Draft } from './draft';
 import { floorOf } from './floor';
+import { optionsOf } from './options';
 import { inOrder, narrowed } from './order';
 import { marksOf, placeOf, storyOf } from './story';
 import type { Profile, QueueNode, Run, Wish, Workload } from './types';
@@ -99,7 +101,7 @@ describe('the story of a workload', () => {
   test('an array has a row for each task that began, and says how many have none', () => {
     const runs = Array.from({ length: 30 }, (_, task) => run({ id: `r${task}`, task }));
     const story = storyOf(workload({ state: 'RUNNING', array: { tasks: '0-39' }, waiting: '30-39', runs }), NOON);
-    expect([story.rows.length, story.left_out]).toEqual([24, 16]);
+    expect([story.rows.length, story.left_out, story.not_begun]).toEqual([24, 6, 10]);
   });
   test('places run from 0 to 100, and the scale names round moments', () => {
     const span = { start: NOON, end: NOON + 10 * HOUR };
@@ -119,6 +121,15 @@ describe('the floor', () => {
     expect(floor.gpus).toEqual({ all: 4, used: 0.5, free: 1.5, reserved: 1, out: 1 });
     expect(floor.cores).toEqual({ all: 16, used: 4, free: 2, reserved: 2, out: 8 });
   });
+});
+
+test('what can be chosen is what the nodes have: models and profiles, and how many of each are free', () => {
+  const resource = (id: string, attributes: Resource['attributes']) => [id, { id, attributes } as Resource] as const;
+  const known = new Map([resource('g1', { gpu_model: 'A100' }), resource('g2', { gpu_model: 'A100' }), resource('s1', { mig_profile: '1g.10gb' })]);
+  const gpus = [{ gpu: { id: 'g1', name: 'g1', type: 'gpu' }, free: 1_000 }, { gpu: { id: 'g2', name: 'g2', type: 'gpu' }, free: 500 }, { gpu: { id: 's1', name: 's1', type: 'mig' }, free: 0 }];
+  const options = optionsOf([{ in_service: true, gpus } as QueueNode], known, { gpu: 'gpu', mig: 'slice' });
+  expect(options.models).toEqual(new Map([['A100', { all: 2, free: 1 }]]));
+  expect(options.slices).toEqual(new Map([['1g.10gb', { all: 1, free: 0 }]]));
 });
 
 describe('a list', () => {
@@ -156,6 +167,11 @@ describe('a submission', () => {
       draft({ title: 'my run', gpuCount: 2, array: '0-99 % 8', after: '#812', command: 'python train.py --lr "1 e-3"', held: true, image: 'torch' }), 'torino', profile);
     expect(text).toBe("berth submit --site torino --title 'my run' --gpus 2 --gpu-model A100 --cores 8 --memory 64GiB --time 8h --array 0-99%8 --after 812 --hold -- python train.py --lr '1 e-3'");
     expect(unsaid).toEqual(['image']);
+  });
+  test('the same again asks for the same', () => {
+    const before = workload({ title: 'sweep', array: { tasks: '0-9', at_once: 2 }, program: { command: ['sh', '-c', 'echo hi'] } as NonNullable<Workload['program']> });
+    const body = toNewWorkload({ ...freshDraft(), ...fromWorkload(before) }, undefined, []);
+    expect(body).toEqual({ title: 'sweep', class: 'guaranteed', wishes: [one], array: { tasks: '0-9', at_once: 2 }, program: { command: ['sh', '-c', 'echo hi'] } });
   });
   test('arrays, dependencies, environments and commands are read', () => {
     const body = toNewWorkload(draft({ array: '0-9%2', environment: 'A=1\n\nB=x=y', command: "sh -c 'echo hi'", requeue: false }), profile, ['job_2']);

@@ -17,8 +17,10 @@ export interface StoryRow {
 
 export interface Story extends Span {
   readonly rows: readonly StoryRow[];
-  /** Tasks that have no row, because there are too many of them. */
+  /** Tasks that have begun and no row, because there are too many of them. */
   readonly left_out: number;
+  /** Tasks that have no row because they have not begun. */
+  readonly not_begun: number;
 }
 
 /** More rows than this say less than a number does. */
@@ -36,7 +38,7 @@ export function storyOf(workload: Workload, now: number): Story {
   const ends = rows.flatMap(({ pieces }) => pieces.map(({ end }) => end));
   const end = Math.max(since + SHORTEST, ...ends);
   const known = workload.array ? taskCount(workload.array.tasks) : tasks.length;
-  return { start: since, end: end + (end - since) * 0.02, rows, left_out: Math.max(0, known - rows.length) };
+  return { start: since, end: end + (end - since) * 0.02, rows, left_out: tasks.length - rows.length, not_begun: Math.max(0, known - tasks.length) };
 }
 
 function piecesOf(workload: Workload, runs: readonly Run[], since: number, now: number): Piece[] {

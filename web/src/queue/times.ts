@@ -14,8 +14,10 @@ export function timesOf(workload: Workload, now: number, t: Messages, format: Fo
     return { first: t.queue.endedAt(format.relative(ended, now)), second: format.dayAndTime(ended) };
   }
   if (workload.state === 'RUNNING') {
-    const began = Math.min(now, ...workload.runs.map((run) => Date.parse(run.began)));
-    const until = Math.max(...workload.runs.map((run) => Date.parse(run.until)));
+    // Lists have only the runs that go on; a workload's own page has those that are over, too.
+    const going = workload.runs.filter(({ state }) => state !== 'ended');
+    const began = Math.min(now, ...going.map((run) => Date.parse(run.began)));
+    const until = Math.max(...going.map((run) => Date.parse(run.until)));
     return {
       first: t.queue.runsFor(lengthUp(now - began, format)),
       second: Number.isFinite(until) ? t.queue.endsBy(clock(until, now, format)) : '',
