@@ -26,8 +26,8 @@ export function gpuWords(gpus: Gpus, t: Messages, format: Formats): string {
 
 /** "64 GiB". */
 export function memoryWords(mib: number, format: Formats): string {
-  if (mib < 1_024) return `${format.number(mib)} MiB`;
-  return `${format.number(Math.round(mib / 102.4) / 10)} GiB`;
+  if (mib < 1_024) return together(`${format.number(mib)} MiB`);
+  return together(`${format.number(Math.round(mib / 102.4) / 10)} GiB`);
 }
 
 export function coresWords(milli: number, t: Messages, format: Formats): string {
@@ -45,7 +45,7 @@ export function wishWords(wish: Wish, t: Messages, format: Formats): string {
   const task = taskWords(wish.task, t, format);
   const tasks = wish.tasks ?? 1;
   const what = tasks > 1 ? `${format.number(tasks)} × (${task})` : task;
-  return `${what}, ${t.queue.upTo(format.length(periodMs(wish.limit)))}`;
+  return `${what}, ${t.queue.upTo(together(format.length(periodMs(wish.limit))))}`;
 }
 
 /** All ways that would do: the first is preferred. */
@@ -76,6 +76,11 @@ export function remedyWords(waits: Waits, t: Messages, locale: Locale): Said | n
 /** "completed", "failed with 137". */
 export function outcomeWords(outcome: Outcome, t: Messages): string {
   return typeof outcome === 'string' ? t.queue.outcome[outcome] : t.queue.failedWith(outcome.failed.exit_code);
+}
+
+/** A number and its unit stay in one line. */
+function together(text: string): string {
+  return text.replaceAll(' ', '\u00a0');
 }
 
 function sentence(words: string): string {
