@@ -54,7 +54,10 @@ export const PARTS = ['node', 'cores', 'memory', 'gpu', 'slice', 'seats'] as con
 /** What resources of a type are to the queue. */
 export type Part = (typeof PARTS)[number];
 export type Profile = Omit<api.Profile, 'wishes'> & { readonly wishes: readonly Wish[] };
-export type Settings = Omit<Required<api.QueueSettings>, 'roles' | 'profiles'> & {
+/** How much somebody may have; what is left out is not limited. */
+export type Quota = Omit<api.QuotaSetting, 'amounts'> & { readonly amounts: Partial<api.QuotaSetting['amounts']> };
+export type Settings = Omit<Required<api.QueueSettings>, 'roles' | 'profiles' | 'quotas'> & {
+  readonly quotas: readonly Quota[];
   readonly roles: Readonly<Record<string, Part>>;
   readonly profiles: Readonly<Record<string, Profile>>;
 };
