@@ -259,6 +259,7 @@ export const queueAdmin = {
   ofProject: (name: string) => `Project ${name}`,
   ofPerson: (login: string) => `Person ${login}`,
   person: 'Login of the person',
+  aPerson: 'A person…',
   gpus: 'GPUs',
   gpusGuaranteed: 'guaranteed',
   cores: 'Cores',

@@ -58,7 +58,7 @@ export const shell = {
   statusLine: 'How it is now',
   free: 'free',
   approvalsWaiting: (count: number) => (count === 1 ? '1 approval waits for you' : `${count} approvals wait for you`),
-  queueMine: (running: number, waiting: number) => `Queue: ${running} of yours run, ${waiting} wait`,
+  queueMine: (running: number, waiting: number) => `In the queue: ${[running > 0 ? `${running} of yours run` : '', waiting > 0 ? `${waiting} of yours wait` : ''].filter(Boolean).join(', ')}`,
   queueNext: (when: string) => `next ${when}`,
   running: (count: number) => (count === 1 ? '1 of yours runs' : `${count} of yours run`),
   next: (title: string, when: string) => `Next: ${title}, ${when}`,

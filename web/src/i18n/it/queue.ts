@@ -252,6 +252,7 @@ export const queueAdmin: Messages['queueAdmin'] = {
   ofProject: (name) => `Progetto ${name}`,
   ofPerson: (login) => `Persona ${login}`,
   person: 'Nome utente della persona',
+  aPerson: 'Una persona…',
   gpus: 'GPU',
   gpusGuaranteed: 'garantite',
   cores: 'Core',

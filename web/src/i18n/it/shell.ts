@@ -58,7 +58,7 @@ export const shell: Messages['shell'] = {
   statusLine: 'La situazione ora',
   free: 'libere',
   approvalsWaiting: (count) => (count === 1 ? '1 approvazione ti aspetta' : `${count} approvazioni ti aspettano`),
-  queueMine: (running, waiting) => `Coda: ${running} tuoi in corso, ${waiting} in attesa`,
+  queueMine: (running, waiting) => `In coda: ${[running > 0 ? `${running} tuoi in corso` : '', waiting > 0 ? `${waiting} tuoi in attesa` : ''].filter(Boolean).join(', ')}`,
   queueNext: (when) => `il prossimo ${when}`,
   running: (count) => (count === 1 ? '1 tua in corso' : `${count} tue in corso`),
   next: (title, when) => `Prossima: ${title}, ${when}`,
