@@ -94,7 +94,7 @@ export const queue = {
   failedWith: (code: number) => `Failed with exit code ${code}`,
   runState: { starting: 'Starting', running: 'Running', stopping: 'Told to end' },
   because: { preempted: 'to make room', cancelled: 'because it was cancelled', timed_out: 'because its time is up' },
-  mineTitle: 'My work in the queue',
+  emptyMine: 'Nothing of yours is in a queue',
   one: 'Work in the queue',
   numbered: (number: number) => `Number ${number}`,
   story: 'How it went',

@@ -87,7 +87,7 @@ export const queue: Messages['queue'] = {
   failedWith: (code) => `Fallito con codice ${code}`,
   runState: { starting: 'Sta cominciando', running: 'In corso', stopping: 'Deve finire' },
   because: { preempted: 'per fare posto', cancelled: 'perché è stato annullato', timed_out: 'perché il tempo è scaduto' },
-  mineTitle: 'Il mio lavoro in coda',
+  emptyMine: 'Niente di tuo è in coda',
   one: 'Lavoro in coda',
   numbered: (number) => `Numero ${number}`,
   story: 'Com’è andato',

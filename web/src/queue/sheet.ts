@@ -1,7 +1,7 @@
 /** The queue as a sheet: a row for each workload. */
-import type { Cell } from '../../design/csv';
-import { nodesOf } from '../../queue/order';
-import type { Workload } from '../../queue/types';
+import type { Cell } from '../design/csv';
+import { nodesOf } from './order';
+import type { Workload } from './types';
 
 export const COLUMNS = ['number', 'title', 'owner', 'project', 'class', 'state', 'since', 'waits', 'expected', 'nodes', 'ended', 'id'];
 
