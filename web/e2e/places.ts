@@ -18,17 +18,26 @@ export async function placeOf(name: string, baseURL: string): Promise<Place> {
   const route = routes.find((one) => one.name === name);
   if (!route) throw new Error(`no route is called ${name}`);
   const who = WHO[route.access];
-  const params = { site: 'torino', resource: 'gpu-01', reservation: '', series: '', person: 'priya' };
+  const params = { site: 'torino', resource: 'gpu-01', reservation: '', series: '', workload: '', person: 'priya' };
   if (route.path.includes(':reservation')) {
     const mine = await call<{ items: { id: string; site: { name: string } }[] }>('priya', baseURL, 'GET', '/me/reservations?state=confirmed&limit=50');
     const booking = mine.items.find((item) => item.site.name === 'torino') ?? mine.items[0];
     Object.assign(params, { reservation: booking?.id, site: booking?.site.name });
   }
   if (route.path.includes(':series')) Object.assign(params, { series: await someSeries(baseURL) });
+  if (route.path.includes(':workload')) Object.assign(params, { workload: await someWorkload(baseURL) });
   // A search that was already made shows more of the page.
   const query = name === 'find' ? '?what=gpu&for=4h' : '';
   const hash = name === 'reset-password' ? '#not-a-token' : '';
   return { name, who, path: fill(route.path, params) + query + hash };
+}
+
+/** One that waits, if any does: its page shows more. */
+async function someWorkload(baseURL: string): Promise<string> {
+  const list = await call<{ items: { number: number; state: string }[] }>('priya', baseURL, 'GET', '/sites/torino/workloads?limit=500');
+  const found = list.items.find(({ state }) => state === 'WAITING') ?? list.items[0];
+  if (!found) throw new Error('the demo’s queue is empty');
+  return String(found.number);
 }
 
 /** The demo has none, so one is made for its page: far ahead, where it is in nobody's way. */

@@ -11,6 +11,7 @@ import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, 
 import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './en/admin';
 import { maintenance, policies } from './en/rules';
 import { health } from './en/health';
+import { queue, queueAdmin, shares, submit } from './en/queue';
 import { nav, palette, shell, signIn } from './en/shell';
 import { charts, usage } from './en/usage';
 
@@ -42,15 +43,19 @@ export const en = {
   problem,
   problems,
   projects,
+  queue,
+  queueAdmin,
   refused,
   resource,
   series,
   settings,
+  shares,
   shell,
   signIn,
   sitesPage,
   state,
   status,
+  submit,
   timeline,
   tokens,
   tree,

@@ -9,6 +9,7 @@ import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, 
 import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './it/admin';
 import { maintenance, policies } from './it/rules';
 import { health } from './it/health';
+import { queue, queueAdmin, shares, submit } from './it/queue';
 import { nav, palette, shell, signIn } from './it/shell';
 import { charts, usage } from './it/usage';
 
@@ -40,15 +41,19 @@ export const it: Messages = {
   problem,
   problems,
   projects,
+  queue,
+  queueAdmin,
   refused,
   resource,
   series,
   settings,
+  shares,
   shell,
   signIn,
   sitesPage,
   state,
   status,
+  submit,
   timeline,
   tokens,
   tree,

@@ -175,6 +175,42 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/usage/UsagePage.svelte'),
   },
   {
+    name: 'queue',
+    path: '/sites/:site/queue',
+    access: 'person',
+    title: (t) => t.nav.queue,
+    load: () => import('../pages/queue/QueuePage.svelte'),
+  },
+  {
+    name: 'submit',
+    path: '/sites/:site/queue/submit',
+    access: 'person',
+    title: (t) => t.nav.submit,
+    load: () => import('../pages/queue/SubmitPage.svelte'),
+  },
+  {
+    name: 'shares',
+    path: '/sites/:site/queue/shares',
+    access: 'person',
+    title: (t) => t.nav.shares,
+    load: () => import('../pages/queue/SharesPage.svelte'),
+  },
+  // After those with names of their own: a number is none of them.
+  {
+    name: 'workload',
+    path: '/sites/:site/queue/:workload',
+    access: 'person',
+    title: (t) => t.queue.one,
+    load: () => import('../pages/queue/WorkloadPage.svelte'),
+  },
+  {
+    name: 'admin-queue',
+    path: '/sites/:site/admin/queue',
+    access: 'site_admin',
+    title: (t) => t.nav.queueSettings,
+    load: () => import('../pages/admin/queue/QueueSettingsPage.svelte'),
+  },
+  {
     name: 'admin-file',
     path: '/sites/:site/admin/file',
     access: 'site_admin',

@@ -16,6 +16,7 @@ export function mainPlaces(t: Messages, site: string | undefined): Place[] {
     { path: site ? `/sites/${site}` : '/', label: t.nav.timeline, short: t.nav.short.timeline, icon: 'timeline' },
     { path: '/bookings', label: t.nav.bookings, short: t.nav.short.bookings, icon: 'calendar' },
     { path: '/find', label: t.nav.find, short: t.nav.short.find, icon: 'search' },
+    ...(site ? [{ path: `/sites/${site}/queue`, label: t.nav.queue, short: t.nav.short.queue, icon: 'list' } satisfies Place] : []),
   ];
 }
 
@@ -29,12 +30,21 @@ export function ownPlaces(t: Messages, site: string | undefined): Place[] {
   ];
 }
 
+/** Beside the queue itself; one gets there from it, or by typing. */
+export function queuePlaces(t: Messages, site: string): Place[] {
+  return [
+    { path: `/sites/${site}/queue/submit`, label: t.nav.submit, icon: 'plus' },
+    { path: `/sites/${site}/queue/shares`, label: t.nav.shares, icon: 'rule' },
+  ];
+}
+
 export function siteAdminPlaces(t: Messages, site: string): Place[] {
   const below = (path: string) => `/sites/${site}/admin/${path}`;
   return [
     { path: below('resources'), label: t.nav.resources, icon: 'chip' },
     { path: below('types'), label: t.nav.types, icon: 'edit' },
     { path: below('policies'), label: t.nav.policies, icon: 'rule' },
+    { path: below('queue'), label: t.nav.queueSettings, icon: 'list' },
     { path: below('maintenance'), label: t.nav.maintenance, icon: 'wrench' },
     { path: below('members'), label: t.nav.members, icon: 'person' },
     { path: below('projects'), label: t.nav.projects, icon: 'project' },

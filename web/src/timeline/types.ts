@@ -40,8 +40,9 @@ export interface Capacity {
  * - `hold`: kept free for two minutes
  * - `buffer`: set up or cleaned up for a booking
  * - `waiting`: on the waitlist; the only kind that takes nothing
+ * - `workload`: work of the queue that runs
  */
-export type ItemKind = 'booking' | 'busy' | 'maintenance' | 'hold' | 'buffer' | 'waiting';
+export type ItemKind = 'booking' | 'busy' | 'maintenance' | 'hold' | 'buffer' | 'waiting' | 'workload';
 
 /** One claim on one resource's time. */
 export interface Item extends Span {

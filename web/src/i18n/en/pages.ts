@@ -11,6 +11,7 @@ export const bookings = {
   lead: 'Everything of yours, in all your sites, by time.',
   coming: 'Now and to come',
   past: 'Over',
+  queue: (count: number) => (count > 0 ? `In the queue (${count})` : 'In the queue'),
   waiting: (count: number) => (count === 0 ? 'Waiting' : `Waiting (${count})`),
   mySeries: 'Series',
   waits: { booking: 'When there is room it is booked for you.', offer: 'When there is room it is offered to you.' } as Record<WaitFor, string>,

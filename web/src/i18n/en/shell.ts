@@ -5,6 +5,10 @@ export const nav = {
   allSites: 'All my sites',
   bookings: 'My bookings',
   find: 'Find me a slot',
+  queue: 'Queue',
+  submit: 'Submit work',
+  queueSettings: 'Queue settings',
+  shares: 'Shares',
   approvals: 'Approvals',
   notifications: 'Notifications',
   sites: 'Sites',
@@ -33,7 +37,7 @@ export const nav = {
   signOut: 'Sign out',
   account: 'Your account',
   main: 'Main',
-  short: { timeline: 'Timeline', bookings: 'Bookings', find: 'Find', approvals: 'Approvals' },
+  short: { timeline: 'Timeline', bookings: 'Bookings', find: 'Find', queue: 'Queue', approvals: 'Approvals' },
 };
 
 export const shell = {
@@ -54,6 +58,8 @@ export const shell = {
   statusLine: 'How it is now',
   free: 'free',
   approvalsWaiting: (count: number) => (count === 1 ? '1 approval waits for you' : `${count} approvals wait for you`),
+  queueMine: (running: number, waiting: number) => `In the queue: ${[running > 0 ? `${running} of yours run` : '', waiting > 0 ? `${waiting} of yours wait` : ''].filter(Boolean).join(', ')}`,
+  queueNext: (when: string) => `next ${when}`,
   running: (count: number) => (count === 1 ? '1 of yours runs' : `${count} of yours run`),
   next: (title: string, when: string) => `Next: ${title}, ${when}`,
   unread: (count: number) => (count === 1 ? '1 new notification' : `${count} new notifications`),

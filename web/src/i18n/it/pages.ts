@@ -11,6 +11,7 @@ export const bookings: Messages['bookings'] = {
   lead: 'Tutto ciò che è tuo, in tutte le tue sedi, in ordine di tempo.',
   coming: 'Ora e in futuro',
   past: 'Concluse',
+  queue: (count) => (count > 0 ? `In coda (${count})` : 'In coda'),
   waiting: (count) => (count === 0 ? 'In attesa' : `In attesa (${count})`),
   mySeries: 'Serie',
   waits: { booking: 'Quando c’è posto viene prenotata per te.', offer: 'Quando c’è posto ti viene offerta.' },

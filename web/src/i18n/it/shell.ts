@@ -5,6 +5,10 @@ export const nav: Messages['nav'] = {
   allSites: 'Tutte le mie sedi',
   bookings: 'Le mie prenotazioni',
   find: 'Trovami un posto',
+  queue: 'Coda',
+  submit: 'Invia un lavoro',
+  queueSettings: 'Impostazioni della coda',
+  shares: 'Quote',
   approvals: 'Approvazioni',
   notifications: 'Notifiche',
   sites: 'Sedi',
@@ -33,7 +37,7 @@ export const nav: Messages['nav'] = {
   signOut: 'Esci',
   account: 'Il tuo account',
   main: 'Principale',
-  short: { timeline: 'Linea', bookings: 'Prenotazioni', find: 'Trova', approvals: 'Approva' },
+  short: { timeline: 'Linea', bookings: 'Prenotazioni', find: 'Trova', queue: 'Coda', approvals: 'Approva' },
 };
 
 export const shell: Messages['shell'] = {
@@ -54,6 +58,8 @@ export const shell: Messages['shell'] = {
   statusLine: 'La situazione ora',
   free: 'libere',
   approvalsWaiting: (count) => (count === 1 ? '1 approvazione ti aspetta' : `${count} approvazioni ti aspettano`),
+  queueMine: (running, waiting) => `In coda: ${[running > 0 ? `${running} tuoi in corso` : '', waiting > 0 ? `${waiting} tuoi in attesa` : ''].filter(Boolean).join(', ')}`,
+  queueNext: (when) => `il prossimo ${when}`,
   running: (count) => (count === 1 ? '1 tua in corso' : `${count} tue in corso`),
   next: (title, when) => `Prossima: ${title}, ${when}`,
   unread: (count) => (count === 1 ? '1 nuova notifica' : `${count} nuove notifiche`),

@@ -15,6 +15,8 @@ import { itemOf, rowsOf, siteRow, waitingItems } from './rows';
 
 const mayBookIn = (site: string) => session.isMember(site) || session.isGlobalAdmin;
 
+const WORK_CALM_MS = 5_000;
+
 /** Made by a component, with which it ends. */
 export class Contents {
   readonly calendar = new CalendarOf();
@@ -55,6 +57,8 @@ export class Contents {
       { families: ['reservation', 'maintenance', 'series', 'resource', 'claim'], site: () => (names().length === 1 ? names()[0] : undefined) },
       () => this.reload(),
     );
+    // Something of a busy queue always begins or ends, and a calendar is much to read.
+    keepFresh({ families: ['workload'], site: () => (names().length === 1 ? names()[0] : undefined), calmMs: WORK_CALM_MS }, () => this.reload());
   }
 
   reload(): void {

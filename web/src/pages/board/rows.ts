@@ -11,7 +11,7 @@ const STATUS: Record<Resource['effective_status'], Status> = {
 
 const KIND: Record<CalendarEntry['kind'], ItemKind> = {
   reservation: 'booking',
-  workload: 'booking',
+  workload: 'workload',
   buffer: 'buffer',
   maintenance: 'maintenance',
   busy: 'busy',
@@ -69,7 +69,7 @@ export function itemOf(entry: CalendarEntry, viewer: Viewer): Item {
     start: ms(entry.start),
     end: ms(entry.end),
     kind: isHeld ? 'hold' : KIND[entry.kind],
-    booking: entry.reservation ?? entry.window ?? null,
+    booking: entry.reservation ?? entry.workload ?? entry.window ?? null,
     title: entry.title ?? null,
     owner: entry.mine ? null : (entry.owner?.display_name ?? null),
     mine: entry.mine,

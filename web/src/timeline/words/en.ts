@@ -25,6 +25,7 @@ export const timelineWords: Labels = {
     hold: 'Held',
     buffer: 'Buffer',
     waiting: 'Waiting',
+    workload: 'Work of the queue',
   },
   yours: 'yours',
   useBelow: (used, all) => `${used} of ${all} below in use now`,

@@ -25,6 +25,7 @@ export const timelineWords: Labels = {
     hold: 'Trattenuta',
     buffer: 'Margine',
     waiting: 'In attesa',
+    workload: 'Lavoro della coda',
   },
   yours: 'tua',
   useBelow: (used, all) => `${used} di ${all} al suo interno in uso adesso`,

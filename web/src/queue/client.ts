@@ -1,0 +1,78 @@
+/** The queue's calls, with the queue's own types. */
+import { api, call, ifMatch } from '../api/client';
+import { all } from '../api/pages';
+import type * as generated from '../api/types';
+import type { Grant, NewGrant, NewWorkload, QueueNode, Settings, SettingsView, Share, Workload } from './types';
+
+interface Wanted {
+  readonly owner?: string;
+  readonly project?: string;
+  /** Divided by commas; those that are not over, if left out. */
+  readonly state?: string;
+  readonly since?: string;
+}
+
+/** More than a page can show, and few enough to read again whenever something happens. */
+const LIST_MOST = 2_000;
+
+export async function list(site: string, wanted: Wanted = {}): Promise<Workload[]> {
+  const found = await all((page) => call(api.GET('/sites/{site}/workloads', { params: { path: { site }, query: { ...wanted, ...page } } })), LIST_MOST);
+  return found as unknown as Workload[];
+}
+
+/** By its number or its id. */
+export async function read(site: string, workload: string): Promise<Workload> {
+  return (await call(api.GET('/sites/{site}/workloads/{workload}', { params: { path: place(site, workload) } }))) as unknown as Workload;
+}
+
+export async function submit(site: string, body: NewWorkload, key: { readonly 'Idempotency-Key': string }): Promise<Workload> {
+  const params = { path: { site }, header: key };
+  return (await call(api.POST('/sites/{site}/workloads', { params, body: body as unknown as generated.NewWorkload }))) as unknown as Workload;
+}
+
+export async function hold(site: string, number: number): Promise<Workload> {
+  return (await call(api.POST('/sites/{site}/workloads/{workload}/hold', { params: { path: { site, workload: number } } }))) as unknown as Workload;
+}
+
+export async function release(site: string, number: number): Promise<Workload> {
+  return (await call(api.POST('/sites/{site}/workloads/{workload}/release', { params: { path: { site, workload: number } } }))) as unknown as Workload;
+}
+
+export async function cancel(site: string, number: number, reason: string): Promise<Workload> {
+  const body = reason ? { reason } : {};
+  return (await call(api.POST('/sites/{site}/workloads/{workload}/cancel', { params: { path: { site, workload: number } }, body }))) as unknown as Workload;
+}
+
+export function nodes(site: string): Promise<QueueNode[]> {
+  return all((query) => call(api.GET('/sites/{site}/queue/nodes', { params: { path: { site }, query } })));
+}
+
+export function shares(site: string): Promise<Share[]> {
+  return all((query) => call(api.GET('/sites/{site}/queue/shares', { params: { path: { site }, query } })));
+}
+
+export function grants(site: string): Promise<Grant[]> {
+  return all((query) => call(api.GET('/sites/{site}/queue/grants', { params: { path: { site }, query } })));
+}
+
+export function give(site: string, body: NewGrant, key: { readonly 'Idempotency-Key': string }): Promise<Grant> {
+  return call(api.POST('/sites/{site}/queue/grants', { params: { path: { site }, header: key }, body }));
+}
+
+export async function revoke(site: string, grant: string): Promise<void> {
+  await call(api.DELETE('/sites/{site}/queue/grants/{grant}', { params: { path: { site, grant } } }));
+}
+
+export async function settings(site: string): Promise<SettingsView> {
+  return (await call(api.GET('/sites/{site}/queue/settings', { params: { path: { site } } }))) as unknown as SettingsView;
+}
+
+export async function saveSettings(site: string, next: Settings, version: number): Promise<SettingsView> {
+  const params = { path: { site }, header: ifMatch(version) };
+  return (await call(api.PUT('/sites/{site}/queue/settings', { params, body: next as unknown as generated.QueueSettings }))) as unknown as SettingsView;
+}
+
+// The API takes a number or an id where its description knows only of the number.
+function place(site: string, workload: string): { site: string; workload: number } {
+  return { site, workload: workload as unknown as number };
+}
