@@ -135,6 +135,23 @@ impl Lab {
         Launch::new(binary()?, config).start().await
     }
 
+    /// Lets the servers be nodes of a queue.
+    pub async fn make_queue(&self) -> Result<()> {
+        let store = Store::connect(&self.ground.url, 2).await?;
+        let (clock, vault) = (Arc::new(SystemClock), Vault::from_key(&[1; 32]));
+        let app = App::new(store.clone(), clock, vault, Settings::default());
+        let mut reader = store.read().await?;
+        let person = berth_store::people::get(&mut reader, self.person).await?;
+        drop(reader);
+        let caller = Caller::direct(person.context("the person of this lab")?);
+        let settings =
+            serde_json::from_value(serde_json::json!({ "roles": { "server": "node" } }))?;
+        app.set_queue_settings(&caller, &self.site.into(), None, settings)
+            .await?;
+        store.close().await;
+        Ok(())
+    }
+
     pub fn reservations_path(&self) -> String {
         format!("/api/v1/sites/{}/reservations", self.site)
     }

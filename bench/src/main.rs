@@ -18,19 +18,21 @@ mod queue;
 mod report;
 mod series;
 mod start;
+mod submit;
 mod web;
 
 use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 8] = [
+const GROUPS: [&str; 9] = [
     "booking",
     "direct",
     "loaded",
     "desk",
     "rearrange",
     "queue",
+    "submit",
     "start",
     "web",
 ];
@@ -65,6 +67,10 @@ async fn main() -> Result<()> {
     }
     if wanted("queue") {
         queue::run(&mut report)?;
+        submit::run(&mut report).await?;
+    }
+    if only.iter().any(|name| name == "submit") {
+        submit::run(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

@@ -13,7 +13,7 @@ use crate::desk::Boards;
 use crate::events::Tail;
 use crate::health::Rounds;
 use crate::policies::KeptPolicies;
-use crate::queue::Queues;
+use crate::queue::{Batches, Queues};
 use crate::refusals::Tally;
 use crate::vault::Vault;
 
@@ -65,6 +65,8 @@ pub struct Parts {
     pub(crate) submitted: Notify,
     pub(crate) boards: Boards,
     pub(crate) queues: Queues,
+    /// What is submitted while something is being written.
+    pub(crate) batches: Batches,
     /// What runs workloads; none, and they wait.
     pub(crate) backend: Option<Arc<dyn Backend>>,
     pub(crate) policies: KeptPolicies,
@@ -104,6 +106,7 @@ impl App {
             submitted: Notify::new(),
             boards: Boards::default(),
             queues: Queues::default(),
+            batches: Batches::default(),
             backend,
             policies: KeptPolicies::default(),
             refusals: Tally::default(),

@@ -37,6 +37,7 @@ pub mod sites;
 mod sql;
 mod sqlite;
 mod store;
+pub mod submissions;
 pub mod transfer;
 pub mod usage;
 mod words;

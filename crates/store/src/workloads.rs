@@ -45,33 +45,6 @@ pub async fn next_numbers(conn: &mut Conn, site: SiteId, count: u64) -> Result<u
     Ok(row.count("last")?.saturating_sub(count) + 1)
 }
 
-pub async fn insert(conn: &mut Conn, new: &Workload) -> Result<()> {
-    query(
-        "INSERT INTO workload (id, site, number, owner, project, title, ask, state, reason, waiting, running, completed,
-             failed, since, ended_at, version)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
-    )
-    .bind(new.id.0)
-    .bind(new.site.0)
-    .bind(new.number)
-    .bind(new.owner.0)
-    .bind(new.project.map(|id| id.0))
-    .bind(new.ask.title.as_str())
-    .bind(to_json(&new.ask))
-    .bind(new.state.word())
-    .bind(new.reason.as_ref().map(|text| text.as_str()))
-    .bind(new.waiting.to_string())
-    .bind(new.counts.running)
-    .bind(new.counts.completed)
-    .bind(new.counts.failed)
-    .bind(new.since)
-    .bind(new.ended_at)
-    .bind(new.version)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
 /// Writes what may change of a workload, if nobody else did since `version`.
 pub async fn update(conn: &mut Conn, new: &Workload, version: u64) -> Result<bool> {
     let changed = query(

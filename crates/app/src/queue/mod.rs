@@ -5,6 +5,7 @@
 //! ([`round`], [`carry`]). Whoever asks why something waits asks that plan.
 
 mod act;
+mod batches;
 mod carry;
 mod floor;
 mod follow;
@@ -27,6 +28,7 @@ pub use look::{NodeView, QueueView, Reason, ShareView, Shares, WorkloadFilter, W
 pub use settings::{NewGrant, QueueSettings};
 pub use submit::NewWorkload;
 
+pub(crate) use batches::Batches;
 use plan::Plan;
 
 /// The plans of the sites, each with the fence of the lease under which it was made.

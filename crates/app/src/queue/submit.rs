@@ -1,11 +1,13 @@
 //! Submitting work.
 
 use berth_engine::rights::Action;
-use berth_model::event::{Audience, EventKind};
+use berth_model::audit::AuditEntry;
+use berth_model::event::{Audience, Event, EventKind};
 use berth_model::queue::QueuePolicy;
 use berth_model::reference::{ProjectReference, SiteReference};
 use berth_model::workload::{Ask, Counts, Seats, State, Workload};
 use berth_model::{FieldErrors, Name, Reference, Span, WorkloadId};
+use berth_store::submissions::{self, Submission};
 use berth_store::{Conn, queues, workloads};
 use jiff::SignedDuration;
 
@@ -18,7 +20,7 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
-use crate::record::Change;
+use crate::record::{By, Change};
 use crate::transact::transact;
 
 /// What somebody submits.
@@ -39,43 +41,119 @@ impl App {
         site: &SiteReference,
         new: NewWorkload,
     ) -> Result<Made<WorkloadView>> {
-        let id = WorkloadId(fresh(self.now()));
+        if caller.once.is_some() {
+            return self.submit_once(caller, site, new).await;
+        }
+        let mut reader = self.store.read().await?;
+        let (place, workload, mut directory) = self.prepare(&mut reader, caller, site, new).await?;
+        drop(reader);
+        directory.add_person(&caller.person);
+        let workload = self.batches.add(self, caller, workload).await?;
+        Ok(Made::now(WorkloadView {
+            place,
+            workload,
+            runs: Vec::new(),
+            reason: None,
+            directory,
+        }))
+    }
+
+    /// With an idempotency key it is noted in the same transaction that it came.
+    async fn submit_once(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: NewWorkload,
+    ) -> Result<Made<WorkloadView>> {
         transact!(self, tx => {
-            let place = self.place(&mut tx, caller, site, Action::Submit).await?;
-            if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
+            let (place, prepared, _) = self.prepare(&mut tx, caller, site, new.clone()).await?;
+            if let Some(earlier) = self.first_time(&mut tx, caller, prepared.id).await? {
                 let known = workloads::get(&mut tx, place.id(), earlier).await?;
                 let known = known.ok_or(Error::NotFound("workload"))?;
                 return Ok(Made::before(self.view(&mut tx, place, known).await?));
             }
-            let mut directory = Directory::with_site(&place.site);
-            let project = self
-                .booking_project(&mut tx, caller, &place, caller.id(), new.project.as_ref(), &mut directory)
-                .await?;
-            let policy = queues::policy(&mut tx, place.id()).await?;
-            let ask = self.parse_ask(&mut tx, &place, &policy, project, &new).await?;
-            let workload = Workload {
-                id,
-                site: place.id(),
-                number: workloads::next_numbers(&mut tx, place.id(), 1).await?,
-                owner: caller.id(),
-                project,
-                waiting: ask.tasks(),
-                ask,
-                state: if new.is_held { State::Held } else { State::Waiting },
-                reason: None,
-                counts: Counts::default(),
-                since: self.now(),
-                ended_at: None,
-                version: 1,
-            };
-            workloads::insert(&mut tx, &workload).await?;
-            let change = Change::new("workload.submit", Some(place.id()), workload.id)
-                .after(&workload)
-                .tell_only(EventKind::WorkloadSubmitted, Audience::Members, told(&workload));
-            self.record(&mut tx, caller, change).await?;
+            let number = workloads::next_numbers(&mut tx, place.id(), 1).await?;
+            let workload = Workload { number, ..prepared };
+            submissions::insert_all(&mut tx, &[self.submission(caller, workload.clone())]).await?;
             Ok(Made::now(self.view(&mut tx, place, workload).await?))
         })
         .inspect(|_| self.submitted.notify_one())
+    }
+
+    /// What is to be written, but for its number, which it gets when it is.
+    async fn prepare(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        site: &SiteReference,
+        new: NewWorkload,
+    ) -> Result<(Place, Workload, Directory)> {
+        let place = self.place(conn, caller, site, Action::Submit).await?;
+        let mut directory = Directory::with_site(&place.site);
+        let project = self
+            .booking_project(
+                conn,
+                caller,
+                &place,
+                caller.id(),
+                new.project.as_ref(),
+                &mut directory,
+            )
+            .await?;
+        let policy = queues::policy(conn, place.id()).await?;
+        let ask = self.parse_ask(conn, &place, &policy, project, &new).await?;
+        let seats = ask.seats.iter().filter_map(|seats| match &seats.resource {
+            Reference::Id(id) => Some(*id),
+            Reference::Name(_) => None,
+        });
+        directory
+            .learn_resources(conn, seats.collect::<Vec<_>>())
+            .await?;
+        let now = self.now();
+        let workload = Workload {
+            id: WorkloadId(fresh(now)),
+            site: place.id(),
+            number: 0,
+            owner: caller.id(),
+            project,
+            waiting: ask.tasks(),
+            ask,
+            state: if new.is_held {
+                State::Held
+            } else {
+                State::Waiting
+            },
+            reason: None,
+            counts: Counts::default(),
+            since: now,
+            ended_at: None,
+            version: 1,
+        };
+        Ok((place, workload, directory))
+    }
+
+    pub(super) fn submission(&self, by: impl Into<By>, workload: Workload) -> Submission {
+        let change = Change::new("workload.submit", Some(workload.site), workload.id)
+            .after(&workload)
+            .tell_only(
+                EventKind::WorkloadSubmitted,
+                Audience::Members,
+                told(&workload),
+            );
+        let (entry, event) = self.written(by, change);
+        let event = event.unwrap_or_else(|| unreachable!("the change was just made to tell of it"));
+        // Both are of the moment from which it waits.
+        Submission {
+            entry: AuditEntry {
+                at: workload.since,
+                ..entry
+            },
+            event: Event {
+                at: workload.since,
+                ..event
+            },
+            workload,
+        }
     }
 
     async fn parse_ask(
