@@ -446,7 +446,9 @@ impl Planner {
             let due = (ask.due(), turn.key);
             turns.took(&self.shares, ask, now);
             if self.promises.contains_key(&due) {
-                self.improve(due, now, done);
+                if self.policy.order == Order::Shares {
+                    self.improve(due, now, done);
+                }
                 continue;
             }
             let class = ask.class;
