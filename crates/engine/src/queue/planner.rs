@@ -6,7 +6,8 @@
 //! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
 //! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
 //! earlier time. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want
-//! little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short.
+//! little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short;
+//! and never to more than a hundred or so.
 //!
 //! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
 //! place kept.
@@ -445,7 +446,9 @@ impl Planner {
             let due = (ask.due(), turn.key);
             turns.took(&self.shares, ask, now);
             if self.promises.contains_key(&due) {
-                self.improve(due, now, done);
+                if self.policy.order == Order::Shares {
+                    self.improve(due, now, done);
+                }
                 continue;
             }
             let class = ask.class;

@@ -2,7 +2,8 @@
 //!
 //! What fits one node is asked for again and again, by everybody who asks for the same. So for each such question a floor is kept
 //! of every node: it has no room before that. Taking only ever raises the truth above a floor, and where something comes free the floor falls.
-//! The answer is the lowest floor that turns out to be true, found by looking at a few nodes instead of all.
+//! The answer is the lowest floor that turns out to be true, found by looking at a few nodes instead of all. Floors are of rounded lengths, so
+//! that those who ask for nearly the same share them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -21,7 +22,7 @@ const HOUR: Micros = 3_600_000_000;
 /// Most of what is looked for is found soon, and to look less far ahead is quicker.
 const HORIZONS: [Micros; 4] = [2 * HOUR, 16 * HOUR, 120 * HOUR, Micros::MAX];
 
-/// What is needed, how long it may last, and which takers are gone, by a number that the caller gives.
+/// What is needed, how long it may last at least, and which takers are gone, by a number that the caller gives.
 type Question = (Need, Micros, u8);
 
 #[derive(Debug, Clone, Default)]
@@ -59,6 +60,14 @@ impl Floors {
             }
         }
         None
+    }
+}
+
+/// A length that is no longer, and the same for many: what has no room for that has none for this.
+fn rounded(length: Micros) -> Micros {
+    match length.max(1).checked_ilog2() {
+        Some(bits) => 1 << bits,
+        None => 1,
     }
 }
 
@@ -101,7 +110,8 @@ impl Ground {
         if !need.is_for_one_node() {
             return self.earliest(need, length, from, gone);
         }
-        let question = (*need, length, who_is_gone);
+        let short = rounded(length);
+        let question = (*need, short, who_is_gone);
         let seen = self.freed.seen();
         let known = self.soonest.0.remove(&question);
         let since = known
@@ -109,7 +119,8 @@ impl Ground {
             .and_then(|known| self.freed.since(known.seen));
         let mut floors = match (known, since) {
             (Some(mut known), Some(freed)) => {
-                for node in freed {
+                let is_higher = |node: &NodeIndex| known.of[node.0 as usize] > from;
+                for node in freed.into_iter().filter(is_higher).collect::<Vec<_>>() {
                     known.set(node, from);
                 }
                 known
@@ -117,17 +128,29 @@ impl Ground {
             _ => Floors::new(self.tracks.len(), from, seen),
         };
         floors.seen = seen;
-        let mut found = None;
+        let mut looked_at = Vec::new();
+        let mut found: Option<(Micros, NodeIndex)> = None;
         while let Some((floor, node)) = floors.pop() {
-            let first = self.first_on(node, need, length, floor.max(from)..Micros::MAX, gone);
-            floors.set(node, first.unwrap_or(Micros::MAX));
-            if let Some(at) = first
-                && floors.lowest.peek() == Some(&Reverse((at, node)))
-            {
-                found = Some((at, node));
+            if found.is_some_and(|found| found <= (floor, node)) {
+                looked_at.push((floor, node));
                 break;
             }
+            let ahead = floor.max(from)..Micros::MAX;
+            let first = self.first_on(node, need, short, ahead, gone);
+            let at = first.unwrap_or(Micros::MAX);
+            let next = floors.lowest.peek();
+            if first.is_none() || next.is_some_and(|Reverse(next)| *next < (at, node)) {
+                floors.set(node, at);
+                continue;
+            }
+            // So low a floor is true for what is short; it may be true for this one.
+            floors.of[node.0 as usize] = at;
+            looked_at.push((at, node));
+            let exact = self.first_on(node, need, length, at..Micros::MAX, gone);
+            let exact = exact.map(|at| (at, node));
+            found = found.into_iter().chain(exact).min();
         }
+        floors.lowest.extend(looked_at.into_iter().map(Reverse));
         if self.soonest.0.len() >= QUESTIONS_MAX {
             self.soonest.0.clear();
         }

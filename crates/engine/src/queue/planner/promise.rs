@@ -13,6 +13,8 @@ use crate::fleet::{NodeIndex, Placement};
 
 /// The part of the fleet that may be promised at once.
 const PROMISED_MAX: f64 = 0.25;
+/// So many are promised something at once, however little each wants: an end may bring all of them forward, one after the other.
+const PROMISES_MAX: usize = 128;
 
 #[derive(Debug, Clone)]
 pub(super) struct Promise {
@@ -83,7 +85,8 @@ impl Planner {
 
     pub(super) fn may_promise(&self, key: Key) -> bool {
         let rate = self.asks.get(&key).map_or(0.0, |ask| ask.wish.rate);
-        self.promises.is_empty() || self.promised + rate <= self.whole * PROMISED_MAX
+        let is_little = self.promised + rate <= self.whole * PROMISED_MAX;
+        self.promises.is_empty() || (is_little && self.promises.len() < PROMISES_MAX)
     }
 
     /// Begins it, or promises it the earliest time there is.
