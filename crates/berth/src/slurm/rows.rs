@@ -136,6 +136,7 @@ fn slurms_word(code: &str) -> &'static str {
         "no_room" | "promised" | "making_room" => "Resources",
         "quota" => "QOSMaxGRESPerUser",
         "quota_idle" => "QOSGrpGRES",
+        "budget" => "AssocGrpGRESMinutes",
         "held" => "JobHeldUser",
         "not_before" => "BeginTime",
         "dependency" => "Dependency",

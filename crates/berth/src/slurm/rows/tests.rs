@@ -41,6 +41,7 @@ fn every_reason_to_wait_has_slurms_word() {
         ("no_room", "Resources"),
         ("quota", "QOSMaxGRESPerUser"),
         ("quota_idle", "QOSGrpGRES"),
+        ("budget", "AssocGrpGRESMinutes"),
         ("not_before", "BeginTime"),
         ("dependency", "Dependency"),
         ("dependency_never", "DependencyNeverSatisfied"),
