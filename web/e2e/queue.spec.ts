@@ -74,7 +74,7 @@ test('what is held is released from the list, held again, taken back and cancell
   await row.getByRole('button', { name: `Cancel: ${number}, ${title}` }).click();
   const dialog = page.getByRole('dialog', { name: `Cancel ${number}, “${title}”?` });
   await expect(dialog).toContainText('It leaves the queue.');
-  await dialog.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Cancel it' }).click();
   await expect(row).toHaveCount(0);
   await page.getByText('Over', { exact: true }).click();
   await expect(rowOf(page, title)).toContainText('Cancelled');
@@ -102,10 +102,10 @@ test('an admin who cancels what is somebody else’s says why, and the owner rea
   await page.goto(`/sites/torino/queue/${number}`);
   await page.getByRole('button', { name: 'Cancel' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Cancel it' }).click();
   await expect(dialog).toBeVisible();
   await dialog.getByLabel('Reason').fill('The node is needed for the practical.');
-  await dialog.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Cancel it' }).click();
   const owner = await pageOf(browser, 'priya', baseURL!);
   await owner.goto(`/sites/torino/queue/${number}`);
   await expect(owner.getByText('Reason given: The node is needed for the practical.')).toBeVisible();
