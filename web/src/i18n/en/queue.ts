@@ -34,7 +34,7 @@ export const queue = {
   noProject: 'no project',
   runsOn: (nodes: string) => `On ${nodes}`,
   runsOnMany: (count: number) => `On ${count} nodes`,
-  startsAbout: (when: string) => `starts ${when}, probably`,
+  startsAbout: (when: string) => `starts about ${when}`,
   startsBy: (when: string) => `starts ${when} at the latest`,
   noForecast: 'no start in sight yet',
   waitsFor: (length: string) => `waits for ${length}`,
@@ -79,6 +79,7 @@ export const queue = {
     no_backend: 'An admin has to choose one in the server’s configuration.',
   },
   acts: { hold: 'Hold', release: 'Release', cancel: 'Cancel', again: 'Submit again' },
+  cancelIt: 'Cancel it',
   said: {
     held: (title: string) => `“${title}” is held.`,
     released: (title: string) => `“${title}” is in line again.`,
