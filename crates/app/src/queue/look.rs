@@ -402,6 +402,13 @@ impl App {
                     format!("all {what} are in use, and what is left is guaranteed to others"),
                 )
             }
+            Some(Why::Quota(Verdict::Lent { counted, .. })) => {
+                let what = counted_words(counted);
+                Reason::new(
+                    "quota_lent",
+                    format!("its {what} are lent to others, who have been told to give them back"),
+                )
+            }
             Some(Why::Quota(Verdict::OverBudget { account, .. })) => {
                 let whose = if plan.is_project(account) {
                     "its project"

@@ -4,6 +4,8 @@
 //! it decides is only a wish until a transaction has made the claims; a plan that cannot go on is thrown away and read
 //! again, so nothing here has to survive.
 
+mod steps;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,21 +13,18 @@ use std::time::Instant;
 use berth_engine::fleet::{Mix, Need, Placement};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
-use berth_engine::queue::planner::{
-    Ask, Class, Decision, Forecasts, Key, Order, Planner, Policy, Why, Wish,
-};
+use berth_engine::queue::planner::{Ask, Class, Forecasts, Key, Order, Planner, Policy, Wish};
 use berth_engine::queue::quota::{Amounts, Counted};
 use berth_engine::queue::seats::Pool;
 use berth_engine::queue::share::{Account, Mode, Shares};
 use berth_model::queue::QueuePolicy;
-use berth_model::workload::{self, Because, OnlyIf, Run, RunState, State, Workload};
+use berth_model::workload::{self, Because, OnlyIf, Run, State, Workload};
 use berth_model::{PersonId, ProjectId, RunId, SiteId, WorkloadId};
 use berth_store::workloads::Weighs;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::floor::Floor;
-use super::look::NodeView;
 use super::rations::Rations;
 
 pub(crate) const GPUS: Counted = Counted(0);
@@ -424,16 +423,13 @@ impl Plan {
                 }
             }
         }
-        match stands {
-            Stands::After(others) => {
-                for other in others {
-                    let waiting = self.dependents.entry(other).or_default();
-                    if !waiting.contains(&id) {
-                        waiting.push(id);
-                    }
+        if let Stands::After(others) = stands {
+            for other in others {
+                let waiting = self.dependents.entry(other).or_default();
+                if !waiting.contains(&id) {
+                    waiting.push(id);
                 }
             }
-            _ => {}
         }
         if workload.state.is_final() {
             self.workloads.remove(&id);
@@ -599,196 +595,6 @@ impl Plan {
     ) {
         self.history
             .learn(&kind(owner, micros(limit), weighs), micros(ran));
-    }
-
-    /// Looks at everything that time alone changes, and then at who begins.
-    pub fn decide(&mut self, now: Timestamp) -> Vec<Step> {
-        let at = now.as_microsecond();
-        while let Some((due, id)) = self.later.first().copied().filter(|(due, _)| *due <= at) {
-            self.later.remove(&(due, id));
-            if let Some(workload) = self.workloads.get(&id).map(|entry| entry.workload.clone()) {
-                self.sync(workload, now);
-            }
-        }
-        self.backed_off.retain(|_, until| *until > at);
-        self.turn_rations(now);
-        let mut steps: Vec<Step> = Vec::new();
-        for decision in self.planner.plan(at) {
-            match decision {
-                Decision::Start(start) => {
-                    let Some((id, task)) = self.keys.get(&start.key).copied() else {
-                        continue;
-                    };
-                    let Some(entry) = self.workloads.get_mut(&id) else {
-                        continue;
-                    };
-                    entry.in_line.remove(&task);
-                    let workload = entry.workload.clone();
-                    let granted = self.floor.usable(&workload);
-                    let granted = granted
-                        .get(start.wish)
-                        .map(|(number, _, need)| (*number, weighs(need)));
-                    let (wish, weighs) = granted.unwrap_or_default();
-                    steps.push(Step::Start(Starting {
-                        key: start.key,
-                        workload,
-                        task,
-                        wish,
-                        placement: start.placement,
-                        until: moment(start.until),
-                        weighs,
-                    }));
-                }
-                Decision::TooLate(key) => {
-                    if let Some((workload, task)) = self.keys.get(&key).copied() {
-                        self.leave(workload, task, key);
-                        steps.push(Step::TooLate { workload });
-                    }
-                }
-                Decision::Stop(stop) => {
-                    let found = self.runs.values().find(|running| running.key == stop.key);
-                    if let Some(running) = found {
-                        steps.push(Step::Stop {
-                            run: running.run.id,
-                            by: moment(stop.by),
-                            because: Because::Preempted,
-                        });
-                    }
-                }
-            }
-        }
-        steps.extend(self.times_up(now));
-        steps
-    }
-
-    /// Those who have to be told now, to be gone when their time is over.
-    fn times_up(&self, now: Timestamp) -> Vec<Step> {
-        let told_at = |run: &Run| {
-            run.until
-                .checked_sub(self.policy.grace)
-                .unwrap_or(run.began)
-                .max(run.began)
-        };
-        let due = self.runs.values().filter(|running| {
-            matches!(running.run.state, RunState::Starting | RunState::Running)
-                && told_at(&running.run) <= now
-        });
-        due.map(|running| {
-            let Running { run, workload, .. } = running;
-            let limit = workload.ask.wishes.get(run.wish).map(|wish| wish.limit);
-            let is_cut = limit
-                .and_then(|limit| run.began.checked_add(limit).ok())
-                .is_some_and(|end| run.until < end);
-            let because = if is_cut {
-                Because::Preempted
-            } else {
-                Because::TimedOut
-            };
-            Step::Stop {
-                run: run.id,
-                by: run.until,
-                because,
-            }
-        })
-        .collect()
-    }
-
-    /// A start has been carried out.
-    pub fn started(&mut self, starting: &Starting, run: Run, workload: Workload, now: Timestamp) {
-        let workload = Arc::new(workload);
-        let running = Running {
-            run,
-            workload: workload.clone(),
-            key: starting.key,
-            is_to_be_told: true,
-        };
-        self.runs.insert(running.run.id, running);
-        self.sync(workload, now);
-    }
-
-    /// A start could not be carried out; it waits again, and is not tried at once.
-    pub fn refused(&mut self, starting: &Starting, now: Timestamp) {
-        let until = now.as_microsecond() + BACK_OFF;
-        let id = starting.workload.id;
-        self.planner.abandon(starting.key);
-        self.planner.withdraw(starting.key);
-        self.keys.remove(&starting.key);
-        self.backed_off.insert((id, starting.task), until);
-        self.later.insert((until, id));
-    }
-
-    /// A run is over, and this is what became of its workload.
-    pub fn ended(&mut self, run: &Run, workload: Workload, now: Timestamp) {
-        if let Some(running) = self.runs.remove(&run.id) {
-            self.planner.end(running.key, now.as_microsecond());
-            self.keys.remove(&running.key);
-        }
-        if let RunState::Ended {
-            outcome: workload::Outcome::Completed | workload::Outcome::Failed { .. },
-        } = run.state
-            && let Some(wish) = workload.ask.wishes.get(run.wish)
-            && let Some(need) = self.floor.need(wish)
-        {
-            let ran = run.began.duration_until(run.ended_at.unwrap_or(now));
-            self.learn(workload.owner, wish.limit, weighs(&need), ran);
-        }
-        let workload = Arc::new(workload);
-        self.sync(workload.clone(), now);
-        if workload.state.is_final() {
-            self.over(&workload, now);
-        }
-    }
-
-    /// When to look again, though nothing happens.
-    pub fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
-        let at = now.as_microsecond();
-        let planner = self.planner.next_look(at);
-        let later = self.later.first().map(|(due, _)| *due);
-        let grace = micros(self.policy.grace);
-        let told = self
-            .runs
-            .values()
-            .filter(|running| !matches!(running.run.state, RunState::Stopping { .. }));
-        let told = told
-            .map(|running| running.run.until.as_microsecond() - grace)
-            .min();
-        let rations = self.rations.next_change;
-        let next = [planner, later, told, rations].into_iter().flatten().min();
-        next.map(|next| moment(next.max(at)))
-    }
-
-    /// The nodes, and what is left of them at this moment.
-    pub fn nodes(&self, now: Timestamp) -> Vec<NodeView> {
-        let at = now.as_microsecond();
-        let held = self
-            .runs
-            .values()
-            .filter_map(|running| self.floor.placement(&running.run.pieces));
-        let reserved = self
-            .walls
-            .values()
-            .flatten()
-            .filter(|wall| wall.from <= at && at < wall.to);
-        let reserved: Vec<Placement> = reserved.map(|wall| wall.placement.clone()).collect();
-        self.floor.views(held.collect(), &reserved)
-    }
-
-    /// The task of a workload that will begin next.
-    pub fn first_in_line(&self, workload: WorkloadId) -> Option<Key> {
-        let entry = self.workloads.get(&workload)?;
-        let first = entry.workload.waiting.first();
-        let first = first.and_then(|task| entry.in_line.get(&task));
-        first
-            .or_else(|| entry.in_line.values().min_by_key(|key| key.0))
-            .copied()
-    }
-
-    /// Why a task waits, as the last plan saw it.
-    pub fn why(&self, workload: WorkloadId) -> Option<(Stands, Option<Why>)> {
-        let entry = self.workloads.get(&workload)?;
-        let first = self.first_in_line(workload);
-        let why = first.and_then(|key| self.planner.why(key));
-        Some((entry.stands.clone(), why))
     }
 }
 

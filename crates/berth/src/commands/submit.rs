@@ -39,7 +39,7 @@ pub struct Submit {
     #[arg(long, short = 'g', value_name = "N")]
     gpus: Option<u64>,
     /// A condition on the GPUs, as in `gpu_model=A100` or `gpu_memory_gb>=40`; a bare word is the model
-    #[arg(long = "gpu", value_name = "CONDITION", value_parser = condition)]
+    #[arg(long = "gpu", visible_alias = "gpu-model", value_name = "CONDITION", value_parser = condition)]
     conditions: Vec<Requirement>,
     /// A slice of a GPU by its profile, such as `1g.10gb`
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["gpus", "share"])]

@@ -213,3 +213,48 @@ async fn links_replace_nothing_unasked() {
     let names = fs::read_dir(desk.home().join("bin")).expect("the folder");
     assert_eq!(names.count(), 5);
 }
+
+/// Three jobs on a machine of four processors.
+const LOG: &str = "; MaxProcs: 4\n\
+     1 0 -1 3600 4 -1 -1 4 7200 -1 1 1 1 -1 -1 -1 -1 -1\n\
+     2 60 -1 600 2 -1 -1 2 900 -1 1 2 1 -1 -1 -1 -1 -1\n\
+     3 120 -1 60 1 -1 -1 1 300 -1 1 3 2 -1 -1 -1 -1 -1\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_if_is_asked_of_a_log_and_of_the_site() {
+    let desk = cluster().await;
+    desk.write("log.swf", LOG);
+    desk.write("shares.toml", "order = \"shares\"\n");
+    desk.write("shortest.toml", "order = \"shortest\"\n");
+    let policies = "--policy shares.toml --policy shortest.toml --out page.html";
+    let compared = desk
+        .run(&format!("sim --trace log.swf {policies}"))
+        .succeeds();
+    says(
+        &compared,
+        &["shares", "shortest", "Wait, mean", "page.html"],
+    );
+    let page = fs::read_to_string(desk.home().join("page.html")).expect("a page");
+    assert!(page.contains("<svg") && page.contains("shortest"));
+
+    let mut watch = desk.start("event watch -o json --after 0");
+    desk.run("submit --cores 2 --memory 4GiB --time 10m -- sleep 1")
+        .succeeds();
+    while !watch.next_line().contains("\"workload.ended\"") {}
+    let ours = desk
+        .run(&format!(
+            "sim --since 1d {policies} --save-history history.jsonl"
+        ))
+        .succeeds();
+    says(&ours, &["Starts"]);
+    let history = fs::read_to_string(desk.home().join("history.jsonl")).expect("a history");
+    assert!(
+        history.contains("berth-history") && history.contains("\"start\""),
+        "{history}"
+    );
+    let again = desk
+        .run("sim --trace history.jsonl --out again.html")
+        .succeeds();
+    says(&again, &["default"]);
+    desk.run("sim --trace page.html").ends_with(2);
+}
