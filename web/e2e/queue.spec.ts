@@ -180,3 +180,35 @@ test('work is made urgent with a reason that all can read, and that is taken bac
   await member.context().close();
   await page.context().close();
 });
+
+test('one’s own work stands beside one’s bookings and on the status line, and a number typed leads to it', async ({ browser, baseURL }) => {
+  const title = fresh('Mine to find');
+  const { number } = await submitted(baseURL!, title);
+  const page = await pageOf(browser, 'priya', baseURL!);
+  await page.goto('/bookings');
+  await page.getByText(/^In the queue \(\d+\)$/).click();
+  await page.getByRole('link', { name: title }).click();
+  await expect(page.getByRole('heading', { name: title })).toBeVisible();
+  await page.goto('/sites/torino');
+  await expect(page.getByRole('region', { name: 'How it is now' }).getByRole('link', { name: /^In the queue: .*wait/ })).toBeVisible();
+  await page.keyboard.press('Control+k');
+  await page.getByPlaceholder('Go to a page, a site or a resource').fill(`why ${number}`);
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: title })).toBeVisible();
+  await page.context().close();
+});
+
+test('what runs on a machine is named on its page, and leads to the work', async ({ browser, baseURL }) => {
+  type Listed = { title: string; runs: { until: string; nodes: { node: { name: string } }[] }[] };
+  const { items } = await call<{ items: Listed[] }>('priya', baseURL!, 'GET', '/sites/torino/workloads?state=running&limit=500');
+  const tasks = items.flatMap(({ title, runs }) => runs.flatMap(({ until, nodes }) => nodes.map(({ node }) => ({ title, until, node: node.name }))));
+  const countOn = (node: string) => tasks.filter((task) => task.node === node).length;
+  // A page lists a dozen, and what goes on longest is still there when it is looked at.
+  const [task] = tasks.filter(({ node }) => countOn(node) <= 6).sort((one, other) => other.until.localeCompare(one.until));
+  const page = await pageOf(browser, 'priya', baseURL!);
+  await page.goto(`/sites/torino/resources/${task!.node}`);
+  await page.getByRole('link', { name: task!.title, exact: true }).first().click();
+  await expect(page).toHaveURL(/\/sites\/torino\/queue\/job_/);
+  await expect(page.getByRole('heading', { name: task!.title })).toBeVisible();
+  await page.context().close();
+});

@@ -12,8 +12,8 @@ interface Wanted {
   readonly since?: string;
 }
 
-/** More than a page can show, and few enough to read again whenever something happens. */
-const LIST_MOST = 2_000;
+/** More than a page can show, and few enough to be read again when something happens. */
+export const LIST_MOST = 2_000;
 
 export async function list(site: string, wanted: Wanted = {}): Promise<Workload[]> {
   const found = await all((page) => call(api.GET('/sites/{site}/workloads', { params: { path: { site }, query: { ...wanted, ...page } } })), LIST_MOST);

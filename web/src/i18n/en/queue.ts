@@ -21,6 +21,7 @@ export const queue = {
   search: 'Number, title, person or node',
   show: { open: 'Now', waiting: 'Waiting', running: 'Running', over: 'Over' },
   shownOf: (shown: number, all: number) => `${shown} of ${all} are shown.`,
+  longer: (read: string) => `The queue is longer than this: the newest ${read} were read. The others are found with the command line.`,
   columns: { number: 'Number', what: 'What', who: 'Who', state: 'State', where: 'Why or where', when: 'When', acts: 'Acts' },
   state: {
     WAITING: 'Waiting',

@@ -77,6 +77,7 @@ export const palette = {
   resource: 'Resource',
   act: 'Act',
   book: (name: string) => `Book ${name}`,
+  numbered: (number: string) => `Number ${number} in the queue`,
   bookAt: (name: string, when: string) => `Book ${name}, ${when}`,
   words: {
     book: ['book'],

@@ -21,6 +21,7 @@ export const queue: Messages['queue'] = {
   search: 'Numero, titolo, persona o nodo',
   show: { open: 'Ora', waiting: 'In attesa', running: 'In corso', over: 'Finiti' },
   shownOf: (shown, all) => `Se ne vedono ${shown} di ${all}.`,
+  longer: (read) => `La coda è più lunga: sono stati letti i ${read} lavori più recenti. Gli altri si trovano dalla riga di comando.`,
   columns: { number: 'Numero', what: 'Che cosa', who: 'Chi', state: 'Stato', where: 'Perché o dove', when: 'Quando', acts: 'Azioni' },
   state: { WAITING: 'In attesa', HELD: 'Trattenuto', RUNNING: 'In corso', COMPLETED: 'Completato', FAILED: 'Fallito', CANCELLED: 'Annullato' },
   class: { guaranteed: 'Garantito', opportunistic: 'Opportunistico' },

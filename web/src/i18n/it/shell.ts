@@ -77,6 +77,7 @@ export const palette: Messages['palette'] = {
   resource: 'Risorsa',
   act: 'Azione',
   book: (name) => `Prenota ${name}`,
+  numbered: (number) => `Numero ${number} nella coda`,
   bookAt: (name, when) => `Prenota ${name}, ${when}`,
   words: {
     book: ['prenota', 'book'],
