@@ -5,7 +5,7 @@ use berth_model::queue::Settings;
 use berth_model::workload::{
     After, Array, Class, Counts, Program, RunState, Seats, State, Tasks, Wish,
 };
-use berth_model::{Amount, GrantId, Name, RunId, WorkloadId};
+use berth_model::{Amount, GrantId, Name, ReservationId, RunId, WorkloadId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -50,6 +50,10 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub array: Option<Array>,
+    /// The reservation of its owner's inside which it runs, and nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inside: Option<ReservationId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub not_before: Option<Timestamp>,
@@ -122,6 +126,10 @@ pub struct Run {
     pub attempt: u32,
     /// Which of the workload's wishes it got, from zero.
     pub wish: u64,
+    /// The reservation inside which it runs: its owner's own, or one whose idle time was lent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inside: Option<ReservationId>,
     #[serde(flatten)]
     pub state: RunState,
     pub nodes: Vec<RunNode>,
@@ -173,6 +181,9 @@ pub struct NewWorkload {
     #[serde(default)]
     #[schema(value_type = Vec<Seats>, max_items = 100)]
     pub seats: List<Seats, 0, 100>,
+    /// Inside this reservation of yours, and nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<ReservationId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -163,7 +163,7 @@ async fn the_end_is_the_same_wherever_the_controller_is_killed() {
 async fn a_backend_that_does_not_always_answer_and_loses_nodes_changes_nothing_but_the_time() {
     let world = World {
         unanswered: 0.3,
-        node_loss: 0.2,
+        node_loss: 0.5,
         ..World::calm(5)
     };
     let lab = Lab::build(Engine::Sqlite)

@@ -17,6 +17,8 @@ on_both!(
     a_budget_of_gpu_hours_is_never_exceeded,
     a_quota_can_be_larger_at_night,
     forecasts_are_kept_and_held_against_what_happened,
+    work_inside_a_reservation_runs_there_and_ends_with_it,
+    idle_time_is_lent_and_given_back,
 );
 
 async fn one_of_several_ways_is_taken(lab: Lab) {
@@ -301,4 +303,99 @@ async fn forecasts_are_kept_and_held_against_what_happened(lab: Lab) {
         .unwrap();
     assert!(scored.len() >= 2, "{scored:?}");
     assert!(scored.iter().all(|one| one.began >= one.made_at));
+}
+
+async fn work_inside_a_reservation_runs_there_and_ends_with_it(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let booked = lab.book(&lab.ada, &["n0"], 1, 2).await;
+    // Everything else is taken, and stays so.
+    let mut long = lab.ask(3, 4, 300);
+    long["wishes"][0]["limit"] = json!("PT6H");
+    lab.submit(&lab.bob, long).await;
+    let mut ask = lab.ask(1, 2, 30);
+    ask["inside"] = json!(booked.id);
+    assert!(
+        lab.try_submit(&lab.bob, None, ask.clone()).await.is_err(),
+        "it is not bob's"
+    );
+    let inside = lab.submit(&lab.ada, ask.clone()).await;
+    ask["program"]["command"] = json!(["sleep", "5h"]);
+    let late = lab.submit(&lab.ada, ask).await;
+    lab.round().await;
+    assert_eq!(
+        lab.workload_view(inside)
+            .await
+            .reason
+            .map(|reason| reason.code),
+        Some("inside")
+    );
+    lab.wait_until(1).await;
+    lab.run_until(3).await;
+    let view = lab.workload_view(inside).await;
+    assert_eq!(
+        (view.workload.state, view.runs[0].began),
+        (State::Completed, lab.at(1))
+    );
+    assert_eq!(view.runs[0].inside, Some(booked.id));
+    let view = lab.workload_view(late).await;
+    assert_eq!(
+        view.runs[0].state,
+        RunState::Ended {
+            outcome: Outcome::TimedOut
+        }
+    );
+    assert!(
+        view.runs[0].ended_at.expect("it ended") <= lab.at(2),
+        "it ends with its reservation"
+    );
+}
+
+async fn idle_time_is_lent_and_given_back(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut settings = lab
+        .app
+        .queue_settings(&lab.admin, &site())
+        .await
+        .unwrap()
+        .settings;
+    settings.lends = true;
+    lab.app
+        .set_queue_settings(&lab.admin, &site(), None, settings)
+        .await
+        .expect("settings");
+    let booked = lab.book(&lab.ada, &["n0", "n1", "n2", "n3"], 0, 4).await;
+    lab.wait_until(0).await;
+    let mut soft = lab.ask(1, 4, 120);
+    soft["class"] = json!("opportunistic");
+    soft["wishes"][0]["limit"] = json!("PT3H");
+    let borrower = lab.submit(&lab.bob, soft).await;
+    let firm = lab.submit(&lab.bob, lab.ask(1, 1, 10)).await;
+    lab.round().await;
+    assert_eq!(lab.state(borrower).await, State::Running);
+    assert_eq!(
+        lab.workload_view(borrower).await.runs[0].inside,
+        Some(booked.id)
+    );
+    assert_eq!(
+        lab.state(firm).await,
+        State::Waiting,
+        "only what can be sent away is lent to"
+    );
+    // The owner wants all of it back.
+    let asked = lab.at(0) + SignedDuration::from_mins(20);
+    lab.wait_until_moment(asked).await;
+    let mut ask = lab.ask(4, 4, 30);
+    ask["inside"] = json!(booked.id);
+    let own = lab.submit(&lab.ada, ask).await;
+    lab.run_until(8).await;
+    let view = lab.workload_view(own).await;
+    assert_eq!(view.workload.state, State::Completed);
+    assert!(
+        view.runs[0].began <= asked + SignedDuration::from_secs(35),
+        "{}",
+        view.runs[0].began
+    );
+    let view = lab.workload_view(borrower).await;
+    assert_eq!(view.workload.state, State::Completed);
+    assert!(view.runs.len() > 1, "it was sent away, and came back");
 }

@@ -65,6 +65,7 @@ impl Default for QueuePolicy {
     Deserialize,
     utoipa::ToSchema,
 )]
+#[schema(as = QueueRole)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A machine that runs workloads.

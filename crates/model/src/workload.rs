@@ -17,7 +17,9 @@ pub use ask::{
 pub use tasks::{Tasks, TasksError};
 
 use crate::claim::Amount;
-use crate::id::{ClaimId, PersonId, ProjectId, ResourceId, RunId, SiteId, WorkloadId};
+use crate::id::{
+    ClaimId, PersonId, ProjectId, ReservationId, ResourceId, RunId, SiteId, WorkloadId,
+};
 use crate::name::Text;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -229,6 +231,8 @@ pub struct Run {
     pub attempt: u32,
     /// Which of the workload's wishes it got.
     pub wish: usize,
+    /// The reservation inside which it runs: its owner's own, or one whose idle time is lent.
+    pub inside: Option<ReservationId>,
     pub pieces: Vec<RunPiece>,
     pub claims: Vec<ClaimId>,
     pub state: RunState,
@@ -285,6 +289,7 @@ impl Because {
 
 /// How a run has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = RunOutcome)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Completed,

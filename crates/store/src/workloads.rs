@@ -1,7 +1,7 @@
 //! Workloads and their runs.
 
 use berth_model::workload::{Counts, Run, RunState, State, Workload};
-use berth_model::{PersonId, ProjectId, RunId, SiteId, WorkloadId};
+use berth_model::{PersonId, ProjectId, ReservationId, RunId, SiteId, WorkloadId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -173,6 +173,7 @@ fn run(row: &Row) -> Result<Run> {
         task: small("task")?,
         attempt: small("attempt")?,
         wish: small("wish")? as usize,
+        inside: row.get::<Option<Uuid>>("inside")?.map(ReservationId),
         pieces: row.json("pieces")?,
         claims: row.json("claims")?,
         state: row.json("state")?,
@@ -193,8 +194,8 @@ pub struct Weighs {
 pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()> {
     query(
         "INSERT INTO run (id, workload, site, task, attempt, wish, pieces, claims, state, gpus_milli, cores_milli,
-             began, until, ended_at, version)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+             began, until, ended_at, version, inside)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
     )
     .bind(new.id.0)
     .bind(new.workload.0)
@@ -211,6 +212,7 @@ pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()
     .bind(new.until)
     .bind(new.ended_at)
     .bind(new.version)
+    .bind(new.inside.map(|id| id.0))
     .execute(conn)
     .await?;
     Ok(())
@@ -303,11 +305,11 @@ pub async fn held(
     let row = either(
         "SELECT coalesce(sum(r.gpus_milli), 0) AS gpus, coalesce(sum(r.cores_milli), 0) AS cores
          FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND ($2 IS NULL OR w.project = $2) AND ($3 IS NULL OR w.owner = $3)",
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.inside IS NULL AND ($2 IS NULL OR w.project = $2) AND ($3 IS NULL OR w.owner = $3)",
         "SELECT CAST(coalesce(sum(r.gpus_milli), 0) AS BIGINT) AS gpus,
              CAST(coalesce(sum(r.cores_milli), 0) AS BIGINT) AS cores
          FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND ($2::uuid IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.inside IS NULL AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
     .bind(site.0)
@@ -332,10 +334,10 @@ pub async fn spent(
     let mut spent: u128 = 0;
     either(
         "SELECT r.gpus_milli, r.ended_at - max(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2 IS NULL OR w.project = $2)
              AND ($3 IS NULL OR w.owner = $3)",
         "SELECT r.gpus_milli, r.ended_at - greatest(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
     .bind(site.0)
@@ -361,10 +363,10 @@ pub async fn committed(
     let mut committed: u128 = 0;
     either(
         "SELECT r.gpus_milli, max(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2 IS NULL OR w.project = $2)
              AND ($3 IS NULL OR w.owner = $3)",
         "SELECT r.gpus_milli, greatest(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
     .bind(site.0)

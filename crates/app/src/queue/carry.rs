@@ -41,9 +41,12 @@ impl App {
         let Some(after) = before.clone().begin(starting.task) else {
             return Ok(None);
         };
-        if !self
-            .is_within_quotas(&mut tx, plan, &before, starting)
-            .await?
+        // What stands inside a reservation is within what that was allowed.
+        let is_rationed = starting.inside.is_none();
+        if is_rationed
+            && !self
+                .is_within_quotas(&mut tx, plan, &before, starting)
+                .await?
         {
             return Ok(None);
         }
@@ -58,8 +61,17 @@ impl App {
                 grace: plan.policy.grace,
             },
         };
+        let inside = starting.inside.as_ref();
+        let container = |resource: ResourceId| {
+            let (_, held) = inside?;
+            let around = held
+                .iter()
+                .find(|claim| plan.floor.is_at_or_below(resource, claim.resource));
+            around.map(|claim| claim.id)
+        };
         let claim = |(resource, take): (ResourceId, Take)| Claim {
             firmness,
+            container: container(resource),
             ..Claim::firm(
                 ClaimId(fresh(now)),
                 plan.site,
@@ -69,6 +81,8 @@ impl App {
                 Holder::Workload(before.id),
             )
         };
+        // Beside a GPU that somebody reserved, its node's cores and memory are nobody's to count.
+        takes.retain(|(resource, _)| inside.is_none() || container(*resource).is_some());
         let wanted: Vec<Claim> = takes.into_iter().map(claim).collect();
         match self
             .hold(&mut tx, &By::SYSTEM, &wanted, Softer::LeftAlone)
@@ -85,6 +99,7 @@ impl App {
             task: starting.task,
             attempt: workloads::attempts(&mut tx, before.id, starting.task).await? + 1,
             wish: starting.wish,
+            inside: inside.map(|(id, _)| *id),
             pieces,
             claims: wanted.iter().map(|claim| claim.id).collect(),
             state: RunState::Starting,

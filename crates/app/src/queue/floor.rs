@@ -31,6 +31,8 @@ pub(crate) struct Floor {
     pub out: Vec<NodeIndex>,
     units: Units,
     all: Left,
+    /// What each resource stands below.
+    parents: HashMap<ResourceId, ResourceId>,
     /// Counted things that belong to no node, and how many there are.
     seats: Vec<(ResourceId, u64)>,
 }
@@ -98,6 +100,10 @@ impl Floor {
                 memory_bytes: 1,
             },
             all: Left::default(),
+            parents: resources
+                .iter()
+                .filter_map(|one| Some((one.id, one.parent?)))
+                .collect(),
             seats: resources
                 .iter()
                 .filter(|one| role(one) == Some(Role::Seats))
@@ -414,6 +420,12 @@ impl Floor {
     /// In thousandths.
     fn all_gpus(&self) -> u64 {
         self.all.gpus.iter().map(|free| u64::from(*free)).sum()
+    }
+
+    /// Whether a resource is another, or stands below it.
+    pub fn is_at_or_below(&self, resource: ResourceId, above: ResourceId) -> bool {
+        let up = std::iter::successors(Some(resource), |id| self.parents.get(id).copied());
+        up.into_iter().any(|id| id == above)
     }
 
     /// The resources that a placement takes: for people, and as claims are made of them.

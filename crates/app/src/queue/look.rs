@@ -7,7 +7,7 @@ use berth_engine::queue::quota::Verdict;
 use berth_engine::queue::share::{Account, Standing};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference, WorkloadReference};
-use berth_model::workload::{Run, State, Workload};
+use berth_model::workload::{Class, Run, State, Workload};
 use berth_model::{PersonId, ProjectId, Reference, ResourceId, SiteId, WorkloadId};
 use berth_store::{Conn, people, workloads};
 use jiff::Timestamp;
@@ -335,17 +335,26 @@ impl App {
                 "what it waits for has ended otherwise than it had to, so it never begins",
             )
             .remedy("cancel it and submit it again"),
+            Stands::Inside(_) => Reason::new(
+                "inside",
+                "it waits for its reservation to begin, or for room inside it",
+            ),
             Stands::NoSuchGpu => {
                 Reason::new("no_such_gpu", "no GPU of this site is what it asks for")
                     .remedy("ask for another model, memory or profile")
             }
-            Stands::InLine => self.reason_in_line(plan, why),
+            Stands::InLine => {
+                let entry = plan.workloads.get(&workload);
+                let is_soft =
+                    entry.is_some_and(|entry| entry.workload.ask.class == Class::Opportunistic);
+                self.reason_in_line(plan, why, is_soft)
+            }
         };
         let forecast = plan.forecast(workload);
         Some(Reason { forecast, ..reason })
     }
 
-    fn reason_in_line(&self, plan: &Plan, why: Option<Why>) -> Reason {
+    fn reason_in_line(&self, plan: &Plan, why: Option<Why>, is_soft: bool) -> Reason {
         if self.backend.is_none() {
             return Reason::new(
                 "no_backend",
@@ -358,13 +367,18 @@ impl App {
                 "planning",
                 "it was just submitted, and is looked at in a moment",
             ),
-            Some(Why::NoRoom) => Reason::new(
-                "no_room",
-                "there is no room now: others run, are ahead of it, or have reserved the time",
-            )
-            .remedy(
-                "ask for less, for a shorter limit, or take what is idle as opportunistic work",
-            ),
+            Some(Why::NoRoom) => {
+                let reason = Reason::new(
+                    "no_room",
+                    "there is no room now: others run, are ahead of it, or have reserved the time",
+                );
+                match is_soft {
+                    true => reason.remedy("ask for less, or for a shorter limit"),
+                    false => reason.remedy(
+                        "ask for less, for a shorter limit, or take what is idle as opportunistic work",
+                    ),
+                }
+            }
             Some(Why::NotBefore(at)) => {
                 let at = moment(at);
                 Reason::new(

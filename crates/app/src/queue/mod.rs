@@ -10,6 +10,7 @@ mod carry;
 mod floor;
 mod follow;
 mod forecast;
+mod inside;
 mod look;
 mod plan;
 mod quotas;

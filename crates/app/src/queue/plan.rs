@@ -19,7 +19,7 @@ use berth_engine::queue::seats::Pool;
 use berth_engine::queue::share::{Account, Mode, Shares};
 use berth_model::queue::QueuePolicy;
 use berth_model::workload::{self, Because, OnlyIf, Run, State, Workload};
-use berth_model::{PersonId, ProjectId, RunId, SiteId, WorkloadId};
+use berth_model::{Claim, PersonId, ProjectId, ReservationId, RunId, SiteId, WorkloadId};
 use berth_store::workloads::Weighs;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -80,6 +80,8 @@ pub(crate) enum Stands {
     After(Vec<WorkloadId>),
     /// One of those has ended otherwise than it had to.
     AfterNever(WorkloadId),
+    /// It runs inside a reservation, and waits for that to begin or for room in it.
+    Inside(ReservationId),
     /// No GPU of the site is what it asks for.
     NoSuchGpu,
 }
@@ -137,6 +139,8 @@ pub(crate) struct Starting {
     pub placement: Placement,
     pub until: Timestamp,
     pub weighs: Weighs,
+    /// The reservation inside which it runs, and the claims of that.
+    pub inside: Option<(ReservationId, Vec<Claim>)>,
 }
 
 /// What a plan is read from.
@@ -337,8 +341,15 @@ impl Plan {
     }
 
     fn resume(&mut self, run: Run, workload: Arc<Workload>) {
-        let (Some(ask), Some(placement)) = (self.ask(&workload), self.floor.placement(&run.pieces))
-        else {
+        // What runs inside a reservation stands behind that reservation's wall.
+        let got = workload
+            .ask
+            .wishes
+            .get(run.wish)
+            .filter(|_| run.inside.is_none());
+        let got = got.and_then(|wish| Some((wish, self.floor.need(wish)?)));
+        let ask = got.and_then(|got| self.ask_for(&workload, std::iter::once(got)));
+        let (Some(ask), Some(placement)) = (ask, self.floor.placement(&run.pieces)) else {
             // Its node is no longer the queue's. It goes on, and its claims stand; the plan has no say in it.
             let key = self.fresh_key();
             self.runs.insert(
@@ -487,6 +498,9 @@ impl Plan {
         if !open.is_empty() {
             return Stands::After(open);
         }
+        if let Some(reservation) = workload.ask.inside {
+            return Stands::Inside(reservation);
+        }
         if self.floor.usable(workload).is_empty() {
             return Stands::NoSuchGpu;
         }
@@ -565,6 +579,15 @@ impl Plan {
         if !walls.is_empty() {
             self.walls.insert(holder, walls);
         }
+    }
+
+    /// The reservations that hold something of the nodes.
+    pub fn reserved_now(&self) -> impl Iterator<Item = ReservationId> + '_ {
+        let owned = self
+            .walls
+            .iter()
+            .filter(|(_, walls)| walls.iter().any(|wall| wall.account.is_some()));
+        owned.map(|(holder, _)| ReservationId(*holder))
     }
 
     /// What was held before this plan was read.

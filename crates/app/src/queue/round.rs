@@ -102,7 +102,9 @@ impl App {
     /// Plans once, and carries it out; says how many began.
     async fn plan_once(&self, lease: &Lease, plan: &mut Plan) -> Result<usize> {
         let mut begun = 0;
-        for step in plan.decide(self.now()) {
+        let mut steps = plan.decide(self.now());
+        steps.extend(self.plan_inside(plan).await?);
+        for step in steps {
             match step {
                 Step::Start(starting) => {
                     let made = match self.begin_run(lease, plan, &starting).await {

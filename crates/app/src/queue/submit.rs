@@ -6,9 +6,9 @@ use berth_model::event::{Audience, Event, EventKind};
 use berth_model::queue::QueuePolicy;
 use berth_model::reference::{ProjectReference, SiteReference};
 use berth_model::workload::{Ask, Counts, Seats, State, Workload};
-use berth_model::{FieldErrors, Name, Reference, Span, WorkloadId};
+use berth_model::{FieldErrors, Name, PersonId, ProjectId, Reference, Span, WorkloadId};
 use berth_store::submissions::{self, Submission};
-use berth_store::{Conn, queues, workloads};
+use berth_store::{Conn, queues, reservations, workloads};
 use jiff::SignedDuration;
 
 use super::carry::told;
@@ -101,7 +101,9 @@ impl App {
             )
             .await?;
         let policy = queues::policy(conn, place.id()).await?;
-        let ask = self.parse_ask(conn, &place, &policy, project, &new).await?;
+        let ask = self
+            .parse_ask(conn, &place, &policy, (caller.id(), project), &new)
+            .await?;
         let seats = ask.seats.iter().filter_map(|seats| match &seats.resource {
             Reference::Id(id) => Some(*id),
             Reference::Name(_) => None,
@@ -161,7 +163,7 @@ impl App {
         conn: &mut Conn,
         place: &Place,
         policy: &QueuePolicy,
-        project: Option<berth_model::ProjectId>,
+        (owner, project): (PersonId, Option<ProjectId>),
         new: &NewWorkload,
     ) -> Result<Ask> {
         let mut errors = FieldErrors::default();
@@ -259,11 +261,14 @@ impl App {
         {
             errors.push("deadline", "it is over already");
         }
-        if ask.inside.is_some() {
-            errors.push(
-                "inside",
-                "work inside a reservation is not run by this backend yet; leave it out",
-            );
+        if let Some(id) = ask.inside {
+            let found = reservations::get(conn, place.id(), id).await?;
+            let is_own = found.as_ref().is_some_and(|found| found.owner == owner);
+            if !is_own {
+                errors.push("inside", "there is no such reservation of yours");
+            } else if found.is_some_and(|found| found.state.is_final()) {
+                errors.push("inside", "the reservation is over");
+            }
         }
         let ask = errors.keep("ask", ask.check());
         Ok(errors.or(ask)?)

@@ -11,7 +11,7 @@ use berth_model::workload::{
     After, Array, AtOnce, Class, Cores, GpuCount, Gpus, Memory, Near, OnlyIf, Program, Seats, Task,
     TaskCount, Thousandths, Wish,
 };
-use berth_model::{Name, Text};
+use berth_model::{Name, ReservationId, Text};
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 
@@ -86,6 +86,9 @@ pub struct Submit {
     /// Begin only when this workload is completed; `failed:JOB`, `over:JOB` and `begun:JOB` ask for something else
     #[arg(long, value_name = "JOB", value_parser = after)]
     after: Vec<(OnlyIf, WorkloadReference)>,
+    /// Inside this reservation of yours, and nowhere else
+    #[arg(long, value_name = "RESERVATION")]
+    inside: Option<ReservationId>,
     /// Not before this moment
     #[arg(long, value_name = "TIME")]
     not_before: Option<String>,
@@ -207,6 +210,7 @@ fn wanted(submit: Submit, after: Vec<After>, context: &Context) -> anyhow::Resul
         },
         level: submit.level,
         seats: List::try_from(seats).map_err(|error| list("--seats", error))?,
+        inside: submit.inside,
         not_before: moment(submit.not_before)?,
         deadline: moment(submit.deadline)?,
         after: List::try_from(after).map_err(|error| list("--after", error))?,

@@ -53,6 +53,7 @@ pub fn workload(
         class: Class::Guaranteed,
         level: maybe("--qos", batch.qos.as_deref())?,
         seats: list("--gres", seats(batch, pieces.count)?)?,
+        inside: None,
         not_before: moment("--begin", batch.begin)?,
         deadline: moment("--deadline", batch.deadline)?,
         after: list("--dependency", known.after)?,

@@ -44,6 +44,7 @@ fn run(number: u128, state: RunState) -> Run {
         task: 0,
         attempt: 1,
         wish: 0,
+        inside: None,
         pieces: Vec::new(),
         claims: Vec::new(),
         state,

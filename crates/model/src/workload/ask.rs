@@ -295,6 +295,7 @@ pub struct Task {
 /// One way in which the workload could be served.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = WorkloadWish)]
 pub struct Wish {
     /// How many equal tasks, which start together or not at all; one, if left out.
     #[serde(default)]

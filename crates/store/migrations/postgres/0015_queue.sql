@@ -33,6 +33,8 @@ CREATE TABLE run (
     task BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
     wish BIGINT NOT NULL,
+    -- The reservation inside which it runs, if it does.
+    inside UUID REFERENCES reservation (id),
     pieces TEXT NOT NULL,
     claims TEXT NOT NULL,
     state TEXT NOT NULL,

@@ -33,6 +33,8 @@ CREATE TABLE run (
     task INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     wish INTEGER NOT NULL,
+    -- The reservation inside which it runs, if it does.
+    inside BLOB REFERENCES reservation (id),
     pieces TEXT NOT NULL,
     claims TEXT NOT NULL,
     state TEXT NOT NULL,

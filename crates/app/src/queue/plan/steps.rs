@@ -48,6 +48,7 @@ impl Plan {
                         placement: start.placement,
                         until: moment(start.until),
                         weighs,
+                        inside: None,
                     }));
                 }
                 Decision::TooLate(key) => {
@@ -107,6 +108,11 @@ impl Plan {
     /// A start has been carried out.
     pub fn started(&mut self, starting: &Starting, run: Run, workload: Workload, now: Timestamp) {
         let workload = Arc::new(workload);
+        if run.inside.is_some() {
+            // It was in the site's own line, perhaps, and is now behind the reservation's wall.
+            self.planner.withdraw(starting.key);
+            self.leave(workload.id, starting.task, starting.key);
+        }
         let running = Running {
             run,
             workload: workload.clone(),
@@ -123,7 +129,7 @@ impl Plan {
         let id = starting.workload.id;
         self.planner.abandon(starting.key);
         self.planner.withdraw(starting.key);
-        self.keys.remove(&starting.key);
+        self.leave(id, starting.task, starting.key);
         self.backed_off.insert((id, starting.task), until);
         self.later.insert((until, id));
     }
@@ -182,6 +188,15 @@ impl Plan {
             .filter(|wall| wall.from <= at && at < wall.to);
         let reserved: Vec<Placement> = reserved.map(|wall| wall.placement.clone()).collect();
         self.floor.views(held.collect(), &reserved)
+    }
+
+    /// The planner's number of a task that stands in line; a number that nobody has, where it does not.
+    pub fn key_of(&self, workload: WorkloadId, task: u32) -> Key {
+        let entry = self.workloads.get(&workload);
+        entry
+            .and_then(|entry| entry.in_line.get(&task))
+            .copied()
+            .unwrap_or(Key(0))
     }
 
     /// The task of a workload that will begin next.

@@ -1,0 +1,372 @@
+//! Work inside reservations: the owner's own, and what is idle lent to others.
+//!
+//! A reservation is a small fleet of its own for as long as it lasts: the parts of nodes that its claims hold. Who begins
+//! in it is planned anew in every round, from what runs and waits there. What was told to go is written in the runs, so
+//! nothing has to be remembered. The owner's work is guaranteed there; what is lent is opportunistic, and goes when they
+//! want it back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use berth_engine::fleet::{Mix, Need, Node, NodeIndex, Part, Piece, Placement};
+use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Wish};
+use berth_engine::queue::quota::Amounts;
+use berth_engine::queue::share::Shares;
+use berth_model::reservation::{Reservation, State};
+use berth_model::workload::{self, Because, RunState, Workload};
+use berth_model::{Claim, Holder, ReservationId, RunId, WorkloadId};
+use berth_store::{Conn, claims, reservations};
+use jiff::Timestamp;
+
+use super::plan::{Plan, Running, Stands, Starting, Step, micros, moment, weighs};
+use crate::App;
+use crate::error::Result;
+
+/// How many of those who wait are offered what is idle in a reservation.
+const OFFERED_MAX: usize = 64;
+
+/// A workload and one of its tasks.
+type Task = (Arc<Workload>, u32);
+
+/// Whom a number of the inner planner means.
+enum Who {
+    Runs(RunId),
+    Waits(Task),
+}
+
+impl App {
+    /// What is to begin and to go inside reservations.
+    pub(super) async fn plan_inside(&self, plan: &Plan) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        let mut offered = plan.idle_hands();
+        let concerned = plan.reservations_concerned(!offered.is_empty());
+        if concerned.is_empty() {
+            return Ok(steps);
+        }
+        let mut reader = self.store.read().await?;
+        for id in concerned {
+            if let Some(found) = reservations::get(&mut reader, plan.site, id).await? {
+                steps.extend(
+                    self.plan_inside_of(&mut reader, plan, &found, &mut offered)
+                        .await?,
+                );
+            }
+        }
+        Ok(steps)
+    }
+
+    async fn plan_inside_of(
+        &self,
+        conn: &mut Conn,
+        plan: &Plan,
+        reservation: &Reservation,
+        offered: &mut Vec<Task>,
+    ) -> Result<Vec<Step>> {
+        let now = self.now();
+        let mut steps = plan.beyond(reservation, now);
+        let span = reservation.span;
+        if reservation.state != State::Active || now < span.start() || span.end() <= now {
+            return Ok(steps);
+        }
+        let mut held = claims::held_by(conn, Holder::Reservation(reservation.id)).await?;
+        held.retain(|claim| claim.container.is_none() && claim.span.start() <= now);
+        let inner = Inner::of(plan, &held);
+        let own = plan.waiting_inside(reservation.id);
+        let is_lent = plan.policy.lends && own.is_empty();
+        let lent = if is_lent {
+            std::mem::take(offered)
+        } else {
+            Vec::new()
+        };
+        let (mut planner, who) = inner.planner(
+            plan,
+            reservation.id,
+            own.into_iter().chain(lent.clone()),
+            now,
+        );
+        let mut begun: Vec<(WorkloadId, u32)> = Vec::new();
+        for decision in planner.plan(now.as_microsecond()) {
+            match decision {
+                Decision::Start(start) => {
+                    let Some(Who::Waits((workload, task))) = who.get(&start.key) else {
+                        continue;
+                    };
+                    let need = workload
+                        .ask
+                        .wishes
+                        .first()
+                        .and_then(|wish| plan.floor.need(wish));
+                    let (Some(need), Some(placement)) = (need, inner.outward(&start.placement))
+                    else {
+                        continue;
+                    };
+                    begun.push((workload.id, *task));
+                    steps.push(Step::Start(Starting {
+                        key: plan.key_of(workload.id, *task),
+                        workload: workload.clone(),
+                        task: *task,
+                        wish: 0,
+                        placement,
+                        until: moment(start.until).min(span.end()),
+                        weighs: weighs(&need),
+                        inside: Some((reservation.id, held.clone())),
+                    }));
+                }
+                Decision::Stop(stop) => {
+                    if let Some(Who::Runs(run)) = who.get(&stop.key) {
+                        let because = Because::Preempted;
+                        steps.push(Step::Stop {
+                            run: *run,
+                            by: moment(stop.by),
+                            because,
+                        });
+                    }
+                }
+                Decision::TooLate(_) => {}
+            }
+        }
+        // Whoever found no room here may find it in the next.
+        let still = |(workload, task): &Task| !begun.contains(&(workload.id, *task));
+        offered.extend(lent.into_iter().filter(still));
+        Ok(steps)
+    }
+}
+
+/// The nodes of a reservation, and which nodes and GPUs of the site they are.
+struct Inner {
+    nodes: Vec<Node>,
+    outer: Vec<(NodeIndex, Vec<u16>)>,
+}
+
+impl Inner {
+    fn of(plan: &Plan, held: &[Claim]) -> Inner {
+        let mut parts: Vec<Piece> = Vec::new();
+        let taken = held.iter().filter_map(|claim| plan.floor.taken_by(claim));
+        for piece in taken.flat_map(|taken| taken.pieces) {
+            match parts.iter_mut().find(|known| known.node == piece.node) {
+                None => parts.push(piece),
+                Some(known) => {
+                    known.cpu_milli += piece.cpu_milli;
+                    known.memory_bytes += piece.memory_bytes;
+                    known.gpus.extend(piece.gpus);
+                }
+            }
+        }
+        let mut inner = Inner {
+            nodes: Vec::new(),
+            outer: Vec::new(),
+        };
+        for piece in parts {
+            let of = &plan.floor.nodes[piece.node.0 as usize];
+            let gpus: Vec<u16> = piece.gpus.iter().map(|part| part.gpu).collect();
+            // Where only GPUs are reserved, the cores beside them are not counted.
+            let or_all = |held: u64, all: u64| if held == 0 { all } else { held };
+            inner.nodes.push(Node {
+                cpu_milli: or_all(piece.cpu_milli, of.cpu_milli),
+                memory_bytes: or_all(piece.memory_bytes, of.memory_bytes),
+                gpus: gpus
+                    .iter()
+                    .filter_map(|gpu| of.gpus.get(usize::from(*gpu)).copied())
+                    .collect(),
+                rack: of.rack,
+                until_us: i64::MAX,
+            });
+            inner.outer.push((piece.node, gpus));
+        }
+        inner
+    }
+
+    /// What runs inside, and those who wait for it.
+    fn planner(
+        &self,
+        plan: &Plan,
+        reservation: ReservationId,
+        waiting: impl Iterator<Item = Task>,
+        now: Timestamp,
+    ) -> (Planner, HashMap<Key, Who>) {
+        let at = now.as_microsecond();
+        let rules = Policy {
+            order: Order::Shares,
+            grace: micros(plan.policy.grace),
+            // The owner does not wait for what was lent a moment ago.
+            run_min: 0,
+        };
+        let shares = Shares::new(micros(plan.policy.half_life).max(1), at);
+        let mut planner = Planner::new(rules, &self.nodes, Mix::default(), 1.0, shares, at);
+        let mut who = HashMap::new();
+        let mut keys = (1..).map(Key);
+        for (running, key) in plan.running_inside(reservation).into_iter().zip(&mut keys) {
+            let Running { run, workload, .. } = running;
+            let got = workload.ask.wishes.get(run.wish);
+            let got = got.and_then(|wish| Some((wish, plan.floor.need(wish)?)));
+            let placement = plan.floor.placement(&run.pieces);
+            let placement = placement.and_then(|placement| self.inward(&placement));
+            if let (Some((wish, need)), Some(placement)) = (got, placement) {
+                let ask = ask(&planner, workload, wish, need);
+                let (began, until) = (run.began.as_microsecond(), run.until.as_microsecond());
+                planner.resume(key, ask, placement, began, until);
+                who.insert(key, Who::Runs(run.id));
+            }
+        }
+        for (task, key) in waiting.zip(&mut keys) {
+            let workload = &task.0;
+            let wish = workload.ask.wishes.first();
+            if let Some((wish, need)) = wish.and_then(|wish| Some((wish, plan.floor.need(wish)?))) {
+                let ask = ask(&planner, workload, wish, need);
+                planner.submit(key, ask);
+                who.insert(key, Who::Waits(task));
+            }
+        }
+        (planner, who)
+    }
+
+    /// From the reservation's own numbers to the site's; none where it is not of this reservation.
+    fn outward(&self, placement: &Placement) -> Option<Placement> {
+        let piece = |piece: &Piece| {
+            let (node, gpus) = self.outer.get(piece.node.0 as usize)?;
+            let part = |part: &Part| {
+                Some(Part {
+                    gpu: *gpus.get(usize::from(part.gpu))?,
+                    ..*part
+                })
+            };
+            let gpus = piece.gpus.iter().map(part).collect::<Option<_>>()?;
+            Some(Piece {
+                node: *node,
+                gpus,
+                ..piece.clone()
+            })
+        };
+        let pieces = placement.pieces.iter().map(piece).collect::<Option<_>>()?;
+        Some(Placement { pieces })
+    }
+
+    fn inward(&self, placement: &Placement) -> Option<Placement> {
+        let piece = |piece: &Piece| {
+            let place = self
+                .outer
+                .iter()
+                .position(|(node, _)| *node == piece.node)?;
+            let own = &self.outer[place].1;
+            let part = |part: &Part| {
+                let gpu = own.iter().position(|gpu| *gpu == part.gpu)?;
+                Some(Part {
+                    gpu: u16::try_from(gpu).ok()?,
+                    ..*part
+                })
+            };
+            let gpus = piece.gpus.iter().map(part).collect::<Option<_>>()?;
+            Some(Piece {
+                node: NodeIndex(place as u32),
+                gpus,
+                ..piece.clone()
+            })
+        };
+        let pieces = placement.pieces.iter().map(piece).collect::<Option<_>>()?;
+        Some(Placement { pieces })
+    }
+}
+
+/// The owner's is guaranteed inside, whatever it would be outside; what is lent never is.
+fn ask(planner: &Planner, workload: &Workload, wish: &workload::Wish, need: Need) -> Ask {
+    let limit = micros(wish.limit);
+    let wish = Wish {
+        need,
+        limit,
+        expected: limit,
+        amounts: Amounts::default(),
+        rate: 0.0,
+    };
+    let class = match workload.ask.inside {
+        Some(_) => Class::Guaranteed,
+        None => Class::Opportunistic,
+    };
+    Ask {
+        class,
+        ..Ask::new(planner.shares.site(), wish, workload.since.as_microsecond())
+    }
+}
+
+impl Plan {
+    /// Those inside which something runs or waits, and where idle time is lent and somebody would take it, all.
+    fn reservations_concerned(&self, is_lent: bool) -> Vec<ReservationId> {
+        let running = self.runs.values().filter_map(|running| running.run.inside);
+        let waiting = self
+            .workloads
+            .values()
+            .filter_map(|entry| match entry.stands {
+                Stands::Inside(id) => Some(id),
+                _ => None,
+            });
+        let lent = self.reserved_now().filter(|_| is_lent);
+        let mut all: Vec<ReservationId> = running.chain(waiting).chain(lent).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn running_inside(&self, id: ReservationId) -> Vec<&Running> {
+        let mut inside: Vec<_> = self
+            .runs
+            .values()
+            .filter(|one| one.run.inside == Some(id))
+            .collect();
+        inside.sort_by_key(|one| one.run.id);
+        inside
+    }
+
+    fn waiting_inside(&self, id: ReservationId) -> Vec<Task> {
+        let entries = self
+            .workloads
+            .values()
+            .filter(|entry| entry.stands == Stands::Inside(id));
+        let mut all: Vec<Task> = Vec::new();
+        for entry in entries {
+            let tasks = entry.workload.waiting.iter().take(OFFERED_MAX);
+            all.extend(tasks.map(|task| (entry.workload.clone(), task)));
+        }
+        all.sort_by_key(|(workload, task)| (workload.number, *task));
+        all
+    }
+
+    /// Opportunistic work that found no room, the oldest first; none where nothing is lent.
+    fn idle_hands(&self) -> Vec<Task> {
+        if !self.policy.lends {
+            return Vec::new();
+        }
+        let is_soft = |workload: &Workload| workload.ask.class == workload::Class::Opportunistic;
+        let entries = self.workloads.values();
+        let soft =
+            entries.filter(|entry| entry.stands == Stands::InLine && is_soft(&entry.workload));
+        let mut all: Vec<Task> = soft
+            .filter_map(|entry| Some((entry.workload.clone(), entry.workload.waiting.first()?)))
+            .collect();
+        all.sort_by_key(|(workload, _)| workload.number);
+        all.truncate(OFFERED_MAX);
+        all
+    }
+
+    /// What runs inside a reservation that is over, or ends sooner than it did.
+    fn beyond(&self, reservation: &Reservation, now: Timestamp) -> Vec<Step> {
+        let is_over = reservation.state.is_final() || reservation.state == State::Ending;
+        let end = if is_over {
+            now
+        } else {
+            reservation.span.end().max(now)
+        };
+        let beyond = self
+            .running_inside(reservation.id)
+            .into_iter()
+            .filter(|running| {
+                running.run.until > end && !matches!(running.run.state, RunState::Stopping { .. })
+            });
+        let because = Because::Preempted;
+        beyond
+            .map(|running| Step::Stop {
+                run: running.run.id,
+                by: end,
+                because,
+            })
+            .collect()
+    }
+}
