@@ -48,9 +48,12 @@ async fn what_is_submitted_runs_with_claims_and_gives_them_back(lab: Lab) {
         view.runs[0].ended_at,
         Some(lab.at(0) + jiff::SignedDuration::from_mins(10))
     );
-    let mut reader = lab.app.store.read().await.unwrap();
+    let mut reader = lab.app.store.read().await.expect("it is there");
     for claim in &view.runs[0].claims {
-        let claim = claims::get(&mut reader, *claim).await.unwrap().unwrap();
+        let claim = claims::get(&mut reader, *claim)
+            .await
+            .expect("it is there")
+            .expect("it is there");
         assert_eq!(claim.standing, Standing::Past);
         assert_eq!(Some(claim.span.end()), view.runs[0].ended_at);
     }
@@ -182,7 +185,7 @@ async fn a_booking_cuts_what_is_opportunistic_short(lab: Lab) {
     assert_eq!(lab.state(number).await, State::Running);
     let half = lab.at(0) + jiff::SignedDuration::from_mins(30);
     let mut wish = lab.wish(&["n2"], 0, 1);
-    wish.span = berth_model::Span::new(half, lab.at(1)).unwrap();
+    wish.span = berth_model::Span::new(half, lab.at(1)).expect("it is there");
     lab.app
         .book(&lab.bob, &site(), &wish)
         .await

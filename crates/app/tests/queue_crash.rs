@@ -87,7 +87,7 @@ async fn play(lab: Lab, polls: usize) -> (Lab, Vec<u64>, usize) {
 
 /// Every task was completed exactly once, claims say what runs say, and nothing is held by anything that is over.
 async fn check(lab: &Lab, numbers: &[u64], at: usize) {
-    let mut reader = lab.app.store.read().await.unwrap();
+    let mut reader = lab.app.store.read().await.expect("it is there");
     for number in numbers {
         let view = lab.workload_view(*number).await;
         let workload = &view.workload;
@@ -105,7 +105,7 @@ async fn check(lab: &Lab, numbers: &[u64], at: usize) {
             for claim in &run.claims {
                 let claim = claims::get(&mut reader, *claim)
                     .await
-                    .unwrap()
+                    .expect("it is there")
                     .expect("claims are kept");
                 assert_ne!(claim.standing, Standing::Holding, "cut at {at}: {run:?}");
                 if claim.standing == Standing::Past {
@@ -125,7 +125,7 @@ async fn check(lab: &Lab, numbers: &[u64], at: usize) {
         );
         let all = claims::all_of(&mut reader, Holder::Workload(workload.id))
             .await
-            .unwrap();
+            .expect("it is there");
         let known: usize = view.runs.iter().map(|run| run.claims.len()).sum();
         assert_eq!(
             all.len(),

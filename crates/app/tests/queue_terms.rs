@@ -31,7 +31,10 @@ async fn one_of_several_ways_is_taken(lab: Lab) {
     let mut other = ask["wishes"][0].clone();
     other["tasks"] = json!(1);
     other["limit"] = json!("PT2H");
-    ask["wishes"].as_array_mut().unwrap().push(other);
+    ask["wishes"]
+        .as_array_mut()
+        .expect("it is there")
+        .push(other);
     let number = lab.submit(&lab.ada, ask).await;
     lab.round().await;
     let view = lab.workload_view(number).await;
@@ -79,7 +82,7 @@ async fn seats_are_counted_with_reservations_of_them(lab: Lab) {
         .app
         .queue_settings(&lab.admin, &site())
         .await
-        .unwrap()
+        .expect("it is there")
         .settings;
     settings.roles.insert(name("server"), Role::Seats);
     lab.app
@@ -117,7 +120,7 @@ async fn what_is_urgent_by_an_admins_word_makes_others_go(lab: Lab) {
         person: Some(lab.ada.id().into()),
         until: lab.at(5),
         gpu_hours: 4,
-        reason: "a thesis".parse().unwrap(),
+        reason: "a thesis".parse().expect("it is there"),
     };
     assert!(
         lab.app
@@ -213,7 +216,7 @@ async fn a_budget_of_gpu_hours_is_never_exceeded(lab: Lab) {
         lab.app
             .shares(&lab.ada, &site())
             .await
-            .unwrap()
+            .expect("it is there")
             .shares
             .iter()
             .map(|one| one.gpus_milli)
@@ -253,7 +256,11 @@ async fn a_quota_can_be_larger_at_night(lab: Lab) {
     }
     lab.round().await;
     let held = async |lab: &Lab| {
-        let shares = lab.app.shares(&lab.ada, &site()).await.unwrap();
+        let shares = lab
+            .app
+            .shares(&lab.ada, &site())
+            .await
+            .expect("it is there");
         shares
             .shares
             .iter()
@@ -291,16 +298,16 @@ async fn forecasts_are_kept_and_held_against_what_happened(lab: Lab) {
         "{waiting:?}"
     );
     lab.run_until(5).await;
-    let mut reader = lab.app.store.read().await.unwrap();
+    let mut reader = lab.app.store.read().await.expect("it is there");
     let place = lab
         .app
         .queue_settings(&lab.ada, &site())
         .await
-        .unwrap()
+        .expect("it is there")
         .place;
     let scored = berth_store::workloads::scored(&mut reader, place.id(), lab.at(0), 100)
         .await
-        .unwrap();
+        .expect("it is there");
     assert!(scored.len() >= 2, "{scored:?}");
     assert!(scored.iter().all(|one| one.began >= one.made_at));
 }
@@ -356,7 +363,7 @@ async fn idle_time_is_lent_and_given_back(lab: Lab) {
         .app
         .queue_settings(&lab.admin, &site())
         .await
-        .unwrap()
+        .expect("it is there")
         .settings;
     settings.lends = true;
     lab.app
