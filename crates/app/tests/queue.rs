@@ -3,6 +3,7 @@
 mod support;
 
 use berth_app::queue::Act;
+use berth_model::attribute::AttributeValue;
 use berth_model::queue::{QuotaAmounts, QuotaSetting};
 use berth_model::workload::{Outcome, RunState, State};
 use berth_model::{Reference, Standing};
@@ -23,6 +24,7 @@ on_both!(
     a_project_never_holds_more_than_its_quota,
     a_server_that_takes_over_goes_on_where_the_other_stopped,
     what_runs_out_of_time_is_told_before_its_end,
+    slices_and_shares_of_gpus_are_claimed_and_walls_stand_before_each_gpu,
 );
 
 async fn what_is_submitted_runs_with_claims_and_gives_them_back(lab: Lab) {
@@ -352,4 +354,73 @@ async fn what_runs_out_of_time_is_told_before_its_end(lab: Lab) {
             .await
             .is_err()
     );
+}
+
+async fn slices_and_shares_of_gpus_are_claimed_and_walls_stand_before_each_gpu(lab: Lab) {
+    let lab = lab.with_queue().await;
+    lab.add("n3.shared", "gpu", Some("n3"), Some(1000)).await;
+    for slice in ["n2.gpu0.s0", "n2.gpu0.s1"] {
+        let new = berth_app::inventory::NewResource {
+            name: name(slice),
+            kind: Reference::Name(name("slice")),
+            parent: Some(Reference::Name(name("n2.gpu0"))),
+            title: None,
+            attributes: [(
+                name("mig_profile"),
+                AttributeValue::Text("1g.10gb".to_owned()),
+            )]
+            .into(),
+            facts: Default::default(),
+            capacity: None,
+        };
+        lab.app
+            .create_resource(&lab.admin, &site(), new)
+            .await
+            .expect("a slice");
+    }
+    let with = |gpus: serde_json::Value| {
+        let mut ask = lab.ask(1, 1, 30);
+        ask["wishes"][0]["task"]["gpus"] = gpus;
+        ask
+    };
+    let mut slices = Vec::new();
+    for _ in 0..3 {
+        slices.push(
+            lab.submit(&lab.ada, with(json!({ "slice": "1g.10gb" })))
+                .await,
+        );
+    }
+    let half = lab.submit(&lab.ada, with(json!({ "share": 500 }))).await;
+    let most = lab.submit(&lab.ada, with(json!({ "share": 600 }))).await;
+    let unknown = lab
+        .submit(&lab.ada, with(json!({ "slice": "7g.80gb" })))
+        .await;
+    lab.round().await;
+    let states = [
+        lab.state(slices[0]).await,
+        lab.state(slices[1]).await,
+        lab.state(slices[2]).await,
+    ];
+    assert_eq!(states, [State::Running, State::Running, State::Waiting]);
+    assert_eq!(
+        [lab.state(half).await, lab.state(most).await],
+        [State::Running, State::Waiting]
+    );
+    let reason = lab.workload_view(unknown).await.reason.expect("it waits");
+    assert_eq!(reason.code, "no_such_gpu");
+    // The GPU that is cut cannot be booked whole while a slice of it is held, and its neighbours can.
+    assert!(lab.try_book(&lab.bob, &["n2.gpu0"], 0, 1).await.is_err());
+    lab.book(&lab.bob, &["n2.gpu1", "n2.gpu2", "n2.gpu3"], 0, 1)
+        .await;
+    let three = lab.submit(&lab.ada, lab.ask(1, 4, 10)).await;
+    lab.round().await;
+    let view = lab.workload_view(three).await;
+    assert_eq!(
+        view.workload.state,
+        State::Running,
+        "other nodes have four left"
+    );
+    lab.run_until(2).await;
+    assert_eq!(lab.state(slices[2]).await, State::Completed);
+    assert_eq!(lab.state(most).await, State::Completed);
 }

@@ -52,6 +52,9 @@ async fn metrics(State(server): State<Server>) -> Result<impl IntoResponse> {
         let lag = Duration::try_from(health.sequencer_lag).unwrap_or_default();
         server.metrics.set_sequencer_lag(lag);
     }
+    if let Ok(Ok(figures)) = tokio::time::timeout(PATIENCE, server.app.queue_figures()).await {
+        server.metrics.set_queue(&figures);
+    }
     let text = server
         .metrics
         .text()

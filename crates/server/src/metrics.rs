@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use berth_app::queue::QueueFigures;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -26,6 +27,46 @@ pub struct Metrics {
     bookings: Family<Booking, Counter>,
     pub listeners: Gauge,
     sequencer_lag: Gauge<f64, AtomicU64>,
+    queue: Queue,
+}
+
+/// How the queues of all sites are doing.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Gauge,
+    running: Gauge,
+    forecasts: Gauge,
+    bias: Gauge<f64, AtomicU64>,
+    median_error: Gauge<f64, AtomicU64>,
+}
+
+impl Queue {
+    fn register(&self, registry: &mut Registry) {
+        let queue = registry.sub_registry_with_prefix("queue");
+        queue.register(
+            "workloads_waiting",
+            "Workloads of which nothing runs",
+            self.waiting.clone(),
+        );
+        queue.register("runs", "Tasks of workloads that run", self.running.clone());
+        queue.register(
+            "forecasts_scored",
+            "Forecast starts of the last week that came",
+            self.forecasts.clone(),
+        );
+        queue.register_with_unit(
+            "forecast_bias",
+            "The mean of how much later work began than was forecast",
+            Unit::Seconds,
+            self.bias.clone(),
+        );
+        queue.register_with_unit(
+            "forecast_median_error",
+            "Half of all forecasts were no farther off than this",
+            Unit::Seconds,
+            self.median_error.clone(),
+        );
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -64,6 +105,7 @@ impl Metrics {
             bookings: Family::default(),
             listeners: Gauge::default(),
             sequencer_lag: Gauge::default(),
+            queue: Queue::default(),
             registry: Registry::default(),
         };
         let about = Info::new([("version", env!("CARGO_PKG_VERSION")), ("store", store)]);
@@ -105,6 +147,7 @@ impl Metrics {
             Unit::Seconds,
             metrics.sequencer_lag.clone(),
         );
+        metrics.queue.register(&mut registry);
         Self {
             registry,
             ..metrics
@@ -135,6 +178,17 @@ impl Metrics {
 
     pub fn set_sequencer_lag(&self, lag: Duration) {
         self.sequencer_lag.set(lag.as_secs_f64());
+    }
+
+    pub fn set_queue(&self, figures: &QueueFigures) {
+        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.queue.waiting.set(count(figures.waiting));
+        self.queue.running.set(count(figures.running));
+        if let Some(score) = figures.forecasts {
+            self.queue.forecasts.set(count(score.count as u64));
+            self.queue.bias.set(score.bias as f64 / 1e6);
+            self.queue.median_error.set(score.median_error as f64 / 1e6);
+        }
     }
 
     /// Everything, as Prometheus reads it.

@@ -461,6 +461,17 @@ pub struct Scored {
     pub began: Timestamp,
 }
 
+/// How many workloads of all sites wait, and how many of their tasks run.
+pub async fn counts(conn: &mut Conn) -> Result<(u64, u64)> {
+    let row = query(
+        "SELECT (SELECT count(*) FROM workload WHERE ended_at IS NULL AND running = 0) AS waiting,
+             (SELECT count(*) FROM run WHERE ended_at IS NULL) AS running",
+    )
+    .one(conn)
+    .await?;
+    Ok((row.count("waiting")?, row.count("running")?))
+}
+
 /// The forecasts of a site that came true or not after a moment, at most so many, the newest first.
 pub async fn scored(
     conn: &mut Conn,

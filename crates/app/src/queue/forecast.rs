@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use berth_engine::queue::calibration::{Score, Told, score};
 use berth_engine::queue::planner::Forecast;
 use berth_model::WorkloadId;
 use berth_store::leases::{self, Lease};
-use berth_store::workloads;
+use berth_store::{queues, workloads};
 use jiff::{SignedDuration, Timestamp};
 
 use super::plan::{Plan, moment};
@@ -44,6 +45,44 @@ impl App {
             plan.kept_forecasts.insert(workload, starts);
         }
         Ok(())
+    }
+}
+
+/// How the queues of all sites are doing, for whoever watches the server.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueueFigures {
+    pub waiting: u64,
+    pub running: u64,
+    /// What was forecast in the last week, held against what happened.
+    pub forecasts: Option<Score>,
+}
+
+/// Forecasts of so long ago say nothing of today's.
+const SCORED: SignedDuration = SignedDuration::from_hours(7 * 24);
+const SCORED_MAX: u64 = 1000;
+
+impl App {
+    pub async fn queue_figures(&self) -> Result<QueueFigures> {
+        let mut reader = self.store.read().await?;
+        let (waiting, running) = workloads::counts(&mut reader).await?;
+        let since = self.now() - SCORED;
+        let mut told = Vec::new();
+        for site in queues::sites(&mut reader).await? {
+            for one in workloads::scored(&mut reader, site, since, SCORED_MAX).await? {
+                let forecast = one.starts.as_microsecond();
+                told.push(Told {
+                    made: one.made_at.as_microsecond(),
+                    forecast,
+                    latest: forecast,
+                    began: one.began.as_microsecond(),
+                });
+            }
+        }
+        Ok(QueueFigures {
+            waiting,
+            running,
+            forecasts: score(&told),
+        })
     }
 }
 

@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex};
 use berth_model::SiteId;
 
 pub use act::Act;
+pub use forecast::QueueFigures;
 pub use look::{NodeView, QueueView, Reason, ShareView, Shares, WorkloadFilter, WorkloadView};
 pub use settings::{NewGrant, QueueSettings};
 pub use submit::NewWorkload;

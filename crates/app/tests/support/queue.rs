@@ -18,7 +18,7 @@ pub const GPUS: usize = 4;
 
 impl Lab {
     pub async fn with_queue(self) -> Self {
-        for kind in ["node", "cpu", "memory", "gpu"] {
+        for kind in ["node", "cpu", "memory", "gpu", "slice"] {
             let new = berth_app::inventory::NewType {
                 name: name(kind),
                 title: kind.parse().expect("text"),
@@ -72,6 +72,7 @@ impl Lab {
             ("cpu", Role::Cores),
             ("memory", Role::Memory),
             ("gpu", Role::Gpu),
+            ("slice", Role::Slice),
         ];
         let settings = Settings {
             roles: roles
