@@ -174,9 +174,20 @@ impl Workload {
         Ok(self)
     }
 
+    /// Nothing more of it begins; what runs goes on, and says how it ends.
+    pub fn give_up(mut self, now: Timestamp, reason: Option<Text>) -> Result<Workload, NotNow> {
+        if self.counts.running == 0 || self.state.is_final() {
+            return self.cancel(now, reason);
+        }
+        self.waiting = Tasks::none();
+        self.reason = reason;
+        Ok(self)
+    }
+
     /// One of its tasks begins.
     pub fn begin(mut self, task: u32) -> Option<Workload> {
-        if self.state.is_final() || !self.waiting.remove(task) {
+        let may_begin = matches!(self.state, State::Waiting | State::Running);
+        if !may_begin || !self.waiting.remove(task) {
             return None;
         }
         self.counts.running += 1;

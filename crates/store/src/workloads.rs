@@ -112,8 +112,9 @@ pub async fn some(conn: &mut Conn, site: SiteId, ids: Vec<WorkloadId>) -> Result
         return Ok(Vec::new());
     }
     either(
-        "SELECT * FROM workload WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND site = $2",
-        "SELECT * FROM workload WHERE id = ANY($1) AND site = $2",
+        "SELECT * FROM workload WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND site = $2
+         ORDER BY number",
+        "SELECT * FROM workload WHERE id = ANY($1) AND site = $2 ORDER BY number",
     )
     .bind(ids.iter().map(|id| id.0).collect::<Vec<_>>())
     .bind(site.0)
@@ -141,7 +142,19 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
         some => some,
     };
     let states: Vec<String> = states.iter().map(|state| state.word().to_owned()).collect();
-    either(
+    let is_live = !filter.states.is_empty() && filter.states.iter().all(|state| !state.is_final());
+    let select = match is_live {
+        // What is over is most of a site's history, and not read for those who ask what is not.
+        true => either(
+            "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ended_at IS NULL AND ($3 IS NULL OR owner = $3)
+                 AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5)) AND since > $6
+             ORDER BY number DESC LIMIT $7",
+            "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ended_at IS NULL
+                 AND ($3::uuid IS NULL OR owner = $3) AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5)
+                 AND since > $6
+             ORDER BY number DESC LIMIT $7",
+        ),
+        false => either(
         "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3 IS NULL OR owner = $3)
              AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5))
              AND (ended_at IS NULL OR ended_at > $6)
@@ -149,16 +162,21 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
         "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3::uuid IS NULL OR owner = $3)
              AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5) AND (ended_at IS NULL OR ended_at > $6)
          ORDER BY number DESC LIMIT $7",
-    )
-    .bind(filter.site.0)
-    .bind(filter.before.unwrap_or(i64::MAX as u64))
-    .bind(filter.owner.map(|id| id.0))
-    .bind(filter.project.map(|id| id.0))
-    .bind(states)
-    .bind(filter.since.map_or(i64::MIN, |at| at.as_microsecond()))
-    .bind(filter.limit)
-    .map(conn, workload)
-    .await
+        ),
+    };
+    select
+        .bind(filter.site.0)
+        .bind(filter.before.unwrap_or(i64::MAX as u64))
+        .bind(filter.owner.map(|id| id.0))
+        .bind(filter.project.map(|id| id.0))
+        .bind(states)
+        .bind(match is_live {
+            true => i64::MIN,
+            false => filter.since.map_or(i64::MIN, |at| at.as_microsecond()),
+        })
+        .bind(filter.limit)
+        .map(conn, workload)
+        .await
 }
 
 fn run(row: &Row) -> Result<Run> {
@@ -277,7 +295,7 @@ pub async fn newest_runs(conn: &mut Conn, workloads: Vec<WorkloadId>) -> Result<
 
 /// The last runs of a workload, the newest first.
 pub async fn runs_of(conn: &mut Conn, workload: WorkloadId, limit: u64) -> Result<Vec<Run>> {
-    query("SELECT * FROM run WHERE workload = $1 ORDER BY began DESC, task DESC LIMIT $2")
+    query("SELECT * FROM run WHERE workload = $1 ORDER BY id DESC LIMIT $2")
         .bind(workload.0)
         .bind(limit)
         .map(conn, run)
@@ -305,11 +323,11 @@ pub async fn held(
     let row = either(
         "SELECT coalesce(sum(r.gpus_milli), 0) AS gpus, coalesce(sum(r.cores_milli), 0) AS cores
          FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND r.inside IS NULL AND ($2 IS NULL OR w.project = $2) AND ($3 IS NULL OR w.owner = $3)",
+         WHERE r.site = $1 AND r.ended_at IS NULL AND ($2 IS NULL OR w.project = $2) AND ($3 IS NULL OR w.owner = $3)",
         "SELECT CAST(coalesce(sum(r.gpus_milli), 0) AS BIGINT) AS gpus,
              CAST(coalesce(sum(r.cores_milli), 0) AS BIGINT) AS cores
          FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND r.inside IS NULL AND ($2::uuid IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at IS NULL AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
     .bind(site.0)
@@ -334,10 +352,10 @@ pub async fn spent(
     let mut spent: u128 = 0;
     either(
         "SELECT r.gpus_milli, r.ended_at - max(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2 IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
              AND ($3 IS NULL OR w.owner = $3)",
         "SELECT r.gpus_milli, r.ended_at - greatest(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2::uuid IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
     .bind(site.0)
@@ -363,10 +381,10 @@ pub async fn committed(
     let mut committed: u128 = 0;
     either(
         "SELECT r.gpus_milli, max(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2 IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
              AND ($3 IS NULL OR w.owner = $3)",
         "SELECT r.gpus_milli, greatest(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
-         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND r.inside IS NULL AND ($2::uuid IS NULL OR w.project = $2)
+         WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
     .bind(site.0)

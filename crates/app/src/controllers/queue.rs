@@ -16,11 +16,16 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     let mut newest = app.tail.bell();
     loop {
         let mut next = None;
+        let mut is_ours = false;
         let work = async |lease| {
+            is_ours = true;
             next = app.carry_queues_on(&lease).await?;
             Ok(false)
         };
         keeper.turn("the queue could not be carried on", work).await;
+        if !is_ours {
+            app.queues.forget();
+        }
         let pause = next.map_or(LOOK_EVERY, |next| {
             let left = app.now().duration_until(next);
             Duration::try_from(left)

@@ -92,7 +92,14 @@ impl App {
                 && by < run.until
             {
                 for claim in &run.claims {
-                    claims::shrink(conn, *claim, span, now).await?;
+                    // A booking may have cut it already.
+                    let held = claims::get(conn, *claim).await?;
+                    let is_longer = held.is_some_and(|held| {
+                        held.standing == berth_model::Standing::Holding && held.span.end() > by
+                    });
+                    if is_longer {
+                        claims::shrink(conn, *claim, span, now).await?;
+                    }
                 }
             }
         }

@@ -6,9 +6,10 @@ use berth_drivers::backend::Sign;
 use berth_model::event::{Audience, EventKind};
 use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
 use berth_model::{
-    Claim, ClaimId, Firmness, Holder, ResourceId, RunId, SiteId, Span, Take, WorkloadId,
+    Claim, ClaimId, Firmness, Holder, Reference, ResourceId, RunId, SiteId, Span, Take, WorkloadId,
 };
 use berth_store::leases::{self, Lease};
+use berth_store::workloads::Weighs;
 use berth_store::{claims, workloads};
 use jiff::Timestamp;
 use serde_json::json;
@@ -18,7 +19,7 @@ use crate::App;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::record::{By, Change};
-use crate::reservations::{Softer, is_taken};
+use crate::reservations::Softer;
 
 impl App {
     /// Makes the claims of a start, and writes down that it begins. None where it no longer waits, or the rule refuses.
@@ -27,28 +28,28 @@ impl App {
         lease: &Lease,
         plan: &Plan,
         starting: &Starting,
-    ) -> Result<Option<(Workload, Run)>> {
+    ) -> Result<Begun> {
         let now = self.now();
         let Some(span) = Span::new(now, starting.until).ok() else {
-            return Ok(None);
+            return Ok(Begun::Refused);
         };
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
         let known = workloads::get_locked(&mut tx, plan.site, starting.workload.id).await?;
         let Some(before) = known else {
-            return Ok(None);
+            return Ok(Begun::Refused);
         };
         let Some(after) = before.clone().begin(starting.task) else {
-            return Ok(None);
+            return Ok(Begun::Refused);
         };
-        // What stands inside a reservation is within what that was allowed.
-        let is_rationed = starting.inside.is_none();
+        // What its owner runs inside a reservation is within what that was allowed.
+        let is_rationed = before.ask.inside.is_none();
         if is_rationed
             && !self
                 .is_within_quotas(&mut tx, plan, &before, starting)
                 .await?
         {
-            return Ok(None);
+            return Ok(Begun::OverQuota);
         }
         let (pieces, mut takes) = plan.floor.pieces(&starting.placement);
         for seats in &before.ask.seats {
@@ -82,14 +83,15 @@ impl App {
             )
         };
         // Beside a GPU that somebody reserved, its node's cores and memory are nobody's to count.
-        takes.retain(|(resource, _)| inside.is_none() || container(*resource).is_some());
+        let is_seats = |id: ResourceId| plan.floor.pool(&Reference::Id(id)).is_some();
+        takes.retain(|(id, _)| inside.is_none() || container(*id).is_some() || is_seats(*id));
         let wanted: Vec<Claim> = takes.into_iter().map(claim).collect();
         match self
             .hold(&mut tx, &By::SYSTEM, &wanted, Softer::LeftAlone)
             .await
         {
             Ok(()) => {}
-            Err(error) if is_taken(&error) => return Ok(None),
+            Err(error) if is_refused(&error) => return Ok(Begun::Refused),
             Err(error) => return Err(error),
         }
         let run = Run {
@@ -108,9 +110,14 @@ impl App {
             ended_at: None,
             version: 1,
         };
-        workloads::insert_run(&mut tx, &run, starting.weighs).await?;
+        let weighs = if is_rationed {
+            starting.weighs
+        } else {
+            Weighs::default()
+        };
+        workloads::insert_run(&mut tx, &run, weighs).await?;
         if !workloads::update(&mut tx, &after, before.version).await? {
-            return Ok(None);
+            return Ok(Begun::Refused);
         }
         if run.attempt == 1 && before.counts == berth_model::workload::Counts::default() {
             workloads::score_forecasts(&mut tx, before.id, now).await?;
@@ -121,28 +128,29 @@ impl App {
         self.record(&mut tx, By::SYSTEM, change).await?;
         match tx.commit().await {
             Ok(()) => {}
-            Err(berth_store::Error::Retry) => return Ok(None),
+            Err(berth_store::Error::Retry) => return Ok(Begun::Refused),
             Err(error) => return Err(error.into()),
         }
         self.written.notify_one();
         let version = after.version + 1;
-        Ok(Some((Workload { version, ..after }, run)))
+        Ok(Begun::Done(Box::new((Workload { version, ..after }, run))))
     }
 
-    /// What could no longer be over by its deadline is not begun.
-    pub(super) async fn is_too_late(
+    /// What will never begin waits no longer.
+    pub(super) async fn give_up_workload(
         &self,
         lease: &Lease,
         site: SiteId,
         workload: WorkloadId,
+        because: &str,
     ) -> Result<Option<Workload>> {
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
         let Some(before) = workloads::get_locked(&mut tx, site, workload).await? else {
             return Ok(None);
         };
-        let reason = "it could no longer be over by its deadline".parse().ok();
-        let Ok(after) = before.clone().cancel(self.now(), reason) else {
+        let reason = because.parse().ok();
+        let Ok(after) = before.clone().give_up(self.now(), reason) else {
             return Ok(None);
         };
         if !workloads::update(&mut tx, &after, before.version).await? {
@@ -335,7 +343,18 @@ pub(super) fn told(workload: &Workload) -> serde_json::Value {
     })
 }
 
-/// A refusal that a start meets again and again until somebody else lets go.
-pub(super) fn is_lasting(error: &Error) -> bool {
-    matches!(error, Error::NotFound(_) | Error::Leaf)
+/// What became of a start.
+pub(super) enum Begun {
+    Done(Box<(Workload, Run)>),
+    /// It no longer waits, or the rule refuses it: somebody came between.
+    Refused,
+    OverQuota,
+}
+
+/// Whether the database, or what has changed since it was planned, refuses a start.
+fn is_refused(error: &Error) -> bool {
+    match error {
+        Error::Store(error) => error.refused().is_some(),
+        other => matches!(other, Error::NotFound(_) | Error::Leaf),
+    }
 }

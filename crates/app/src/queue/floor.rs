@@ -3,7 +3,7 @@
 //!
 //! A slice that the hardware cuts from a GPU is to the engine a GPU of its own model; a GPU that is cut is none at all.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::look::NodeView;
 use berth_engine::fleet::{
@@ -31,6 +31,10 @@ pub(crate) struct Floor {
     pub out: Vec<NodeIndex>,
     units: Units,
     all: Left,
+    /// Where each node stands in the lists above.
+    places: HashMap<ResourceId, usize>,
+    /// Parts of nodes that are out of service by themselves.
+    pub closed: Vec<Placement>,
     /// What each resource stands below.
     parents: HashMap<ResourceId, ResourceId>,
     /// Counted things that belong to no node, and how many there are.
@@ -100,6 +104,8 @@ impl Floor {
                 memory_bytes: 1,
             },
             all: Left::default(),
+            places: HashMap::new(),
+            closed: Vec::new(),
             parents: resources
                 .iter()
                 .filter_map(|one| Some((one.id, one.parent?)))
@@ -132,6 +138,14 @@ impl Floor {
                     unit: None,
                 });
             }
+        }
+        let is_out = |id: &ResourceId| tree.effective_status(*id, status).0 != Status::Active;
+        let mut out: Vec<ResourceId> = floor.takes.keys().copied().filter(is_out).collect();
+        out.sort_unstable();
+        for id in out {
+            let pieces = floor.takes.get(&id).into_iter().flatten();
+            let pieces = pieces.map(|taken| taken.piece.clone()).collect();
+            floor.closed.push(Placement { pieces });
         }
         floor
     }
@@ -250,6 +264,7 @@ impl Floor {
             rack,
             until_us: i64::MAX,
         });
+        self.places.insert(parts.node, self.parts.len());
         self.parts.push(parts);
         let whole = self.whole(index);
         self.takes.insert(
@@ -491,10 +506,7 @@ impl Floor {
     /// Where a run stands, if all of it is still there.
     pub fn placement(&self, pieces: &[RunPiece]) -> Option<Placement> {
         let piece = |piece: &RunPiece| {
-            let at = self
-                .parts
-                .iter()
-                .position(|parts| parts.node == piece.node)?;
+            let at = *self.places.get(&piece.node)?;
             let gpus = piece.gpus.iter().map(|gpu| {
                 let number = self.parts[at].gpus.iter().position(|id| *id == gpu.gpu)?;
                 let thousandths = gpu.share.map_or(UNDIVIDED, |share| share.get() as u16);
@@ -570,10 +582,9 @@ impl Floor {
                 }
             }
         }
-        let reserved = |index: NodeIndex| {
-            let pieces = reserved.iter().flat_map(|placement| &placement.pieces);
-            pieces.into_iter().any(|piece| piece.node == index)
-        };
+        let pieces = reserved.iter().flat_map(|placement| &placement.pieces);
+        let reserved: HashSet<NodeIndex> = pieces.map(|piece| piece.node).collect();
+        let out: HashSet<NodeIndex> = self.out.iter().copied().collect();
         let all = (0..)
             .map(NodeIndex)
             .zip(&self.nodes)
@@ -581,21 +592,15 @@ impl Floor {
             .zip(left);
         all.map(|(((index, node), parts), left)| NodeView {
             node: parts.node,
-            is_in_service: !self.out.contains(&index),
+            is_in_service: !out.contains(&index),
             cores_milli: node.cpu_milli,
             cores_milli_free: left.cpu_milli,
             memory_mib: node.memory_bytes / MIB,
             memory_mib_free: left.memory_bytes / MIB,
             gpus: parts.gpus.iter().copied().zip(left.gpus).collect(),
-            is_reserved: reserved(index),
+            is_reserved: reserved.contains(&index),
         })
         .collect()
-    }
-
-    pub fn whole_node(&self, node: NodeIndex) -> Placement {
-        Placement {
-            pieces: vec![self.whole(node)],
-        }
     }
 
     /// All resources that the queue counts: whatever is claimed of them is a wall to it.

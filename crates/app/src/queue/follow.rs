@@ -166,7 +166,13 @@ impl App {
             }
             for holder in holders {
                 let held = claims::held_by(conn, holder).await?;
-                let walls = self.walls(conn, &mut plan, &held).await?;
+                let mut walls = self.walls(conn, &mut plan, &held).await?;
+                if let Holder::Reservation(id) = holder
+                    && walls.is_empty()
+                {
+                    // It let go, and what ran inside it still has the grace to go.
+                    walls.extend(plan.still_inside(id, now));
+                }
                 plan.wall(number(holder), walls, now);
             }
             let is_last = last - plan.seen < PAGE;
@@ -406,9 +412,7 @@ impl App {
         let others = workloads::some(conn, plan.site, ids).await?;
         for after in &workload.ask.after {
             let other = others.iter().find(|other| other.id == after.workload);
-            if other
-                .is_some_and(|other| other.state.is_final() && !is_met(after.only_if, other.state))
-            {
+            if other.is_some_and(|other| other.state.is_final() && !is_met(after.only_if, other)) {
                 plan.never(workload.id, after.workload);
             }
         }

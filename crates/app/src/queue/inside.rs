@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use berth_engine::fleet::{Mix, Need, Node, NodeIndex, Part, Piece, Placement};
+use berth_engine::fleet::{Mix, Need, Node, NodeIndex, Part, Piece, Placement, UNDIVIDED};
 use berth_engine::queue::planner::{Ask, Class, Decision, Key, Order, Planner, Policy, Wish};
 use berth_engine::queue::quota::Amounts;
 use berth_engine::queue::share::Shares;
@@ -18,7 +18,7 @@ use berth_model::{Claim, Holder, ReservationId, RunId, WorkloadId};
 use berth_store::{Conn, claims, reservations};
 use jiff::Timestamp;
 
-use super::plan::{Plan, Running, Stands, Starting, Step, micros, moment, weighs};
+use super::plan::{Plan, Reserved, Running, Stands, Starting, Step, micros, moment, weighs};
 use crate::App;
 use crate::error::Result;
 
@@ -38,18 +38,24 @@ impl App {
     /// What is to begin and to go inside reservations.
     pub(super) async fn plan_inside(&self, plan: &Plan) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
-        let mut offered = plan.idle_hands();
-        let concerned = plan.reservations_concerned(!offered.is_empty());
+        let now = self.now();
+        let mut offered = plan.idle_hands(now);
+        let concerned = plan.reservations_concerned(!offered.is_empty(), now);
         if concerned.is_empty() {
             return Ok(steps);
         }
         let mut reader = self.store.read().await?;
         for id in concerned {
-            if let Some(found) = reservations::get(&mut reader, plan.site, id).await? {
-                steps.extend(
-                    self.plan_inside_of(&mut reader, plan, &found, &mut offered)
-                        .await?,
-                );
+            match reservations::get(&mut reader, plan.site, id).await? {
+                Some(found) if !found.state.is_final() => {
+                    let inside = self.plan_inside_of(&mut reader, plan, &found, &mut offered);
+                    steps.extend(inside.await?);
+                }
+                found => {
+                    let beyond = found.map(|found| plan.beyond(&found, self.now()));
+                    steps.extend(beyond.into_iter().flatten());
+                    steps.extend(plan.orphans(id));
+                }
             }
         }
         Ok(steps)
@@ -70,8 +76,13 @@ impl App {
         }
         let mut held = claims::held_by(conn, Holder::Reservation(reservation.id)).await?;
         held.retain(|claim| claim.container.is_none() && claim.span.start() <= now);
+        let last = held
+            .iter()
+            .map(|claim| claim.span.end())
+            .min()
+            .unwrap_or(span.end());
         let inner = Inner::of(plan, &held);
-        let own = plan.waiting_inside(reservation.id);
+        let own = plan.waiting_inside(reservation.id, now);
         let is_lent = plan.policy.lends && own.is_empty();
         let lent = if is_lent {
             std::mem::take(offered)
@@ -107,7 +118,7 @@ impl App {
                         task: *task,
                         wish: 0,
                         placement,
-                        until: moment(start.until).min(span.end()),
+                        until: moment(start.until).min(span.end()).min(last),
                         weighs: weighs(&need),
                         inside: Some((reservation.id, held.clone())),
                     }));
@@ -158,7 +169,12 @@ impl Inner {
         };
         for piece in parts {
             let of = &plan.floor.nodes[piece.node.0 as usize];
-            let gpus: Vec<u16> = piece.gpus.iter().map(|part| part.gpu).collect();
+            // A part of a GPU is no GPU to whoever wants a whole one.
+            let whole = piece
+                .gpus
+                .iter()
+                .filter(|part| part.thousandths == UNDIVIDED);
+            let gpus: Vec<u16> = whole.map(|part| part.gpu).collect();
             // Where only GPUs are reserved, the cores beside them are not counted.
             let or_all = |held: u64, all: u64| if held == 0 { all } else { held };
             inner.nodes.push(Node {
@@ -287,9 +303,21 @@ fn ask(planner: &Planner, workload: &Workload, wish: &workload::Wish, need: Need
     }
 }
 
+/// Whether its own times allow it to begin now.
+fn may_begin(workload: &Workload, now: Timestamp) -> bool {
+    let is_early = workload.ask.not_before.is_some_and(|at| at > now);
+    let wish = workload.ask.wishes.first();
+    let ends = wish.and_then(|wish| now.checked_add(wish.limit).ok());
+    let is_late = workload
+        .ask
+        .deadline
+        .is_some_and(|deadline| ends.is_none_or(|ends| ends > deadline));
+    !is_early && !is_late
+}
+
 impl Plan {
     /// Those inside which something runs or waits, and where idle time is lent and somebody would take it, all.
-    fn reservations_concerned(&self, is_lent: bool) -> Vec<ReservationId> {
+    fn reservations_concerned(&self, is_lent: bool, now: Timestamp) -> Vec<ReservationId> {
         let running = self.runs.values().filter_map(|running| running.run.inside);
         let waiting = self
             .workloads
@@ -298,7 +326,7 @@ impl Plan {
                 Stands::Inside(id) => Some(id),
                 _ => None,
             });
-        let lent = self.reserved_now().filter(|_| is_lent);
+        let lent = self.reserved_at(now.as_microsecond()).filter(|_| is_lent);
         let mut all: Vec<ReservationId> = running.chain(waiting).chain(lent).collect();
         all.sort_unstable();
         all.dedup();
@@ -315,35 +343,68 @@ impl Plan {
         inside
     }
 
-    fn waiting_inside(&self, id: ReservationId) -> Vec<Task> {
+    fn waiting_inside(&self, id: ReservationId, now: Timestamp) -> Vec<Task> {
         let entries = self
             .workloads
             .values()
             .filter(|entry| entry.stands == Stands::Inside(id));
         let mut all: Vec<Task> = Vec::new();
-        for entry in entries {
-            let tasks = entry.workload.waiting.iter().take(OFFERED_MAX);
-            all.extend(tasks.map(|task| (entry.workload.clone(), task)));
+        for entry in entries.filter(|entry| may_begin(&entry.workload, now)) {
+            let tasks = self.in_line(&entry.workload, now);
+            all.extend(tasks.into_iter().map(|task| (entry.workload.clone(), task)));
         }
         all.sort_by_key(|(workload, task)| (workload.number, *task));
         all
     }
 
     /// Opportunistic work that found no room, the oldest first; none where nothing is lent.
-    fn idle_hands(&self) -> Vec<Task> {
+    fn idle_hands(&self, now: Timestamp) -> Vec<Task> {
         if !self.policy.lends {
             return Vec::new();
         }
-        let is_soft = |workload: &Workload| workload.ask.class == workload::Class::Opportunistic;
+        let is_soft = |workload: &Workload| {
+            workload.ask.class == workload::Class::Opportunistic && may_begin(workload, now)
+        };
         let entries = self.workloads.values();
         let soft =
             entries.filter(|entry| entry.stands == Stands::InLine && is_soft(&entry.workload));
         let mut all: Vec<Task> = soft
-            .filter_map(|entry| Some((entry.workload.clone(), entry.workload.waiting.first()?)))
+            .filter_map(|entry| Some((entry.workload.clone(), entry.first_task()?)))
             .collect();
         all.sort_by_key(|(workload, _)| workload.number);
         all.truncate(OFFERED_MAX);
         all
+    }
+
+    /// What runs inside a reservation that has let go, as a wall to others until it is gone.
+    pub(super) fn still_inside(&self, id: ReservationId, now: Timestamp) -> Vec<Reserved> {
+        let at = now.as_microsecond();
+        let to = at.saturating_add(micros(self.policy.grace).max(1));
+        let running = self.running_inside(id).into_iter();
+        let placements = running.filter_map(|running| self.floor.placement(&running.run.pieces));
+        let wall = |placement| Reserved {
+            from: at,
+            to,
+            placement,
+            seats: Vec::new(),
+            account: None,
+        };
+        placements.map(wall).collect()
+    }
+
+    /// Those who wait to begin inside a reservation that is no more.
+    fn orphans(&self, id: ReservationId) -> Vec<Step> {
+        let entries = self
+            .workloads
+            .values()
+            .filter(|entry| entry.stands == Stands::Inside(id));
+        let because = "the reservation inside which it was to run is over";
+        entries
+            .map(|entry| Step::GiveUp {
+                workload: entry.workload.id,
+                because,
+            })
+            .collect()
     }
 
     /// What runs inside a reservation that is over, or ends sooner than it did.

@@ -58,6 +58,8 @@ pub(crate) struct Plan {
     /// Those who wait for others to be over.
     dependents: HashMap<WorkloadId, Vec<WorkloadId>>,
     backed_off: HashMap<(WorkloadId, u32), Micros>,
+    /// Those of whom the database says that they hold as much as they may, and until when they are not asked again.
+    over_quota: HashMap<PersonId, Micros>,
     pub forecasts: Option<Forecasts>,
     pub forecast_made: Option<Instant>,
     pub kept_forecasts: HashMap<WorkloadId, Timestamp>,
@@ -69,6 +71,13 @@ pub(crate) struct Waiting {
     pub workload: Arc<Workload>,
     in_line: HashMap<u32, Key>,
     pub stands: Stands,
+}
+
+impl Waiting {
+    /// The first of its tasks that stand in line.
+    pub fn first_task(&self) -> Option<u32> {
+        self.in_line.keys().copied().min()
+    }
 }
 
 /// Why a workload is not in line, where it is not.
@@ -118,9 +127,10 @@ pub(crate) struct Reserved {
 #[derive(Debug)]
 pub(crate) enum Step {
     Start(Starting),
-    /// It can no longer be over by its deadline.
-    TooLate {
+    /// It will never begin.
+    GiveUp {
         workload: WorkloadId,
+        because: &'static str,
     },
     /// A run has to be gone by a moment.
     Stop {
@@ -196,6 +206,7 @@ impl Plan {
             later: BTreeSet::new(),
             dependents: HashMap::new(),
             backed_off: HashMap::new(),
+            over_quota: HashMap::new(),
             forecasts: None,
             forecast_made: None,
             kept_forecasts: HashMap::new(),
@@ -233,8 +244,7 @@ impl Plan {
 
     /// What is out of service is a wall without an end.
     fn close_nodes(&mut self, now: Micros) {
-        for node in self.floor.out.clone() {
-            let placement = self.floor.whole_node(node);
+        for placement in self.floor.closed.clone() {
             self.planner
                 .reserve(self.next_wall, now, Micros::MAX, &placement);
             self.next_wall += 1;
@@ -456,13 +466,20 @@ impl Plan {
     }
 
     /// The tasks that should stand in line now.
-    fn in_line(&self, workload: &Workload, now: Timestamp) -> HashSet<u32> {
+    pub(super) fn in_line(&self, workload: &Workload, now: Timestamp) -> HashSet<u32> {
         let at_once = workload.ask.array.as_ref().and_then(|array| array.at_once);
         let running = workload.counts.running as usize;
         let most = at_once.map_or(usize::MAX, |most| {
             (most.get() as usize).saturating_sub(running)
         });
         let at = now.as_microsecond();
+        let is_owner_open = self
+            .over_quota
+            .get(&workload.owner)
+            .is_none_or(|until| *until <= at);
+        if !is_owner_open {
+            return HashSet::new();
+        }
         let is_open = |task: &u32| {
             self.backed_off
                 .get(&(workload.id, *task))
@@ -479,6 +496,11 @@ impl Plan {
     fn where_it_stands(&self, workload: &Workload) -> Stands {
         if workload.state == State::Held {
             return Stands::Held;
+        }
+        // What it waits for has ended otherwise than it had to, and will not end again.
+        let known = self.workloads.get(&workload.id).map(|entry| &entry.stands);
+        if let Some(never @ Stands::AfterNever(_)) = known {
+            return never.clone();
         }
         // What is not in here any more is over, and how it ended was looked at when that was read.
         let open = |after: &&workload::After| match self.workloads.get(&after.workload) {
@@ -518,9 +540,18 @@ impl Plan {
                 .after
                 .iter()
                 .find(|after| after.workload == workload.id);
-            if after.is_some_and(|after| !is_met(after.only_if, workload.state)) {
+            if after.is_some_and(|after| !is_met(after.only_if, workload)) {
                 self.never(id, workload.id);
             } else {
+                self.sync(waiting, now);
+            }
+        }
+    }
+
+    /// One that others wait for has begun.
+    pub fn begun(&mut self, workload: WorkloadId, now: Timestamp) {
+        for id in self.dependents.get(&workload).cloned().unwrap_or_default() {
+            if let Some(waiting) = self.workloads.get(&id).map(|entry| entry.workload.clone()) {
                 self.sync(waiting, now);
             }
         }
@@ -581,12 +612,13 @@ impl Plan {
         }
     }
 
-    /// The reservations that hold something of the nodes.
-    pub fn reserved_now(&self) -> impl Iterator<Item = ReservationId> + '_ {
+    /// The reservations that hold something of the nodes now.
+    pub fn reserved_at(&self, at: Micros) -> impl Iterator<Item = ReservationId> + '_ {
+        let is_on = move |wall: &Wall| wall.account.is_some() && wall.from <= at && at < wall.to;
         let owned = self
             .walls
             .iter()
-            .filter(|(_, walls)| walls.iter().any(|wall| wall.account.is_some()));
+            .filter(move |(_, walls)| walls.iter().any(is_on));
         owned.map(|(holder, _)| ReservationId(*holder))
     }
 
@@ -621,12 +653,15 @@ impl Plan {
     }
 }
 
-pub(crate) fn is_met(only_if: OnlyIf, state: State) -> bool {
+/// Whether a workload that is over has ended as another asked for.
+pub(crate) fn is_met(only_if: OnlyIf, over: &Workload) -> bool {
     match only_if {
-        OnlyIf::Completed => state == State::Completed,
-        OnlyIf::Failed => state == State::Failed,
-        OnlyIf::Over => state.is_final(),
-        OnlyIf::Begun => state != State::Cancelled,
+        OnlyIf::Completed => over.state == State::Completed,
+        OnlyIf::Failed => over.state == State::Failed,
+        OnlyIf::Over => over.state.is_final(),
+        OnlyIf::Begun => {
+            over.state != State::Cancelled || over.counts != workload::Counts::default()
+        }
     }
 }
 

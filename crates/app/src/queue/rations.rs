@@ -72,6 +72,8 @@ impl Plan {
         let whose = Whose::Person(person);
         if self.policy.quotas.iter().any(|quota| quota.whose == whose) {
             self.allow(account, whose);
+            // Limits hold from the next look at the clock on.
+            self.rations.next_change = None;
         }
         let grants = self.rations.grants.clone();
         for (number, grant) in grants

@@ -9,7 +9,7 @@ use berth_store::leases::Lease;
 use berth_store::{Error as StoreError, queues};
 use jiff::Timestamp;
 
-use super::carry::{is_lasting, over};
+use super::carry::{Begun, over};
 use super::plan::{Plan, Step};
 use super::{Kept, Queues};
 use crate::App;
@@ -30,7 +30,15 @@ impl App {
         drop(reader);
         let mut next: Option<Timestamp> = None;
         for site in sites {
-            let again = self.carry_queue_on(lease, site).await?;
+            // One site's trouble is not another's.
+            let again = match self.carry_queue_on(lease, site).await {
+                Ok(again) => again,
+                Err(error @ Error::Store(StoreError::Retry)) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, %site, "a site's queue could not be carried on; trying again");
+                    None
+                }
+            };
             next = next.into_iter().chain(again).min();
         }
         Ok(next)
@@ -108,20 +116,28 @@ impl App {
             match step {
                 Step::Start(starting) => {
                     let made = match self.begin_run(lease, plan, &starting).await {
-                        Err(Error::Store(StoreError::Retry)) => None,
-                        Err(error) if is_lasting(&error) => None,
+                        Err(Error::Store(StoreError::Retry)) => Begun::Refused,
+                        Err(Error::NotFound(_)) => Begun::Refused,
                         made => made?,
                     };
                     match made {
-                        Some((workload, run)) => {
+                        Begun::Done(made) => {
+                            let (workload, run) = *made;
                             plan.started(&starting, run, workload, self.now());
                             begun += 1;
                         }
-                        None => plan.refused(&starting, self.now()),
+                        Begun::Refused => plan.refused(&starting, self.now()),
+                        // Others may have what they could not: it is planned again at once.
+                        Begun::OverQuota => {
+                            plan.refused(&starting, self.now());
+                            plan.over_quota(&starting, self.now());
+                            begun += 1;
+                        }
                     }
                 }
-                Step::TooLate { workload } => {
-                    if let Some(workload) = self.is_too_late(lease, plan.site, workload).await? {
+                Step::GiveUp { workload, because } => {
+                    let given_up = self.give_up_workload(lease, plan.site, workload, because);
+                    if let Some(workload) = given_up.await? {
                         plan.sync(Arc::new(workload), self.now());
                     }
                 }
@@ -206,6 +222,15 @@ impl App {
 }
 
 impl Queues {
+    /// Another server carries the queues on: what is known here grows old.
+    pub(crate) fn forget(&self) {
+        let mut all = self
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.clear();
+    }
+
     pub(super) fn of(&self, site: SiteId) -> Kept {
         let mut all = self
             .0

@@ -5,7 +5,7 @@ use berth_model::audit::AuditEntry;
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::queue::QueuePolicy;
 use berth_model::reference::{ProjectReference, SiteReference};
-use berth_model::workload::{Ask, Counts, Seats, State, Workload};
+use berth_model::workload::{Ask, Counts, Program, Seats, State, Workload};
 use berth_model::{FieldErrors, Name, PersonId, ProjectId, Reference, Span, WorkloadId};
 use berth_store::submissions::{self, Submission};
 use berth_store::{Conn, queues, reservations, workloads};
@@ -136,7 +136,7 @@ impl App {
 
     pub(super) fn submission(&self, by: impl Into<By>, workload: Workload) -> Submission {
         let change = Change::new("workload.submit", Some(workload.site), workload.id)
-            .after(&workload)
+            .after(masked(&workload))
             .tell_only(
                 EventKind::WorkloadSubmitted,
                 Audience::Members,
@@ -273,6 +273,13 @@ impl App {
         let ask = errors.keep("ask", ask.check());
         Ok(errors.or(ask)?)
     }
+}
+
+/// The workload as the audit log keeps it. What it runs is left out: people put their passwords there.
+fn masked(workload: &Workload) -> Workload {
+    let mut masked = workload.clone();
+    masked.ask.program = Program::default();
+    masked
 }
 
 /// What there is, for whoever misspelt it.

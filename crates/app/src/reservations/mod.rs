@@ -22,7 +22,7 @@ pub(crate) use check::LENGTH_MAX;
 pub use check::{Item, RawAnswers};
 pub use create::{Booked, NewReservation, Preview};
 pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, movable_until, told};
-pub(crate) use hold::{Softer, is_taken};
+pub(crate) use hold::Softer;
 pub(crate) use look::is_visible;
 pub use look::{ReservationFilter, ReservationView};
 pub use series::{

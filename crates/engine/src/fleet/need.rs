@@ -81,7 +81,7 @@ impl Need {
     /// Whether its GPUs have to be linked to each other; one is linked to itself.
     pub(super) fn link(&self) -> Link {
         let each = match self.task.gpus {
-            Gpus::None => 0,
+            Gpus::None | Gpus::Share(0) => 0,
             Gpus::Whole(count) => u32::from(count),
             Gpus::Share(_) => 1,
         };

@@ -444,6 +444,11 @@ impl Ask {
             ("seats", self.seats.len(), LIST_MAX),
             ("workloads to wait for", self.after.len(), LIST_MAX),
             (
+                "ranges of an array's tasks",
+                self.array.as_ref().map_or(0, |array| array.tasks.ranges()),
+                Tasks::RANGES_MAX,
+            ),
+            (
                 "characters of a program",
                 self.program.bytes(),
                 Program::BYTES_MAX,

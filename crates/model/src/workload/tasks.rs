@@ -18,8 +18,10 @@ pub enum TasksError {
 
 impl Tasks {
     pub const MAX: u64 = 100_000;
-    /// The most ranges that are kept: a set with more is refused when it is asked for.
-    const TEXT_MAX: usize = 10_000;
+    /// More than any set of that many tasks takes.
+    const TEXT_MAX: usize = 1_000_000;
+    /// The most ranges that may be asked for: a set of odd numbers is long to write, and written often.
+    pub const RANGES_MAX: usize = 1000;
 
     pub fn none() -> Tasks {
         Tasks(Vec::new())
@@ -38,6 +40,10 @@ impl Tasks {
             .iter()
             .map(|(from, to)| u64::from(to - from) + 1)
             .sum()
+    }
+
+    pub fn ranges(&self) -> usize {
+        self.0.len()
     }
 
     pub fn first(&self) -> Option<u32> {
@@ -161,7 +167,7 @@ impl utoipa::PartialSchema for Tasks {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         utoipa::openapi::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
-            .max_length(Some(Tasks::TEXT_MAX))
+            .max_length(Some(10_000))
             .pattern(Some(
                 "^([0-9]+(-[0-9]+)?(:[0-9]+)?(,[0-9]+(-[0-9]+)?(:[0-9]+)?)*)?$",
             ))

@@ -362,6 +362,7 @@ impl World {
             leases::acquire(tx, &name, "host-1", 30).await?;
         }
         self.insert_notifications(tx).await?;
+        self.insert_queue(tx).await?;
         self.insert_calendars(tx).await
     }
 }

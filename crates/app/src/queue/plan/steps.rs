@@ -15,13 +15,14 @@ impl Plan {
     /// Looks at everything that time alone changes, and then at who begins.
     pub fn decide(&mut self, now: Timestamp) -> Vec<Step> {
         let at = now.as_microsecond();
+        self.backed_off.retain(|_, until| *until > at);
+        self.over_quota.retain(|_, until| *until > at);
         while let Some((due, id)) = self.later.first().copied().filter(|(due, _)| *due <= at) {
             self.later.remove(&(due, id));
             if let Some(workload) = self.workloads.get(&id).map(|entry| entry.workload.clone()) {
                 self.sync(workload, now);
             }
         }
-        self.backed_off.retain(|_, until| *until > at);
         self.turn_rations(now);
         let mut steps: Vec<Step> = Vec::new();
         for decision in self.planner.plan(at) {
@@ -54,7 +55,10 @@ impl Plan {
                 Decision::TooLate(key) => {
                     if let Some((workload, task)) = self.keys.get(&key).copied() {
                         self.leave(workload, task, key);
-                        steps.push(Step::TooLate { workload });
+                        steps.push(Step::GiveUp {
+                            workload,
+                            because: "it could no longer be over by its deadline",
+                        });
                     }
                 }
                 Decision::Stop(stop) => {
@@ -120,7 +124,25 @@ impl Plan {
             is_to_be_told: true,
         };
         self.runs.insert(running.run.id, running);
+        let id = workload.id;
         self.sync(workload, now);
+        self.begun(id, now);
+    }
+
+    /// The database says that somebody holds as much as they may, over all their projects: others are asked first.
+    pub fn over_quota(&mut self, starting: &Starting, now: Timestamp) {
+        let owner = starting.workload.owner;
+        let until = now.as_microsecond() + BACK_OFF;
+        self.over_quota.insert(owner, until);
+        let entries = self
+            .workloads
+            .values()
+            .filter(|entry| entry.workload.owner == owner);
+        let theirs: Vec<Arc<Workload>> = entries.map(|entry| entry.workload.clone()).collect();
+        for workload in theirs {
+            self.later.insert((until, workload.id));
+            self.sync(workload, now);
+        }
     }
 
     /// A start could not be carried out; it waits again, and is not tried at once.

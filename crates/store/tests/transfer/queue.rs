@@ -1,0 +1,80 @@
+//! Something in every table of the queue.
+
+use anyhow::Result;
+use berth_model::queue::{Grant, QueuePolicy, Role, Whose};
+use berth_model::workload::{Counts, Run, RunState, State, Workload};
+use berth_model::{GrantId, RunId, WorkloadId};
+use berth_store::submissions::{self, Submission};
+use berth_store::{Tx, queues, workloads};
+use serde_json::json;
+
+use crate::world::{World, entry, event, fresh, hour};
+
+impl World {
+    pub async fn insert_queue(&self, tx: &mut Tx) -> Result<()> {
+        let ask = json!({
+            "title": "Lernen \u{1f9e0}", "class": "opportunistic", "level": null, "seats": [], "inside": null,
+            "not_before": null, "deadline": null, "after": [], "array": {"tasks": "0-9,12"}, "requeue": true,
+            "program": {"environment": {"SEED": "7"}},
+            "wishes": [{"task": {"cores_milli": 1000, "memory_mib": 1}, "limit": "PT1H"}],
+        });
+        let number = workloads::next_numbers(tx, self.torino, 2).await?;
+        let workload = Workload {
+            id: WorkloadId(fresh()),
+            site: self.torino,
+            number,
+            owner: self.ada,
+            project: None,
+            ask: serde_json::from_value(ask)?,
+            state: State::Waiting,
+            reason: None,
+            waiting: "1-9,12".parse()?,
+            counts: Counts::default(),
+            since: hour(0),
+            ended_at: None,
+            version: 1,
+        };
+        let submission = Submission {
+            workload: workload.clone(),
+            entry: entry(self.torino, self.ada, 1_001),
+            event: event(self.torino, self.ada, 10_001),
+        };
+        submissions::insert_all(tx, &[submission]).await?;
+        let run = Run {
+            id: RunId(fresh()),
+            workload: workload.id,
+            site: self.torino,
+            task: 0,
+            attempt: 1,
+            wish: 0,
+            inside: None,
+            pieces: Vec::new(),
+            claims: Vec::new(),
+            state: RunState::Running,
+            began: hour(1),
+            until: hour(2),
+            ended_at: None,
+            version: 1,
+        };
+        workloads::insert_run(tx, &run, workloads::Weighs::default()).await?;
+        workloads::insert_forecast(tx, self.torino, workload.id, hour(0), hour(1)).await?;
+        let policy = QueuePolicy {
+            roles: [(self.kind, Role::Node)].into(),
+            ..QueuePolicy::default()
+        };
+        queues::set_policy(tx, self.torino, &policy, 0).await?;
+        let grant = Grant {
+            id: GrantId(fresh()),
+            site: self.torino,
+            whose: Whose::Person(self.ada),
+            from: hour(0),
+            until: hour(9),
+            gpu_hours: 100,
+            reason: "a thesis".parse()?,
+            by: self.ada,
+            revoked_at: None,
+        };
+        queues::insert_grant(tx, &grant).await?;
+        Ok(())
+    }
+}
