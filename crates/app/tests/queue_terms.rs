@@ -19,6 +19,10 @@ on_both!(
     forecasts_are_kept_and_held_against_what_happened,
     work_inside_a_reservation_runs_there_and_ends_with_it,
     idle_time_is_lent_and_given_back,
+    what_needed_something_that_failed_never_begins,
+    one_person_at_their_limit_leaves_the_rest_to_others,
+    what_is_out_of_service_is_not_given_out,
+    what_waits_inside_a_reservation_that_is_given_up_is_given_up,
 );
 
 async fn one_of_several_ways_is_taken(lab: Lab) {
@@ -405,4 +409,110 @@ async fn idle_time_is_lent_and_given_back(lab: Lab) {
     let view = lab.workload_view(borrower).await;
     assert_eq!(view.workload.state, State::Completed);
     assert!(view.runs.len() > 1, "it was sent away, and came back");
+}
+
+async fn what_needed_something_that_failed_never_begins(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let fails = lab.submit(&lab.ada, lab.ask(1, 1, 300)).await;
+    let mut slow = lab.ask(1, 1, 100);
+    slow["wishes"][0]["limit"] = json!("PT2H");
+    let completes = lab.submit(&lab.ada, slow).await;
+    let id = async |number: u64| lab.workload_view(number).await.workload.id;
+    let mut ask = lab.ask(1, 1, 10);
+    ask["after"] = json!([{ "workload": id(fails).await }, { "workload": id(completes).await }]);
+    let never = lab.submit(&lab.ada, ask).await;
+    let mut ask = lab.ask(1, 1, 10);
+    ask["after"] = json!([{ "workload": id(completes).await, "only_if": "begun" }]);
+    let soon = lab.submit(&lab.ada, ask).await;
+    lab.run_until(4).await;
+    assert_eq!(lab.state(fails).await, State::Failed);
+    assert_eq!(lab.state(completes).await, State::Completed);
+    let view = lab.workload_view(never).await;
+    assert_eq!((view.workload.state, view.runs.len()), (State::Waiting, 0));
+    assert_eq!(
+        view.reason.map(|reason| reason.code),
+        Some("dependency_never")
+    );
+    let view = lab.workload_view(soon).await;
+    assert_eq!(view.runs[0].began, lab.at(0), "it only had to have begun");
+}
+
+async fn one_person_at_their_limit_leaves_the_rest_to_others(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let quota = QuotaSetting {
+        project: None,
+        person: Some(lab.ada.person.login.clone()),
+        amounts: QuotaAmounts {
+            gpus_milli: Some(4000),
+            ..QuotaAmounts::default()
+        },
+        hours: None,
+    };
+    lab.set_queue(vec![quota]).await;
+    for project in ["vision", "genome"] {
+        for _ in 0..10 {
+            lab.try_submit(&lab.ada, Some(project), lab.ask(1, 1, 50))
+                .await
+                .expect("it is taken");
+        }
+    }
+    let others = lab.submit(&lab.bob, lab.ask(3, 4, 50)).await;
+    lab.round().await;
+    assert_eq!(lab.state(others).await, State::Running);
+    let shares = lab
+        .app
+        .shares(&lab.ada, &site())
+        .await
+        .expect("they are there");
+    let hers = shares
+        .shares
+        .iter()
+        .filter(|one| one.person == Some(lab.ada.id()));
+    assert_eq!(
+        hers.map(|one| one.gpus_milli).sum::<u64>(),
+        4000,
+        "over both her projects"
+    );
+}
+
+async fn what_is_out_of_service_is_not_given_out(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let gpu = berth_model::Reference::Name(name("n1.gpu2"));
+    let status = berth_model::Status::Unavailable;
+    lab.app
+        .set_status(&lab.admin, &site(), &gpu, None, status, None)
+        .await
+        .expect("an admin may");
+    let all = lab.submit(&lab.ada, lab.ask(4, 4, 10)).await;
+    let most = lab.submit(&lab.ada, lab.ask(3, 4, 10)).await;
+    lab.round().await;
+    assert_eq!(
+        [lab.state(all).await, lab.state(most).await],
+        [State::Waiting, State::Running]
+    );
+}
+
+async fn what_waits_inside_a_reservation_that_is_given_up_is_given_up(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let booked = lab.book(&lab.ada, &["n0"], 1, 4).await;
+    let mut ask = lab.ask(1, 4, 50);
+    ask["inside"] = json!(booked.id);
+    let runs = lab.submit(&lab.ada, ask.clone()).await;
+    let waits = lab.submit(&lab.ada, ask).await;
+    lab.wait_until(1).await;
+    lab.round().await;
+    assert_eq!(
+        [lab.state(runs).await, lab.state(waits).await],
+        [State::Running, State::Waiting]
+    );
+    lab.app
+        .cancel_reservation(&lab.ada, &site(), booked.id, None, None)
+        .await
+        .expect("it is hers");
+    lab.run_until(3).await;
+    let view = lab.workload_view(waits).await;
+    assert_eq!(view.workload.state, State::Cancelled);
+    assert!(view.workload.reason.is_some());
+    let run = &lab.workload_view(runs).await.runs[0];
+    assert!(run.ended_at.expect("it ended") <= lab.at(1) + SignedDuration::from_secs(31));
 }

@@ -95,6 +95,41 @@ fn a_guarantee_beyond_its_limit_and_a_deadline_too_near_are_refused() {
     assert_eq!(late.check(), Err(AskError::Deadline(NOW)));
 }
 
+#[test]
+fn an_array_in_too_many_pieces_is_refused_and_one_that_falls_apart_is_read_back() {
+    let mut odd = ask();
+    odd.array = Some(Array {
+        tasks: "0-30000:2".parse().unwrap(),
+        at_once: None,
+    });
+    assert!(matches!(odd.clone().check(), Err(AskError::TooMany { .. })));
+    let written = odd.array.unwrap().tasks.to_string();
+    assert_eq!(written.parse::<Tasks>().unwrap().len(), 15_001);
+}
+
+#[test]
+fn what_is_held_does_not_begin_and_what_is_given_up_ends_as_what_runs_of_it() {
+    let held = workload("0").hold().unwrap();
+    assert!(held.begin(0).is_none());
+    let given_up = workload("0-1")
+        .begin(0)
+        .unwrap()
+        .give_up(NOW, None)
+        .unwrap();
+    assert_eq!(
+        (given_up.state, given_up.waiting.len()),
+        (State::Running, 0)
+    );
+    assert_eq!(
+        given_up.end(0, &Outcome::Completed, NOW).state,
+        State::Completed
+    );
+    assert_eq!(
+        workload("0").give_up(NOW, None).unwrap().state,
+        State::Cancelled
+    );
+}
+
 proptest! {
     #[test]
     fn a_set_of_tasks_is_a_set(steps in prop::collection::vec((any::<bool>(), 0u32..40), 0..120)) {
