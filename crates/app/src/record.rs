@@ -106,6 +106,15 @@ impl App {
         Ok(())
     }
 
+    /// Tells listeners of what the queue did by itself. The runs are its record; the audit log is of what people did.
+    pub(crate) async fn announce(&self, conn: &mut Conn, change: Change) -> Result<()> {
+        let (_, event) = self.written(By::SYSTEM, change);
+        if let Some(event) = event {
+            berth_store::events::insert(conn, &event).await?;
+        }
+        Ok(())
+    }
+
     /// A change as it is written down: the audit entry, and the event if anyone is told.
     pub(crate) fn written(&self, by: impl Into<By>, change: Change) -> (AuditEntry, Option<Event>) {
         let by = by.into();

@@ -122,10 +122,12 @@ impl App {
         if run.attempt == 1 && before.counts == berth_model::workload::Counts::default() {
             workloads::score_forecasts(&mut tx, before.id, now).await?;
         }
-        let change = Change::new("workload.start", Some(plan.site), before.id)
-            .after(json!({ "run": run.id, "task": run.task, "attempt": run.attempt, "until": run.until }))
-            .tell_only(EventKind::WorkloadStarted, Audience::Members, told(&after));
-        self.record(&mut tx, By::SYSTEM, change).await?;
+        let change = Change::new("workload.start", Some(plan.site), before.id).tell_only(
+            EventKind::WorkloadStarted,
+            Audience::Members,
+            told(&after),
+        );
+        self.announce(&mut tx, change).await?;
         match tx.commit().await {
             Ok(()) => {}
             Err(berth_store::Error::Retry) => return Ok(Begun::Refused),
@@ -253,10 +255,12 @@ impl App {
             return Ok(None);
         }
         let data = json!({ "run": after.id, "task": after.task, "until": after.until, "because": because });
-        let change = Change::new("workload.stop", Some(before.site), before.workload)
-            .after(&data)
-            .tell_only(EventKind::WorkloadStopping, Audience::Members, data);
-        self.record(&mut tx, By::SYSTEM, change).await?;
+        let change = Change::new("workload.stop", Some(before.site), before.workload).tell_only(
+            EventKind::WorkloadStopping,
+            Audience::Members,
+            data,
+        );
+        self.announce(&mut tx, change).await?;
         tx.commit().await?;
         self.written.notify_one();
         Ok(Some(Run {
@@ -303,10 +307,12 @@ impl App {
             true => EventKind::WorkloadRequeued,
             false => EventKind::WorkloadEnded,
         };
-        let change = Change::new("workload.end", Some(before.site), before.workload)
-            .after(json!({ "run": after.id, "task": after.task, "outcome": outcome, "state": went_on.state }))
-            .tell_only(kind, Audience::Members, told(&went_on));
-        self.record(&mut tx, By::SYSTEM, change).await?;
+        let change = Change::new("workload.end", Some(before.site), before.workload).tell_only(
+            kind,
+            Audience::Members,
+            told(&went_on),
+        );
+        self.announce(&mut tx, change).await?;
         tx.commit().await?;
         self.written.notify_one();
         let version = went_on.version + 1;
