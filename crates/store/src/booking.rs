@@ -9,13 +9,13 @@ use berth_model::audit::AuditEntry;
 use berth_model::event::Event;
 use berth_model::reservation::{HistoryEntry, Reservation};
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::audit::actor_columns;
 use crate::error::Result;
 use crate::events::audience_columns;
 use crate::reservations::occurrence_columns;
 use crate::sql::{Conn, either, to_json};
+use crate::traces::{self, Trace, digits};
 use crate::words::Word;
 
 /// A reservation with everything that its making, or its moving, leaves behind.
@@ -97,8 +97,7 @@ pub async fn insert(conn: &mut Conn, booking: &Booking) -> Result<()> {
     Ok(())
 }
 
-/// One booking as a row of JSON. Identifiers are 32 digits, which both databases read; what is JSON in its column is a
-/// text here too, so that not a byte of it changes on the way.
+/// One booking as a row of JSON.
 #[derive(Serialize)]
 struct Line<'a> {
     nth: usize,
@@ -123,27 +122,10 @@ struct Line<'a> {
     occurrence: Option<String>,
     differs: bool,
     movable_until: Option<i64>,
-    at: i64,
     from_state: Option<&'static str>,
     changed_by: Option<String>,
-    reason: Option<&'a str>,
-    entry: String,
-    actor_kind: &'static str,
-    actor: Option<String>,
-    origin: Option<&'a str>,
-    action: &'a str,
-    subject: &'a str,
-    before: Option<String>,
-    after: Option<String>,
-    event: String,
-    kind: &'static str,
-    audience: &'static str,
-    audience_person: Option<String>,
-    data: String,
-}
-
-fn digits(id: Uuid) -> String {
-    id.simple().to_string()
+    #[serde(flatten)]
+    trace: Trace<'a>,
 }
 
 impl<'a> Line<'a> {
@@ -154,8 +136,6 @@ impl<'a> Line<'a> {
             entry,
             event,
         } = booking;
-        let (actor_kind, actor) = actor_columns(entry.actor);
-        let (audience, audience_person) = audience_columns(event.audience);
         let (series, occurrence, differs) = occurrence_columns(new.occurrence);
         let due_at = new.state.next_due(new.span, &new.terms);
         Self {
@@ -181,23 +161,10 @@ impl<'a> Line<'a> {
             occurrence,
             differs,
             movable_until: new.movable_until().map(|at| at.as_microsecond()),
-            at: history.at.as_microsecond(),
             from_state: history.from.map(Word::word),
             changed_by: history.by.map(|by| digits(by.0)),
-            reason: history.reason.as_ref().map(|text| text.as_str()),
-            entry: digits(entry.id.0),
-            actor_kind,
-            actor: actor.map(digits),
-            origin: entry.origin.as_deref(),
-            action: &entry.action,
-            subject: &entry.subject,
-            before: entry.before.as_ref().map(|value| value.to_string()),
-            after: entry.after.as_ref().map(|value| value.to_string()),
-            event: digits(event.id.0),
-            kind: event.kind.as_str(),
-            audience,
-            audience_person: audience_person.map(digits),
-            data: event.data.to_string(),
+            // The line of history and the audit entry are of one moment and have one reason.
+            trace: Trace::new(entry, event).together_with(history.at, history.reason.as_ref()),
         }
     }
 }
@@ -263,33 +230,15 @@ async fn leave_behind(conn: &mut Conn, lines: String) -> Result<()> {
         "INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
          SELECT unhex(value ->> 'id'), value ->> 'at', value ->> 'from_state', value ->> 'state', value ->> 'starts',
              value ->> 'ends', unhex(value ->> 'changed_by'), value ->> 'reason'
-         FROM json_each($1);
-         INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
-         SELECT unhex(value ->> 'entry'), value ->> 'at', value ->> 'actor_kind', unhex(value ->> 'actor'),
-             value ->> 'origin', unhex(value ->> 'site'), value ->> 'action', value ->> 'subject', value ->> 'before',
-             value ->> 'after', value ->> 'reason'
-         FROM json_each($1);
-         INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
-         SELECT unhex(value ->> 'event'), value ->> 'at', value ->> 'kind', unhex(value ->> 'site'),
-             value ->> 'subject', value ->> 'audience', unhex(value ->> 'audience_person'), value ->> 'data'
          FROM json_each($1)",
-        "WITH line AS MATERIALIZED (
-             SELECT * FROM json_to_recordset($1::json) AS v (nth bigint, id uuid, site uuid, state text, starts bigint,
-                 ends bigint, at bigint, from_state text, changed_by uuid, reason text, entry uuid, actor_kind text,
-                 actor uuid, origin text, action text, subject text, before text, after text, event uuid, kind text,
-                 audience text, audience_person uuid, data text)),
-         told AS (
-             INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
-             SELECT id, at, from_state, state, starts, ends, changed_by, reason FROM line ORDER BY nth),
-         noted AS (
-             INSERT INTO audit_entry (id, at, actor_kind, actor, origin, site, action, subject, before, after, reason)
-             SELECT entry, at, actor_kind, actor, origin, site, action, subject, before, after, reason
-             FROM line ORDER BY nth)
-         INSERT INTO event (id, at, kind, site, subject, audience, audience_person, data)
-         SELECT event, at, kind, site, subject, audience, audience_person, data FROM line ORDER BY nth",
+        "INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)
+         SELECT id, at, from_state, state, starts, ends, changed_by, reason
+         FROM json_to_recordset($1::json) AS line (nth bigint, id uuid, at bigint, from_state text, state text,
+             starts bigint, ends bigint, changed_by uuid, reason text)
+         ORDER BY nth",
     )
-    .bind(lines)
+    .bind(lines.clone())
     .execute(conn)
     .await?;
-    Ok(())
+    traces::insert_all(conn, lines).await
 }

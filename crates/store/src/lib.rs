@@ -38,6 +38,7 @@ mod sql;
 mod sqlite;
 mod store;
 pub mod submissions;
+mod traces;
 pub mod transfer;
 pub mod usage;
 mod words;

@@ -5,10 +5,10 @@ use berth_model::Text;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{SiteReference, WorkloadReference};
 use berth_model::workload::{Because, Run, RunState, Workload};
-use berth_store::{Conn, claims, queues, workloads};
+use berth_store::{Conn, queues, workloads};
 use serde_json::json;
 
-use super::carry::told;
+use super::carry::{cut_claims, told};
 use super::look::WorkloadView;
 use crate::App;
 use crate::caller::Caller;
@@ -88,20 +88,7 @@ impl App {
             if !workloads::update_run(conn, &after, run.version).await? {
                 return Err(Error::Store(berth_store::Error::Retry));
             }
-            if let Ok(span) = berth_model::Span::new(run.began, by)
-                && by < run.until
-            {
-                for claim in &run.claims {
-                    // A booking may have cut it already.
-                    let held = claims::get(conn, *claim).await?;
-                    let is_longer = held.is_some_and(|held| {
-                        held.standing == berth_model::Standing::Holding && held.span.end() > by
-                    });
-                    if is_longer {
-                        claims::shrink(conn, *claim, span, now).await?;
-                    }
-                }
-            }
+            cut_claims(conn, &run, by, now).await?;
         }
         Ok(())
     }

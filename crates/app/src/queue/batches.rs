@@ -79,7 +79,25 @@ impl Batches {
     }
 }
 
+/// Whoever writes lets go of it however it ends; those who waited for it are told that it did.
+struct Writing(App);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        let mut waiting = self
+            .0
+            .batches
+            .0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if std::thread::panicking() {
+            *waiting = Waiting::default();
+        }
+    }
+}
+
 async fn write_all(app: App) {
+    let _writing = Writing(app.clone());
     loop {
         let batch = app.batches.next();
         if batch.is_empty() {

@@ -6,11 +6,12 @@ use berth_drivers::backend::Sign;
 use berth_model::event::{Audience, EventKind};
 use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
 use berth_model::{
-    Claim, ClaimId, Firmness, Holder, Reference, ResourceId, RunId, SiteId, Span, Take, WorkloadId,
+    Claim, ClaimId, Firmness, Holder, Reference, ResourceId, RunId, SiteId, Span, Standing, Take,
+    WorkloadId,
 };
 use berth_store::leases::{self, Lease};
 use berth_store::workloads::Weighs;
-use berth_store::{claims, workloads};
+use berth_store::{Conn, claims, workloads};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -86,14 +87,8 @@ impl App {
         let is_seats = |id: ResourceId| plan.floor.pool(&Reference::Id(id)).is_some();
         takes.retain(|(id, _)| inside.is_none() || container(*id).is_some() || is_seats(*id));
         let wanted: Vec<Claim> = takes.into_iter().map(claim).collect();
-        match self
-            .hold(&mut tx, &By::SYSTEM, &wanted, Softer::LeftAlone)
-            .await
-        {
-            Ok(()) => {}
-            Err(error) if is_refused(&error) => return Ok(Begun::Refused),
-            Err(error) => return Err(error),
-        }
+        self.hold(&mut tx, &By::SYSTEM, &wanted, Softer::LeftAlone)
+            .await?;
         let run = Run {
             id: RunId(fresh(now)),
             workload: before.id,
@@ -128,11 +123,7 @@ impl App {
             told(&after),
         );
         self.announce(&mut tx, change).await?;
-        match tx.commit().await {
-            Ok(()) => {}
-            Err(berth_store::Error::Retry) => return Ok(Begun::Refused),
-            Err(error) => return Err(error.into()),
-        }
+        tx.commit().await?;
         self.written.notify_one();
         let version = after.version + 1;
         Ok(Begun::Done(Box::new((Workload { version, ..after }, run))))
@@ -238,19 +229,7 @@ impl App {
         if after == before {
             return Ok(Some(before));
         }
-        if until < before.until
-            && let Ok(span) = Span::new(before.began, until)
-        {
-            for claim in &before.claims {
-                let held = claims::get(&mut tx, *claim).await?;
-                let is_longer = held.is_some_and(|held| {
-                    held.standing == berth_model::Standing::Holding && held.span.end() > until
-                });
-                if is_longer {
-                    claims::shrink(&mut tx, *claim, span, now).await?;
-                }
-            }
-        }
+        cut_claims(&mut tx, &before, until, now).await?;
         if !workloads::update_run(&mut tx, &after, before.version).await? {
             return Ok(None);
         }
@@ -349,6 +328,27 @@ pub(super) fn told(workload: &Workload) -> serde_json::Value {
     })
 }
 
+/// Lets a run have what it has only until a moment. A booking may have cut some of it already.
+pub(super) async fn cut_claims(
+    conn: &mut Conn,
+    run: &Run,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<()> {
+    let Ok(span) = Span::new(run.began, until) else {
+        return Ok(());
+    };
+    for claim in &run.claims {
+        let held = claims::get(conn, *claim).await?;
+        let is_longer =
+            held.is_some_and(|held| held.standing == Standing::Holding && held.span.end() > until);
+        if is_longer {
+            claims::shrink(conn, *claim, span, now).await?;
+        }
+    }
+    Ok(())
+}
+
 /// What became of a start.
 pub(super) enum Begun {
     Done(Box<(Workload, Run)>),
@@ -358,8 +358,9 @@ pub(super) enum Begun {
 }
 
 /// Whether the database, or what has changed since it was planned, refuses a start.
-fn is_refused(error: &Error) -> bool {
+pub(super) fn is_refused(error: &Error) -> bool {
     match error {
+        Error::Store(berth_store::Error::Retry) => true,
         Error::Store(error) => error.refused().is_some(),
         other => matches!(other, Error::NotFound(_) | Error::Leaf),
     }

@@ -3,11 +3,10 @@
 
 use berth_model::Workload;
 use berth_model::queue::{Quota, Whose};
-use berth_store::Conn;
-use berth_store::workloads::{self, Weighs};
+use berth_store::{Conn, workloads};
 
 use super::plan::{Plan, Starting, micros};
-use super::rations::{GPU_HOUR, in_force, month};
+use super::rations::{GPU_HOUR, limits_at, month};
 use crate::App;
 use crate::error::Result;
 
@@ -26,16 +25,20 @@ impl App {
             Whose::Person(person) => workload.owner == person,
         };
         let zone = &plan.rations.zone;
-        let quotas = in_force(&plan.policy.quotas, now, zone);
+        let quotas = &plan.policy.quotas;
         for quota in quotas.iter().filter(concerns) {
             let (project, person) = quota.whose.parts();
+            let most = limits_at(quotas, quota.whose, now, zone);
             let held = workloads::held(conn, workload.site, project, person).await?;
-            if !leaves_room(quota, held, starting.weighs) {
+            let more = starting.weighs;
+            if held.gpus_milli.saturating_add(more.gpus_milli) > most.gpus_milli
+                || held.cores_milli.saturating_add(more.cores_milli) > most.cores_milli
+            {
                 return Ok(false);
             }
         }
         // A budget is that of the month, whatever the hour.
-        for quota in plan.policy.quotas.iter().filter(concerns) {
+        for quota in quotas.iter().filter(concerns) {
             let Some(hours) = quota.amounts.gpu_hours_month else {
                 continue;
             };
@@ -51,12 +54,4 @@ impl App {
         }
         Ok(true)
     }
-}
-
-fn leaves_room(quota: &Quota, held: Weighs, more: Weighs) -> bool {
-    let is_over =
-        |limit: Option<u64>, held: u64, more: u64| limit.is_some_and(|limit| held + more > limit);
-    let amounts = &quota.amounts;
-    !is_over(amounts.gpus_milli, held.gpus_milli, more.gpus_milli)
-        && !is_over(amounts.cores_milli, held.cores_milli, more.cores_milli)
 }

@@ -8,6 +8,7 @@ use berth_engine::queue::quota::{Allowance, Counted, Hours, LocalTime, Timetable
 use berth_engine::queue::share::Account;
 use berth_model::PersonId;
 use berth_model::queue::{Grant, Quota, QuotaAmounts, Whose};
+use berth_store::workloads::Weighs;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
@@ -92,12 +93,6 @@ impl Plan {
             .iter()
             .filter(|quota| quota.whose == whose)
             .collect();
-        let gpus = timetable(&quotas, |amounts| {
-            (amounts.gpus_milli, amounts.gpus_milli_guaranteed)
-        });
-        let cores = timetable(&quotas, |amounts| {
-            (amounts.cores_milli, amounts.cores_milli_guaranteed)
-        });
         let budget = quotas
             .iter()
             .filter_map(|quota| quota.amounts.gpu_hours_month)
@@ -106,7 +101,8 @@ impl Plan {
             let spent = self.rations.spent_month.get(&whose).copied().unwrap_or(0);
             (Volume::from(hours) * GPU_HOUR, spent)
         });
-        let rationed: [(Counted, Option<Timetable>); 2] = [(GPUS, gpus), (CORES, cores)];
+        let rationed: [(Counted, Option<Timetable>); 2] =
+            [(GPUS, gpus(&quotas)), (CORES, cores(&quotas))];
         for (counted, timetable) in rationed {
             if timetable.is_some() {
                 self.planner.quotas.schedule(account, counted, timetable);
@@ -143,44 +139,47 @@ impl Plan {
             return;
         }
         let zone = self.rations.zone.clone();
-        let local = move |at: Micros| {
-            let local = moment(at).to_zoned(zone.clone());
-            LocalTime {
-                weekday: local.weekday().to_monday_zero_offset().unsigned_abs(),
-                minute: local.hour().unsigned_abs() as u16 * 60
-                    + local.minute().unsigned_abs() as u16,
-            }
-        };
+        let local = |at: Micros| local_time(moment(at), &zone);
         let change = self.planner.quotas.turn(now.as_microsecond(), local);
         let renewed = self.rations.renewed_at.as_microsecond();
         self.rations.next_change = Some(change.map_or(renewed, |change| change.min(renewed)));
     }
 }
 
-/// The quotas that hold at a moment: those of the hour, and where there are none, the usual ones.
-pub(super) fn in_force(quotas: &[Quota], now: Timestamp, zone: &TimeZone) -> Vec<Quota> {
-    let local = now.to_zoned(zone.clone());
-    let day = local.weekday().to_monday_one_offset().unsigned_abs();
-    let minute = local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16;
-    let holds = |quota: &&Quota| {
-        quota.hours.as_ref().is_some_and(|hours| {
-            let is_on = |day: u8| hours.days.is_empty() || hours.days.contains(&day);
-            let yesterday = if day == 1 { 7 } else { day - 1 };
-            match hours.from_minute < hours.to_minute {
-                true => is_on(day) && (hours.from_minute..hours.to_minute).contains(&minute),
-                false => {
-                    is_on(day) && minute >= hours.from_minute
-                        || is_on(yesterday) && minute < hours.to_minute
-                }
-            }
-        })
+/// The most that somebody may hold at a moment, of GPUs and of cores.
+pub(super) fn limits_at(quotas: &[Quota], whose: Whose, now: Timestamp, zone: &TimeZone) -> Weighs {
+    let quotas: Vec<&Quota> = quotas.iter().filter(|quota| quota.whose == whose).collect();
+    let local = local_time(now, zone);
+    let limit = |table: Option<Timetable>| {
+        let allowed = table.and_then(|table| table.at(local));
+        allowed
+            .and_then(|allowed| allowed.limit)
+            .unwrap_or(u64::MAX)
     };
-    let special: Vec<&Quota> = quotas.iter().filter(holds).collect();
-    let is_usual = |quota: &&Quota| {
-        quota.hours.is_none() && !special.iter().any(|other| other.whose == quota.whose)
-    };
-    let usual = quotas.iter().filter(is_usual);
-    special.iter().copied().chain(usual).cloned().collect()
+    Weighs {
+        gpus_milli: limit(gpus(&quotas)),
+        cores_milli: limit(cores(&quotas)),
+    }
+}
+
+fn local_time(at: Timestamp, zone: &TimeZone) -> LocalTime {
+    let local = at.to_zoned(zone.clone());
+    LocalTime {
+        weekday: local.weekday().to_monday_zero_offset().unsigned_abs(),
+        minute: local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16,
+    }
+}
+
+fn gpus(quotas: &[&Quota]) -> Option<Timetable> {
+    timetable(quotas, |amounts| {
+        (amounts.gpus_milli, amounts.gpus_milli_guaranteed)
+    })
+}
+
+fn cores(quotas: &[&Quota]) -> Option<Timetable> {
+    timetable(quotas, |amounts| {
+        (amounts.cores_milli, amounts.cores_milli_guaranteed)
+    })
 }
 
 type Limits = (Option<u64>, Option<u64>);

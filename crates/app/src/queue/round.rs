@@ -9,7 +9,7 @@ use berth_store::leases::Lease;
 use berth_store::{Error as StoreError, queues};
 use jiff::Timestamp;
 
-use super::carry::{Begun, over};
+use super::carry::{Begun, is_refused, over};
 use super::plan::{Plan, Step};
 use super::{Kept, Queues};
 use crate::App;
@@ -116,8 +116,7 @@ impl App {
             match step {
                 Step::Start(starting) => {
                     let made = match self.begin_run(lease, plan, &starting).await {
-                        Err(Error::Store(StoreError::Retry)) => Begun::Refused,
-                        Err(Error::NotFound(_)) => Begun::Refused,
+                        Err(error) if is_refused(&error) => Begun::Refused,
                         made => made?,
                     };
                     match made {

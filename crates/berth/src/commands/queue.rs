@@ -483,7 +483,7 @@ fn settings_details(view: &QueueSettingsView) -> Details {
         settings.run_min,
         settings.limit_max,
     ]
-    .map(words::length);
+    .map(crate::when::duration);
     let [half_life, grace, run_min, limit_max] = lengths;
     let roles = settings
         .roles

@@ -13,7 +13,7 @@ use berth_model::workload::{
 };
 use berth_model::{Name, ReservationId, Text};
 use clap::{Args, ValueEnum};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, SpanRelativeTo};
 
 use super::Once;
 use super::queue::words;
@@ -22,6 +22,7 @@ use crate::arguments::{Placed, Wanted};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::table::printable;
+use crate::when::parse_duration;
 
 /// Submit work to the queue
 #[derive(Debug, Args)]
@@ -339,14 +340,11 @@ fn memory(text: &str) -> Result<Memory, String> {
     Memory::try_from((number * each).ceil() as u64).map_err(|error| error.to_string())
 }
 
+/// A length of the machine's time: a day is 24 hours, whatever the clocks do.
 pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
-    let read: Option<SignedDuration> = text.parse().ok();
-    let days = text
-        .strip_suffix('d')
-        .and_then(|days| days.parse::<i64>().ok());
-    let read = read.or_else(|| days.map(|days| SignedDuration::from_hours(24 * days)));
-    read.filter(|length| length.is_positive())
-        .ok_or_else(|| format!("`{text}` is not a length of time: write `2h`, `90m` or `3d`"))
+    let span = parse_duration(text).map_err(|error| error.to_string())?;
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours());
+    length.map_err(|error| error.to_string())
 }
 
 fn alternative(text: &str) -> Result<(u64, SignedDuration), String> {

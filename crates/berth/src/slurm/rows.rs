@@ -293,6 +293,7 @@ fn job(
             .as_ref()
             .map(|project| project.name.clone()),
         qos: workload.level.as_ref().map(ToString::to_string),
+        reservation: workload.inside.map(|id| id.to_string()),
         state: part.state,
         reason: reason(workload, part).to_owned(),
         eligible: workload.not_before.or(Some(workload.since)),
@@ -359,6 +360,7 @@ fn account(workload: &Workload, part: &Part<'_>, now: Timestamp) -> AccountingRo
             .as_ref()
             .map(|project| project.name.clone()),
         qos: workload.level.as_ref().map(ToString::to_string),
+        reservation: workload.inside.map(|id| id.to_string()),
         state: part.state,
         reason: reason(workload, part).to_owned(),
         exit_code: exit_code(part),

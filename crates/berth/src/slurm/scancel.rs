@@ -46,7 +46,7 @@ fn refuse(scancel: &Scancel) -> Result<(), UsageError> {
     if scancel.reservation.is_some() {
         return Err(unsupported(
             "--reservation",
-            "work is not put inside reservations; leave it out",
+            "cancel them by number; `squeue --reservation` lists them",
         ));
     }
     Ok(())

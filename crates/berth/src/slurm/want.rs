@@ -53,7 +53,7 @@ pub fn workload(
         class: Class::Guaranteed,
         level: maybe("--qos", batch.qos.as_deref())?,
         seats: list("--gres", seats(batch, pieces.count)?)?,
-        inside: None,
+        inside: maybe("--reservation", batch.reservation.as_deref())?,
         not_before: moment("--begin", batch.begin)?,
         deadline: moment("--deadline", batch.deadline)?,
         after: list("--dependency", known.after)?,
@@ -105,11 +105,6 @@ pub fn refuse(batch: &Batch) -> Result<(), UsageError> {
             batch.memory == Some(Memory::PerNode(0)),
             "--mem=0",
             "name the memory that it needs, as in --mem=16G",
-        ),
-        (
-            batch.reservation.is_some(),
-            "--reservation",
-            "work is not put inside reservations; leave it out",
         ),
         (
             batch.time_min.is_some(),

@@ -1,7 +1,8 @@
 //! What is asked for, in the words of people.
 
 use berth_model::workload::{Gpus, Wish};
-use jiff::SignedDuration;
+
+use crate::when::duration;
 
 /// "4 x (2 GPUs A100, 8 cores, 64 GiB) for up to 2 h, or …".
 pub fn asks(wishes: &[Wish]) -> String {
@@ -10,10 +11,10 @@ pub fn asks(wishes: &[Wish]) -> String {
 }
 
 fn ask(wish: &Wish) -> String {
-    let one = format!("{}, up to {}", parts(wish), length(wish.limit));
+    let one = format!("{}, up to {}", parts(wish), duration(wish.limit));
     match wish.tasks.get() {
         1 => one,
-        many => format!("{many} x ({}), up to {}", parts(wish), length(wish.limit)),
+        many => format!("{many} x ({}), up to {}", parts(wish), duration(wish.limit)),
     }
 }
 
@@ -60,26 +61,6 @@ pub fn memory(mib: u64) -> String {
     }
 }
 
-/// "2 h", "1 h 30 min", "45 s".
-pub fn length(length: SignedDuration) -> String {
-    let seconds = length.as_secs();
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    let parts = [(days, "d"), (hours, "h"), (minutes, "min")];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(many, _)| *many > 0)
-        .map(|(many, unit)| format!("{many} {unit}"))
-        .collect();
-    match parts.as_slice() {
-        [] => format!("{seconds} s"),
-        [first, rest @ ..] => std::iter::once(first)
-            .chain(rest.first())
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(" "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +76,5 @@ mod tests {
             asks(&[wish]),
             "4 x (2 GPUs A100, 8 cores, 64 GiB), up to 1 h 30 min"
         );
-        assert_eq!(length(SignedDuration::from_secs(45)), "45 s");
-        assert_eq!(length(SignedDuration::from_hours(49)), "2 d 1 h");
     }
 }

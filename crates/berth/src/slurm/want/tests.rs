@@ -155,6 +155,13 @@ fn everything_else_finds_its_place() {
 }
 
 #[test]
+fn a_reservation_is_named_by_its_id() {
+    let id = "rsv_01kc3v9xwbe8rv5w2n9q3m7t4h";
+    let made = try_new(&format!("-c 1 --reservation={id}")).unwrap();
+    assert_eq!(made.inside.map(|id| id.to_string()).as_deref(), Some(id));
+}
+
+#[test]
 fn what_cannot_be_carried_out_is_named() {
     for (line, named) in [
         ("-p torino,pisa", "--partition"),
@@ -207,7 +214,7 @@ fn the_guide_names_every_option_that_is_refused() {
 /// Whether `sbatch` understands an option that a workload cannot say, with a value that it takes.
 fn is_refused_here(option: &str) -> bool {
     let value = match option {
-        "constraint" | "comment" | "reservation" | "input" => "x",
+        "constraint" | "comment" | "input" => "x",
         "exclude" | "nodelist" => "gpu-01",
         "mail-type" => "END",
         "mail-user" => "a@b",
