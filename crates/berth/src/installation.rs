@@ -14,12 +14,16 @@ use berth_app::clock::SystemClock;
 use berth_app::vault::Vault;
 use berth_app::{App, Settings};
 use berth_drivers::backend::Backend;
+use berth_drivers::local::machine::{self, Abilities};
+use berth_drivers::local::{self, Local};
 use berth_drivers::simulated::{Simulated, World};
 use berth_model::PersonId;
 use berth_server::config::{Config, Database, QueueBackend};
 use berth_store::{Store, people, settings};
 use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
+
+use crate::slurm::variables::WithVariables;
 
 /// Held for as long as this process may write to its SQLite file; nothing for PostgreSQL, which serves many.
 #[derive(Debug)]
@@ -138,6 +142,7 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
     let backend: Option<Arc<dyn Backend>> = match config.queue_backend {
         QueueBackend::None => None,
         QueueBackend::Simulated => Some(Arc::new(Simulated::new(World::lively(1)))),
+        QueueBackend::Local => Some(Arc::new(WithVariables(this_machine(config)?))),
     };
     Ok(App::with_backend(
         store,
@@ -146,6 +151,26 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
         settings,
         backend,
     ))
+}
+
+/// This machine, as far as it can keep people apart.
+fn this_machine(config: &Config) -> anyhow::Result<Local> {
+    let able = Abilities::look();
+    if let Err(why) = able.sandbox {
+        bail!("this machine cannot keep people's work apart: {why}");
+    }
+    let settings = local::Settings {
+        folder: config.data_dir.join("work"),
+        program: machine::program()?,
+        first_user: able.users.is_ok().then_some(config.first_user),
+        closed: config
+            .closed_networks
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        has_network: able.network.is_ok(),
+    };
+    Ok(Local::new(settings)?)
 }
 
 /// Whether anyone can administer this installation yet.

@@ -14,6 +14,7 @@ mod failure;
 mod files;
 mod handle;
 mod installation;
+mod keeper;
 mod output;
 mod pages;
 mod prompt;
@@ -29,12 +30,19 @@ mod when;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let called = arguments.next().as_deref().and_then(slurm::Program::called);
+    if called.is_none()
+        && std::env::args_os()
+            .nth(1)
+            .is_some_and(|word| word == keeper::WORD)
+    {
+        return keeper::run(arguments.skip(1));
+    }
     // Before anything can open a connection: rustls asks for one provider, and here is the one we have.
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .ok();
-    let mut arguments = std::env::args_os();
-    let called = arguments.next().as_deref().and_then(slurm::Program::called);
     if let Some(program) = called {
         return slurm::run(program, arguments);
     }

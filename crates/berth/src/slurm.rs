@@ -12,6 +12,7 @@ mod sbatch;
 mod scancel;
 mod sinfo;
 mod squeue;
+pub mod variables;
 mod want;
 mod work;
 

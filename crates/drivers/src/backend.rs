@@ -4,8 +4,11 @@
 //! again. A backend therefore knows a run by its id, starts it once, and stops what it never started with a yes. What
 //! comes with an older fence than it has seen is from a server that lost its lease, and is refused.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::pin::Pin;
 
+use berth_model::PersonId;
 use berth_model::workload::{Outcome, Run, Workload};
 use jiff::Timestamp;
 
@@ -14,6 +17,30 @@ use jiff::Timestamp;
 pub struct Job<'a> {
     pub workload: &'a Workload,
     pub run: &'a Run,
+}
+
+/// What only whoever granted a run knows of it: for whom it is, and what its resources are called by what runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    pub person: PersonId,
+    pub login: String,
+    pub site: String,
+    pub project: Option<String>,
+    /// The names of the nodes it has something of.
+    pub nodes: Vec<String>,
+    pub gpus: Vec<String>,
+    /// What is put into the environment of the program, beside what it asked for itself.
+    pub environment: BTreeMap<String, String>,
+    /// What it sees of other folders, such as a managed environment.
+    pub mounts: Vec<Seen>,
+}
+
+/// A folder that a run sees, and under which name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub from: PathBuf,
+    pub to: PathBuf,
+    pub is_writable: bool,
 }
 
 /// The number of the lease under which a server acts.
@@ -47,7 +74,13 @@ pub enum Trouble {
 pub type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Trouble>> + Send + 'a>>;
 
 pub trait Backend: Send + Sync + std::fmt::Debug {
-    fn start<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()>;
+    fn start<'a>(
+        &'a self,
+        job: Job<'a>,
+        grant: &'a Grant,
+        fence: Fence,
+        now: Timestamp,
+    ) -> Doing<'a, ()>;
 
     /// Tells a run to come to its end; by the run's own `until` it is made to.
     fn stop<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()>;
@@ -55,8 +88,8 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// What has become of these, in their order.
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>>;
 
-    /// When something of these will next have happened, where the backend knows.
-    fn next(&self, _jobs: &[Job<'_>]) -> Option<Timestamp> {
+    /// When to look at these again, though nobody says that something has happened.
+    fn next(&self, _jobs: &[Job<'_>], _now: Timestamp) -> Option<Timestamp> {
         None
     }
 }

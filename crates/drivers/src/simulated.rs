@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use berth_model::workload::{Outcome, Run, RunState, Workload};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::backend::{Backend, Doing, Fence, Job, Sign, Trouble};
+use crate::backend::{Backend, Doing, Fence, Grant, Job, Sign, Trouble};
 
 /// What the simulated world is like.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -165,7 +165,13 @@ fn slept(command: &[String]) -> Option<SignedDuration> {
 }
 
 impl Backend for Simulated {
-    fn start<'a>(&'a self, _job: Job<'a>, fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
+    fn start<'a>(
+        &'a self,
+        _job: Job<'a>,
+        _grant: &'a Grant,
+        fence: Fence,
+        _now: Timestamp,
+    ) -> Doing<'a, ()> {
         Box::pin(async move { self.answer(fence) })
     }
 
@@ -181,7 +187,7 @@ impl Backend for Simulated {
         Box::pin(async move { Ok(jobs.iter().map(sign).collect()) })
     }
 
-    fn next(&self, jobs: &[Job<'_>]) -> Option<Timestamp> {
+    fn next(&self, jobs: &[Job<'_>], _now: Timestamp) -> Option<Timestamp> {
         jobs.iter().map(|job| self.end(*job).0).min()
     }
 }

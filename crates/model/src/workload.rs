@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ask::{
     After, Array, Ask, AskError, AtOnce, Class, Cores, GpuCount, Gpus, Memory, Near, OnlyIf,
-    Program, Seats, Task, TaskCount, Thousandths, Wish,
+    Program, Seats, Serves, Task, TaskCount, Thousandths, Wish,
 };
 pub use tasks::{Tasks, TasksError};
 
@@ -209,6 +209,8 @@ impl Workload {
             Outcome::Preempted
             | Outcome::NodeFailed
             | Outcome::Failed { .. }
+            | Outcome::OutOfMemory
+            | Outcome::CouldNotStart
             | Outcome::TimedOut
             | Outcome::Cancelled => {
                 self.counts.failed += 1;
@@ -304,7 +306,13 @@ impl Because {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Completed,
-    Failed { exit_code: i32 },
+    Failed {
+        exit_code: i32,
+    },
+    /// It wanted more memory than its limit.
+    OutOfMemory,
+    /// Its program is missing, or its environment broken.
+    CouldNotStart,
     TimedOut,
     Preempted,
     Cancelled,

@@ -275,7 +275,10 @@ pub async fn live_runs_of(conn: &mut Conn, workload: WorkloadId) -> Result<Vec<R
         .await
 }
 
-/// Of these workloads the runs that are not over, and of those that have none their newest.
+/// Enough for a page of workloads of a few tasks each.
+const NEWEST_RUNS_MAX: u64 = 5000;
+
+/// Of these workloads the runs that are not over, and of those that have none their newest; a wide array's not all.
 pub async fn newest_runs(conn: &mut Conn, workloads: Vec<WorkloadId>) -> Result<Vec<Run>> {
     if workloads.is_empty() {
         return Ok(Vec::new());
@@ -283,12 +286,13 @@ pub async fn newest_runs(conn: &mut Conn, workloads: Vec<WorkloadId>) -> Result<
     either(
         "SELECT r.* FROM json_each($1) v CROSS JOIN run r ON r.workload = unhex(v.value)
          WHERE r.ended_at IS NULL OR r.id = (SELECT n.id FROM run n WHERE n.workload = r.workload ORDER BY n.id DESC LIMIT 1)
-         ORDER BY r.id DESC",
+         ORDER BY r.id DESC LIMIT $2",
         "SELECT r.* FROM run r WHERE r.workload = ANY($1) AND (r.ended_at IS NULL
              OR r.id = (SELECT n.id FROM run n WHERE n.workload = r.workload ORDER BY n.id DESC LIMIT 1))
-         ORDER BY r.id DESC",
+         ORDER BY r.id DESC LIMIT $2",
     )
     .bind(workloads.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(NEWEST_RUNS_MAX)
     .map(conn, run)
     .await
 }

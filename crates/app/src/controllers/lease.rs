@@ -61,6 +61,18 @@ impl Keeper {
         Ok(lease)
     }
 
+    /// Renews the lease for as long as it is polled; comes back only with what went wrong.
+    async fn keep_on(&mut self) -> crate::Error {
+        loop {
+            tokio::time::sleep(RENEW_EVERY).await;
+            match self.ours().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return crate::Error::Store(berth_store::Error::Retry),
+                Err(error) => return error,
+            }
+        }
+    }
+
     /// One round, if the lease is ours; says whether there may be more. After trouble the next asks for the lease anew.
     pub async fn turn(
         &mut self,
@@ -68,7 +80,14 @@ impl Keeper {
         round: impl AsyncFnOnce(Lease) -> Result<bool>,
     ) -> bool {
         let worked = match self.ours().await {
-            Ok(Some(lease)) => round(lease).await,
+            Ok(Some(lease)) => {
+                let round = round(lease);
+                // A round that takes longer than the lease lasts must not lose it half-way.
+                tokio::select! {
+                    worked = round => worked,
+                    error = self.keep_on() => Err(error),
+                }
+            }
             Ok(None) => Ok(false),
             Err(error) => Err(error),
         };

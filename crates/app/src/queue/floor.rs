@@ -666,7 +666,7 @@ fn natural(name: &Name) -> (usize, &str) {
     (name.as_str().len(), name.as_str())
 }
 
-trait Named {
+pub(super) trait Named {
     fn get_named(&self, name: &str) -> Option<&AttributeValue>;
 }
 

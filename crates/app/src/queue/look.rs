@@ -10,8 +10,9 @@ use berth_model::reference::{PersonReference, ProjectReference, SiteReference, W
 use berth_model::workload::{Class, Run, State, Workload};
 use berth_model::{PersonId, ProjectId, Reference, ResourceId, SiteId, WorkloadId};
 use berth_store::{Conn, people, workloads};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use super::For;
 use super::plan::{CORES, GPUS, Plan, Stands, moment};
 use crate::App;
 use crate::caller::Caller;
@@ -21,6 +22,8 @@ use crate::place::Place;
 
 /// The most runs of one workload that are shown.
 const RUNS_MAX: u64 = 200;
+/// How long a server that does not carry the queue on answers from what it read last: reading it takes a while.
+const ANSWERS: SignedDuration = SignedDuration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub struct WorkloadView {
@@ -306,17 +309,22 @@ impl App {
         Ok((place, nodes, directory))
     }
 
-    /// Asks the plan of a site: the one that is carried out here, or else one made for the question.
+    /// Asks the plan of a site: the one that is carried out here, or else one made for the question, and for those that
+    /// follow it closely.
     async fn with_plan<T>(&self, site: SiteId, ask: impl FnOnce(&Plan) -> T) -> Result<T> {
         let kept = self.queues.of(site);
-        let kept = kept.lock().await;
-        if let Some((_, plan)) = kept.as_ref() {
-            return Ok(ask(plan));
+        let mut kept = kept.lock().await;
+        let now = self.now();
+        match kept.as_ref() {
+            Some((For::Carrying(_), plan)) => return Ok(ask(plan)),
+            Some((For::Answers(until), plan)) if now < *until => return Ok(ask(plan)),
+            _ => {}
         }
-        drop(kept);
         let mut plan = self.plan_now(site, None).await?;
-        plan.decide(self.now());
-        Ok(ask(&plan))
+        plan.decide(now);
+        let until = now.checked_add(ANSWERS).unwrap_or(now);
+        let (_, plan) = kept.insert((For::Answers(until), plan));
+        Ok(ask(plan))
     }
 
     fn reason(&self, plan: &Plan, workload: WorkloadId) -> Option<Reason> {

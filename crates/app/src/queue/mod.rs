@@ -10,6 +10,7 @@ mod carry;
 mod floor;
 mod follow;
 mod forecast;
+mod grant;
 mod inside;
 mod look;
 mod plan;
@@ -23,6 +24,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use berth_model::SiteId;
+use jiff::Timestamp;
 
 pub use act::Act;
 pub use forecast::QueueFigures;
@@ -33,8 +35,17 @@ pub use submit::NewWorkload;
 pub(crate) use batches::Batches;
 use plan::Plan;
 
-/// The plans of the sites, each with the fence of the lease under which it was made.
+/// The plans of the sites that this server carries on, or was asked about.
 #[derive(Debug, Default)]
 pub(crate) struct Queues(Mutex<HashMap<SiteId, Kept>>);
 
-type Kept = Arc<tokio::sync::Mutex<Option<(u64, Plan)>>>;
+type Kept = Arc<tokio::sync::Mutex<Option<(For, Plan)>>>;
+
+/// What a plan in memory is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// To be carried out, under the lease of this fence.
+    Carrying(u64),
+    /// Another server carries it out; until this moment it answers questions here.
+    Answers(Timestamp),
+}

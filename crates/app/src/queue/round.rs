@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::carry::{Begun, is_refused, over};
 use super::plan::{Plan, Step};
-use super::{Kept, Queues};
+use super::{For, Kept, Queues};
 use crate::App;
 use crate::error::{Error, Result};
 
@@ -45,11 +45,12 @@ impl App {
     }
 
     async fn carry_queue_on(&self, lease: &Lease, site: SiteId) -> Result<Option<Timestamp>> {
-        let kept = self.queues.of(site);
-        let mut kept = kept.lock().await;
+        let all = self.queues.of(site);
+        let mut kept = all.lock().await;
+        let ours = For::Carrying(lease.fence);
         // Taken out while it changes: what is cut off half-way is read anew.
         let now = self.now();
-        let is_good = |kept: &(u64, Plan)| kept.0 == lease.fence && now < kept.1.rations.renewed_at;
+        let is_good = |kept: &(For, Plan)| kept.0 == ours && now < kept.1.rations.renewed_at;
         let known = kept.take().filter(is_good);
         let mut plan = self.plan_now(site, known.map(|(_, plan)| plan)).await?;
         self.see_what_ended(lease, &mut plan).await?;
@@ -59,6 +60,14 @@ impl App {
             if begun == 0 {
                 break;
             }
+            // Whoever asks why they wait does not wait for a long round.
+            *kept = Some((ours, plan));
+            drop(kept);
+            kept = all.lock().await;
+            plan = match kept.take() {
+                Some((_, plan)) => plan,
+                None => self.plan_now(site, None).await?,
+            };
         }
         self.note_forecasts(lease, &mut plan).await?;
         let now = self.now();
@@ -67,7 +76,7 @@ impl App {
             .into_iter()
             .chain(self.next_sign(&plan))
             .min();
-        *kept = Some((lease.fence, plan));
+        *kept = Some((ours, plan));
         Ok(next)
     }
 
@@ -176,7 +185,10 @@ impl App {
                 run: &run,
             };
             let heard = match run.state {
-                RunState::Starting => backend.start(job, fence, self.now()).await,
+                RunState::Starting => {
+                    let grant = self.granted(&workload, &run).await?;
+                    backend.start(job, &grant, fence, self.now()).await
+                }
                 RunState::Stopping { .. } => backend.stop(job, fence, self.now()).await,
                 RunState::Running | RunState::Ended { .. } => Ok(()),
             };
@@ -190,7 +202,7 @@ impl App {
                 }
                 Err(Trouble::Refused(why)) => {
                     tracing::warn!(%why, run = %id, "a run was refused by what was to run it");
-                    let failed = berth_model::workload::Outcome::Failed { exit_code: -1 };
+                    let failed = berth_model::workload::Outcome::CouldNotStart;
                     if let Some((workload, run)) =
                         self.end_run(lease, id, self.now(), failed).await?
                     {
@@ -216,18 +228,23 @@ impl App {
                 run: &one.run,
             })
             .collect();
-        self.backend.as_ref()?.next(&jobs)
+        self.backend.as_ref()?.next(&jobs, self.now())
     }
 }
 
 impl Queues {
-    /// Another server carries the queues on: what is known here grows old.
+    /// Another server carries the queues on: what was to be carried out here grows old.
     pub(crate) fn forget(&self) {
         let mut all = self
             .0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        all.clear();
+        // One that is being asked at this moment is forgotten the next time.
+        let is_ours = |kept: &Kept| {
+            let kept = kept.try_lock();
+            kept.is_ok_and(|kept| matches!(*kept, Some((For::Carrying(_), _))))
+        };
+        all.retain(|_, kept| !is_ours(kept));
     }
 
     pub(super) fn of(&self, site: SiteId) -> Kept {

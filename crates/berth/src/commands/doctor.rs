@@ -5,6 +5,7 @@
 
 mod database;
 mod files;
+mod machine;
 mod network;
 mod report;
 
@@ -133,6 +134,7 @@ async fn examine(config: &Config) -> Vec<Finding> {
     let running = files::is_locked(config);
     findings.extend(database::look(config).await);
     findings.extend(network::look(config, running).await);
+    findings.extend(machine::look(config));
     findings
 }
 

@@ -356,6 +356,8 @@ fn outcome_words(outcome: Outcome) -> String {
     match outcome {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Failed { exit_code } => format!("failed with exit code {exit_code}"),
+        Outcome::OutOfMemory => "wanted more memory than its limit".to_owned(),
+        Outcome::CouldNotStart => "could not be started".to_owned(),
         Outcome::TimedOut => "its time was over".to_owned(),
         Outcome::Preempted => "made room for something firmer".to_owned(),
         Outcome::Cancelled => "cancelled".to_owned(),

@@ -91,6 +91,8 @@ fn state_of_run(state: RunState) -> JobState {
         RunState::Ended { outcome } => match outcome {
             Outcome::Completed => JobState::Completed,
             Outcome::Failed { .. } => JobState::Failed,
+            Outcome::OutOfMemory => JobState::OutOfMemory,
+            Outcome::CouldNotStart => JobState::BootFail,
             Outcome::TimedOut => JobState::Timeout,
             Outcome::Preempted => JobState::Preempted,
             Outcome::Cancelled => JobState::Cancelled,

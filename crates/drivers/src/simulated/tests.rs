@@ -74,10 +74,13 @@ fn a_sleep_lasts_as_long_as_it_says_and_another_world_remembers_it_after_a_resta
         over
     );
     assert_eq!(
-        backend.next(&[Job {
-            workload: &workload,
-            run: &run
-        }]),
+        backend.next(
+            &[Job {
+                workload: &workload,
+                run: &run
+            }],
+            BEGAN
+        ),
         Some(at(600))
     );
 }
@@ -132,6 +135,7 @@ fn about_so_many_fail_and_so_many_calls_are_not_answered() {
                 workload: &workload,
                 run: &run,
             },
+            &nobody(),
             Fence(1),
             BEGAN,
         ))
@@ -148,9 +152,25 @@ fn a_server_that_lost_its_lease_is_refused() {
         workload: &workload,
         run: &run,
     };
-    assert_eq!(block_on(backend.start(job, Fence(2), BEGAN)), Ok(()));
     assert_eq!(
-        block_on(backend.start(job, Fence(1), BEGAN)),
+        block_on(backend.start(job, &nobody(), Fence(2), BEGAN)),
+        Ok(())
+    );
+    assert_eq!(
+        block_on(backend.start(job, &nobody(), Fence(1), BEGAN)),
         Err(Trouble::Fenced)
     );
+}
+
+fn nobody() -> Grant {
+    Grant {
+        person: PersonId(Uuid::nil()),
+        login: "nobody".to_owned(),
+        site: "here".to_owned(),
+        project: None,
+        nodes: Vec::new(),
+        gpus: Vec::new(),
+        environment: Default::default(),
+        mounts: Vec::new(),
+    }
 }

@@ -383,6 +383,19 @@ pub struct Program {
     pub errors: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<String>,
+    /// Where it waits for visitors, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serves: Option<Serves>,
+}
+
+/// Where a program waits for its visitors. Nobody reaches it there but through Berth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Serves {
+    /// On the Unix socket `/run/berth/app.sock`.
+    Socket,
+    /// On a port of its own network, whose number nobody else's is in the way of.
+    Port(u16),
 }
 
 impl Program {

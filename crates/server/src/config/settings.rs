@@ -69,8 +69,17 @@ settings! {
     calendar_networks: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
-    /// What runs the work of the queue: nothing, or a simulated world for trying things out.
-    queue_backend: QueueBackend = "none", parsed("none or simulated");
+    /// What runs the work of the queue: nothing, a simulated world for trying things out, or this
+    /// machine.
+    queue_backend: QueueBackend = "none", parsed("none, simulated or local");
+    /// Networks that work on this machine never reaches, beside the machine itself and the
+    /// addresses at which clouds tell their machines secrets.
+    closed_networks: Vec<Network> = "", list(parsed(
+        "an address or network such as 10.0.0.0/8",
+    ));
+    /// The first of the user numbers that people get on this machine, where the server is root;
+    /// nothing else may use the numbers from there on.
+    first_user: u32 = "200000", whole(1000..=2_000_000_000);
     /// How log lines are written: for people or for programs.
     log_format: LogFormat = "text", parsed("text or json");
     /// What is logged: a level, or levels by module such as `info,berth_server=debug`.

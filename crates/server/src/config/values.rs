@@ -183,6 +183,8 @@ pub enum QueueBackend {
     None,
     /// A world that only says what would happen.
     Simulated,
+    /// This machine, by processes in sandboxes.
+    Local,
 }
 
 impl FromStr for QueueBackend {
@@ -192,6 +194,7 @@ impl FromStr for QueueBackend {
         match text {
             "none" => Ok(QueueBackend::None),
             "simulated" => Ok(QueueBackend::Simulated),
+            "local" => Ok(QueueBackend::Local),
             _ => Err(Malformed),
         }
     }
@@ -202,6 +205,7 @@ impl fmt::Display for QueueBackend {
         out.write_str(match self {
             QueueBackend::None => "none",
             QueueBackend::Simulated => "simulated",
+            QueueBackend::Local => "local",
         })
     }
 }

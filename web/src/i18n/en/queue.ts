@@ -92,7 +92,7 @@ export const queue = {
   cancelRunning: (count: number) => `${counted(count, 'task that runs is', 'tasks that run are')} told to end, and nothing of it begins any more. This cannot be undone.`,
   keep: 'Keep it',
   reasonOptional: 'Reason, if you like',
-  outcome: { completed: 'Completed', timed_out: 'Ran into its limit', preempted: 'Made room for others', cancelled: 'Cancelled', node_failed: 'Its node failed' },
+  outcome: { completed: 'Completed', out_of_memory: 'Wanted more memory than its limit', could_not_start: 'Could not be started', timed_out: 'Ran into its limit', preempted: 'Made room for others', cancelled: 'Cancelled', node_failed: 'Its node failed' },
   failedWith: (code: number) => `Failed with exit code ${code}`,
   runState: { starting: 'Starting', running: 'Running', stopping: 'Told to end' },
   because: { preempted: 'to make room', cancelled: 'because it was cancelled', timed_out: 'because its time is up' },

@@ -85,7 +85,7 @@ export const queue: Messages['queue'] = {
   cancelRunning: (count) => `${count === 1 ? 'Al compito in corso viene detto' : `Ai ${count} compiti in corso viene detto`} di finire, e niente altro comincia. Non si può tornare indietro.`,
   keep: 'Lascialo',
   reasonOptional: 'Motivo, se vuoi',
-  outcome: { completed: 'Completato', timed_out: 'Arrivato al limite', preempted: 'Ha fatto posto ad altri', cancelled: 'Annullato', node_failed: 'Il nodo si è guastato' },
+  outcome: { completed: 'Completato', out_of_memory: 'Voleva più memoria del suo limite', could_not_start: 'Non è stato possibile avviarlo', timed_out: 'Arrivato al limite', preempted: 'Ha fatto posto ad altri', cancelled: 'Annullato', node_failed: 'Il nodo si è guastato' },
   failedWith: (code) => `Fallito con codice ${code}`,
   runState: { starting: 'Sta cominciando', running: 'In corso', stopping: 'Deve finire' },
   because: { preempted: 'per fare posto', cancelled: 'perché è stato annullato', timed_out: 'perché il tempo è scaduto' },

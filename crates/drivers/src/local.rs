@@ -1,0 +1,351 @@
+//! Workloads as processes of this machine, each in a sandbox of its own.
+//!
+//! ```text
+//! server -> keeper (one for each run, outlives the server) -> enter (becomes the user, makes the network)
+//!        -> bubblewrap -> inside (first process of the sandbox) -> the app
+//! ```
+//! All four are this one program. What a server has to know after it was killed is in the run's folder ([`folder`]).
+//!
+//! The clock is read here, in the keeper alone: a run has to end in time though no server is there to say so.
+
+pub mod cgroup;
+pub mod enter;
+pub mod folder;
+pub mod inside;
+pub mod keeper;
+pub mod machine;
+pub mod sandbox;
+pub mod spec;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use berth_model::RunId;
+use berth_model::workload::{Outcome, Program, RunState, Serves};
+use jiff::{SignedDuration, Timestamp};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use self::cgroup::{Groups, Used};
+use self::folder::{Folder, How, Kept};
+use self::spec::{Limits, Listens, Mount, Network, Spec};
+use crate::backend::{Backend, Doing, Fence, Grant, Job, Sign, Trouble};
+
+/// How this machine runs things.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where runs and homes are kept.
+    pub folder: PathBuf,
+    /// The program that keeps a run: this one, but for tests.
+    pub program: PathBuf,
+    /// The first of the users that people are on this machine; none where the server may not switch.
+    pub first_user: Option<u32>,
+    /// What no run reaches, beside this machine itself and the metadata address.
+    pub closed: Vec<String>,
+    pub has_network: bool,
+}
+
+/// What clouds tell their machines about themselves is told to no run.
+const METADATA: &str = "169.254.0.0/16";
+/// How a run's own network calls the machine.
+const GATEWAY: &str = "10.0.2.2/32";
+const PROCESSES_MAX: u64 = 4096;
+const MIB: u64 = 1 << 20;
+/// How often what runs is looked at.
+const LOOK: SignedDuration = SignedDuration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Local {
+    settings: Settings,
+    groups: Option<Groups>,
+    newest_fence: AtomicU64,
+    /// Held while a new person is given their folder.
+    homes: Mutex<()>,
+}
+
+impl Local {
+    pub fn new(settings: Settings) -> io::Result<Local> {
+        use std::os::unix::fs::DirBuilderExt;
+        for name in ["runs", "homes"] {
+            let folder = settings.folder.join(name);
+            let mut private = std::fs::DirBuilder::new();
+            private.mode(0o700).recursive(true).create(folder)?;
+        }
+        let runs = std::fs::read_dir(settings.folder.join("runs"))?;
+        for unfinished in runs.filter_map(Result::ok).map(|entry| entry.path()) {
+            if unfinished.extension().is_some_and(|end| end == "new") {
+                std::fs::remove_dir_all(unfinished)?;
+            }
+        }
+        Ok(Local {
+            settings,
+            groups: Groups::find(),
+            newest_fence: AtomicU64::new(0),
+            homes: Mutex::new(()),
+        })
+    }
+
+    pub fn folder(&self, run: RunId) -> Folder {
+        Folder::of(&self.settings.folder.join("runs"), run)
+    }
+
+    fn check(&self, fence: Fence) -> Result<(), Trouble> {
+        let newest = self.newest_fence.fetch_max(fence.0, Ordering::SeqCst);
+        if fence.0 < newest {
+            return Err(Trouble::Fenced);
+        }
+        Ok(())
+    }
+
+    fn spec(&self, job: Job<'_>, grant: &Grant) -> Result<Spec, Trouble> {
+        let Job { workload, run } = job;
+        let wish = workload.ask.wishes.get(run.wish);
+        let Some(task) = wish.map(|wish| &wish.task) else {
+            return Err(Trouble::Refused("it has no such wish".into()));
+        };
+        if run.pieces.len() != 1 {
+            return Err(Trouble::Refused(
+                "one machine runs one task; a gang needs a cluster".into(),
+            ));
+        }
+        let (home, user) = self.home(grant).map_err(cannot)?;
+        let cores = task.cores_milli.get();
+        let memory = task.memory_mib.get() * MIB;
+        let program = &workload.ask.program;
+        let number = workload.number.to_string();
+        let path = |text: &String| {
+            PathBuf::from(
+                text.replace("%j", &number)
+                    .replace("%a", &run.task.to_string()),
+            )
+        };
+        Ok(Spec {
+            run: run.id,
+            login: grant.login.clone(),
+            user,
+            home,
+            command: program.command.clone(),
+            script: program.script.clone(),
+            environment: environment(program, grant, run.id),
+            folder: program.folder.as_ref().map(PathBuf::from),
+            output: program.output.as_ref().map(path),
+            errors: program.errors.as_ref().map(path),
+            limits: Limits {
+                cores_milli: cores,
+                cores_milli_max: task.cores_milli_limit.map_or(cores, |limit| limit.get()),
+                memory_bytes: memory,
+                memory_bytes_max: task
+                    .memory_mib_limit
+                    .map_or(memory, |limit| limit.get() * MIB),
+                processes_max: PROCESSES_MAX,
+            },
+            gpus: grant.gpus.clone(),
+            mounts: grant.mounts.iter().map(mount).collect(),
+            listens: program.serves.map(|serves| match serves {
+                Serves::Socket => Listens::Socket,
+                Serves::Port(port) => Listens::Port(port),
+            }),
+            network: self.network(),
+        })
+    }
+
+    /// The person's own folder, made when they first run something, and whom it belongs to on this machine. The folder's
+    /// owner is the record of who is who: a new person gets the next number after all that there are.
+    fn home(&self, grant: &Grant) -> io::Result<(PathBuf, Option<u32>)> {
+        use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+        let homes = self.settings.folder.join("homes");
+        let home = homes.join(grant.person.0.simple().to_string());
+        let Some(first) = self.settings.first_user else {
+            let mut private = std::fs::DirBuilder::new();
+            private.mode(0o700).recursive(true).create(&home)?;
+            return Ok((home, None));
+        };
+        let _one_at_a_time = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !home.exists() {
+            let mut user = first;
+            for other in std::fs::read_dir(&homes)? {
+                user = user.max(other?.metadata()?.uid().saturating_add(1));
+            }
+            let new = home.with_extension("new");
+            let mut private = std::fs::DirBuilder::new();
+            private.mode(0o700).recursive(true).create(&new)?;
+            chown(&new, Some(user), Some(user))?;
+            std::fs::rename(&new, &home)?;
+        }
+        let user = home.metadata()?.uid();
+        Ok((home, Some(user)))
+    }
+
+    fn network(&self) -> Network {
+        let mut closed = vec![METADATA.to_owned(), GATEWAY.to_owned()];
+        closed.extend(machine::own_addresses());
+        closed.extend(self.settings.closed.iter().cloned());
+        Network {
+            is_open: self.settings.has_network,
+            closed,
+        }
+    }
+
+    /// Starts a keeper. A second one finds the lock taken and goes.
+    fn keep(&self, folder: &Folder) -> io::Result<()> {
+        let mut command = tokio::process::Command::new(&self.settings.program);
+        command
+            .args(["keeper", "run"])
+            .arg(folder.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut keeper = command.spawn()?;
+        // Only so that it is taken in when it ends before this server does.
+        tokio::spawn(async move { keeper.wait().await });
+        Ok(())
+    }
+
+    fn sign(&self, job: Job<'_>, now: Timestamp) -> io::Result<Sign> {
+        let folder = self.folder(job.run.id);
+        if !folder.path().exists() {
+            return Ok(Sign::Unknown);
+        }
+        if let Some(end) = folder.end()? {
+            let outcome = match end.how {
+                How::Exited(0) => Outcome::Completed,
+                How::Exited(exit_code) => Outcome::Failed { exit_code },
+                How::Signalled(signal) => Outcome::Failed {
+                    exit_code: 128 + signal,
+                },
+                How::OutOfMemory => Outcome::OutOfMemory,
+                How::CouldNotStart => Outcome::CouldNotStart,
+                How::Lost => Outcome::NodeFailed,
+                How::Stopped => stopped(job),
+            };
+            return Ok(Sign::Ended {
+                at: end.at,
+                outcome,
+            });
+        }
+        match folder.kept()? {
+            Kept::By(_) => Ok(Sign::Running),
+            Kept::NotYet if folder.is_told_to_end() => Ok(Sign::Ended {
+                at: now,
+                outcome: stopped(job),
+            }),
+            Kept::NotYet => Ok(Sign::Unknown),
+            Kept::NoMore => {
+                // A keeper that finds it begun ends what is left, and says so.
+                self.keep(&folder)?;
+                Ok(Sign::Running)
+            }
+        }
+    }
+
+    fn signal(&self, run: RunId, signal: Signal) -> io::Result<()> {
+        match self.folder(run).kept()? {
+            Kept::By(keeper) if keeper > 0 => Ok(kill(Pid::from_raw(keeper), signal)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a run has used up to now.
+    pub fn used(&self, run: RunId) -> Option<Used> {
+        let groups = self.groups.as_ref()?;
+        Some(groups.group(&run.0.simple().to_string()).used())
+    }
+}
+
+/// What it comes to when it went because it was told, or made, to.
+fn stopped(job: Job<'_>) -> Outcome {
+    match job.run.state {
+        RunState::Stopping { because, .. } => because.outcome(),
+        // Its time was over before any server could say so.
+        _ => Outcome::TimedOut,
+    }
+}
+
+fn mount(mount: &crate::backend::Seen) -> Mount {
+    Mount {
+        from: mount.from.clone(),
+        to: mount.to.clone(),
+        is_writable: mount.is_writable,
+    }
+}
+
+fn cannot(error: io::Error) -> Trouble {
+    Trouble::NoAnswer(error.to_string())
+}
+
+/// What the program finds in its environment: its own, and what tells it where it is.
+fn environment(program: &Program, grant: &Grant, run: RunId) -> BTreeMap<String, String> {
+    let login = &grant.login;
+    let mut all: BTreeMap<String, String> = [
+        ("HOME", format!("/home/{login}")),
+        ("USER", login.clone()),
+        ("LOGNAME", login.clone()),
+        ("SHELL", "/bin/bash".to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+        ("TMPDIR", "/tmp".to_owned()),
+        ("BERTH_RUN", run.to_string()),
+        ("CUDA_VISIBLE_DEVICES", grant.gpus.join(",")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    all.extend(grant.environment.clone());
+    all.extend(program.environment.clone());
+    all
+}
+
+impl Backend for Local {
+    fn start<'a>(
+        &'a self,
+        job: Job<'a>,
+        grant: &'a Grant,
+        fence: Fence,
+        _now: Timestamp,
+    ) -> Doing<'a, ()> {
+        Box::pin(async move {
+            self.check(fence)?;
+            let folder = self.folder(job.run.id);
+            if !folder.path().exists() {
+                let spec = self.spec(job, grant)?;
+                folder.make(&spec, job.run.until).map_err(cannot)?;
+            }
+            match folder.kept().map_err(cannot)? {
+                Kept::NotYet if folder.is_told_to_end() => Ok(()),
+                Kept::NotYet => self.keep(&folder).map_err(cannot),
+                Kept::By(_) | Kept::NoMore => Ok(()),
+            }
+        })
+    }
+
+    fn stop<'a>(&'a self, job: Job<'a>, fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
+        Box::pin(async move {
+            self.check(fence)?;
+            let folder = self.folder(job.run.id);
+            if !folder.path().exists() {
+                return Ok(());
+            }
+            folder.set_until(job.run.until).map_err(cannot)?;
+            folder.tell_to_end().map_err(cannot)?;
+            self.signal(job.run.id, Signal::SIGTERM).map_err(cannot)
+        })
+    }
+
+    fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
+        Box::pin(async move {
+            let signs = jobs.iter().map(|job| self.sign(*job, now).map_err(cannot));
+            signs.collect()
+        })
+    }
+
+    fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {
+        let again = now.checked_add(LOOK).ok();
+        again.filter(|_| !jobs.is_empty())
+    }
+}

@@ -1,0 +1,253 @@
+//! Limits that the kernel holds a run to, and what it used: control groups of either kind.
+//!
+//! What is held for a run is its weight where cores are short; the most it may use is a hard end. On a machine whose
+//! groups this server may not write, there are none, and `berth doctor` says so.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::spec::Limits;
+
+/// Where groups are made on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Groups {
+    /// One tree for everything.
+    Two(PathBuf),
+    /// A tree for each of these: `cpu`, `cpuacct`, `memory`, `pids`, `freezer`.
+    One(PathBuf),
+}
+
+const TREES: [&str; 5] = ["cpu", "cpuacct", "memory", "pids", "freezer"];
+
+/// What a run has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    pub cpu_us: u64,
+    pub memory_bytes: u64,
+    pub memory_peak_bytes: u64,
+    /// How often something of it was killed for want of memory.
+    pub out_of_memory: u64,
+}
+
+impl Groups {
+    /// Finds out what this machine has and this process may write.
+    pub fn find() -> Option<Groups> {
+        Groups::below(Path::new("/sys/fs/cgroup"))
+    }
+
+    pub fn below(root: &Path) -> Option<Groups> {
+        if root.join("cgroup.controllers").exists() {
+            let own = root.join("berth");
+            fs::create_dir_all(&own).ok()?;
+            for folder in [root, own.as_path()] {
+                let wanted = "+cpu +memory +pids";
+                fs::write(folder.join("cgroup.subtree_control"), wanted).ok()?;
+            }
+            return Some(Groups::Two(own));
+        }
+        for tree in TREES {
+            fs::create_dir_all(root.join(tree).join("berth")).ok()?;
+        }
+        let memory = root.join("memory/berth/memory.limit_in_bytes");
+        memory.exists().then(|| Groups::One(root.to_owned()))
+    }
+
+    pub fn words(&self) -> &'static str {
+        match self {
+            Groups::Two(_) => "control groups (version 2)",
+            Groups::One(_) => "control groups (version 1)",
+        }
+    }
+
+    pub fn group(&self, name: &str) -> Group {
+        Group {
+            groups: self.clone(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Group {
+    groups: Groups,
+    name: String,
+}
+
+impl Group {
+    fn folder(&self, tree: &str) -> PathBuf {
+        match &self.groups {
+            Groups::Two(own) => own.join(&self.name),
+            Groups::One(root) => root.join(tree).join("berth").join(&self.name),
+        }
+    }
+
+    pub fn make(&self, limits: &Limits) -> io::Result<()> {
+        match &self.groups {
+            Groups::Two(_) => {
+                let folder = self.folder("");
+                fs::create_dir_all(&folder)?;
+                let put = |name: &str, value: String| fs::write(folder.join(name), value);
+                put("cpu.weight", weight_two(limits.cores_milli).to_string())?;
+                put(
+                    "cpu.max",
+                    format!("{} 100000", limits.cores_milli_max.max(10) * 100),
+                )?;
+                put("memory.low", limits.memory_bytes.to_string())?;
+                put("memory.max", limits.memory_bytes_max.to_string())?;
+                // Without swap, where there is any to be denied.
+                put("memory.swap.max", "0".to_owned()).ok();
+                put("pids.max", limits.processes_max.to_string())
+            }
+            Groups::One(_) => {
+                for tree in TREES {
+                    fs::create_dir_all(self.folder(tree))?;
+                }
+                let put = |tree: &str, name: &str, value: u64| {
+                    fs::write(self.folder(tree).join(name), value.to_string())
+                };
+                put("cpu", "cpu.shares", weight_one(limits.cores_milli))?;
+                put("cpu", "cpu.cfs_period_us", 100_000)?;
+                put(
+                    "cpu",
+                    "cpu.cfs_quota_us",
+                    limits.cores_milli_max.max(10) * 100,
+                )?;
+                put(
+                    "memory",
+                    "memory.soft_limit_in_bytes",
+                    limits.memory_bytes.min(limits.memory_bytes_max),
+                )?;
+                put("memory", "memory.limit_in_bytes", limits.memory_bytes_max)?;
+                // Swap counts as memory, where the kernel counts it at all.
+                put(
+                    "memory",
+                    "memory.memsw.limit_in_bytes",
+                    limits.memory_bytes_max,
+                )
+                .ok();
+                put("pids", "pids.max", limits.processes_max)
+            }
+        }
+    }
+
+    /// Whatever this process starts is of the group, too.
+    pub fn enter(&self, process: u32) -> io::Result<()> {
+        let join =
+            |tree: &str| fs::write(self.folder(tree).join("cgroup.procs"), process.to_string());
+        match &self.groups {
+            Groups::Two(_) => join(""),
+            Groups::One(_) => TREES.iter().try_for_each(|tree| join(tree)),
+        }
+    }
+
+    pub fn used(&self) -> Used {
+        let read = |tree: &str, name: &str| fs::read_to_string(self.folder(tree).join(name)).ok();
+        let number = |tree: &str, name: &str| read(tree, name)?.trim().parse().ok();
+        let field = |tree: &str, name: &str, field: &str| {
+            let text = read(tree, name)?;
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            let (_, value) = lines.find(|(name, _)| *name == field)?;
+            value.trim().parse().ok()
+        };
+        let used = match &self.groups {
+            Groups::Two(_) => [
+                field("", "cpu.stat", "usage_usec"),
+                number("", "memory.current"),
+                number("", "memory.peak"),
+                field("", "memory.events", "oom_kill"),
+            ],
+            Groups::One(_) => [
+                number("cpuacct", "cpuacct.usage").map(|nanos: u64| nanos / 1000),
+                number("memory", "memory.usage_in_bytes"),
+                number("memory", "memory.max_usage_in_bytes"),
+                field("memory", "memory.oom_control", "oom_kill"),
+            ],
+        };
+        let [cpu_us, memory_bytes, memory_peak_bytes, out_of_memory] =
+            used.map(Option::unwrap_or_default);
+        Used {
+            cpu_us,
+            memory_bytes,
+            memory_peak_bytes,
+            out_of_memory,
+        }
+    }
+
+    pub fn processes(&self) -> Vec<i32> {
+        let text = fs::read_to_string(self.folder("pids").join("cgroup.procs"));
+        let text = text.unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Ends everything in it, whatever it does to get away: new processes are of the group, too.
+    pub fn kill(&self) {
+        if let Groups::Two(_) = self.groups {
+            fs::write(self.folder("").join("cgroup.kill"), "1").ok();
+        }
+        let state = self.folder("freezer").join("freezer.state");
+        fs::write(&state, "FROZEN").ok();
+        for process in self.processes() {
+            let process = nix::unistd::Pid::from_raw(process);
+            nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL).ok();
+        }
+        fs::write(&state, "THAWED").ok();
+    }
+
+    /// Whether it is gone; it stays for as long as something in it has not ended.
+    pub fn remove(&self) -> bool {
+        let trees: &[&str] = match self.groups {
+            Groups::Two(_) => &[""],
+            Groups::One(_) => &TREES,
+        };
+        let gone = |tree: &&str| {
+            let folder = self.folder(tree);
+            !folder.exists() || fs::remove_dir(&folder).is_ok()
+        };
+        trees.iter().filter(|tree| !gone(tree)).count() == 0
+    }
+}
+
+/// A whole core weighs 1024; nobody weighs nothing.
+fn weight_one(cores_milli: u64) -> u64 {
+    (cores_milli * 1024 / 1000).clamp(2, 262_144)
+}
+
+/// A whole core weighs 100.
+fn weight_two(cores_milli: u64) -> u64 {
+    (cores_milli / 10).clamp(1, 10_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_with_one_tree_is_told_its_limits_in_that_trees_words() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("cgroup.controllers"), "cpu memory pids").unwrap();
+        let groups = Groups::below(root.path()).unwrap();
+        let group = groups.group("run");
+        group
+            .make(&Limits {
+                cores_milli: 500,
+                cores_milli_max: 2000,
+                memory_bytes: 1 << 30,
+                memory_bytes_max: 2 << 30,
+                processes_max: 512,
+            })
+            .unwrap();
+        let read =
+            |name: &str| fs::read_to_string(root.path().join("berth/run").join(name)).unwrap();
+        assert_eq!(read("cpu.max"), "200000 100000");
+        assert_eq!(read("cpu.weight"), "50");
+        assert_eq!(read("memory.low"), (1_u64 << 30).to_string());
+        assert_eq!(read("memory.max"), (2_u64 << 30).to_string());
+        assert_eq!(read("pids.max"), "512");
+        group.enter(17).unwrap();
+        assert_eq!(group.processes(), [17]);
+        let events = root.path().join("berth/run/memory.events");
+        fs::write(events, "low 0\noom 3\noom_kill 2\n").unwrap();
+        assert_eq!(group.used().out_of_memory, 2);
+    }
+}

@@ -1,0 +1,138 @@
+//! The first process in a sandbox: it starts the app, lets visitors in, takes in what others leave behind, and when it
+//! ends, so does everything.
+//!
+//! It hears from the keeper on its standard input, and says there what became of the app on its standard output. What
+//! the app says goes to its standard error.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use tokio::io::{AsyncReadExt, copy_bidirectional};
+use tokio::net::unix::pipe;
+use tokio::net::{TcpStream, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::keeper::{Fate, Order};
+use super::spec::{INSIDE, Listens, Spec};
+
+pub async fn run() -> io::Result<Fate> {
+    let spec: Spec = serde_json::from_slice(&fs::read(Path::new(INSIDE).join("spec.json"))?)?;
+    if let Some(Listens::Port(port)) = spec.listens {
+        let listener = UnixListener::bind(Path::new(INSIDE).join("app.sock"))?;
+        tokio::spawn(let_in(listener, port));
+    }
+    let mut ended = signal(SignalKind::child())?;
+    let app = match start(&spec) {
+        Ok(app) => app,
+        Err(error) => return Ok(Fate::CouldNotStart(could_not(&spec, &error))),
+    };
+    let orders = io::stdin().as_fd().try_clone_to_owned()?;
+    let mut orders = pipe::Receiver::from_owned_fd(orders)?;
+    let mut order = [0];
+    loop {
+        tokio::select! {
+            _ = ended.recv() => {
+                if let Some(fate) = take_in(app) {
+                    return Ok(fate);
+                }
+            }
+            heard = orders.read(&mut order) => match heard {
+                Ok(1) if order[0] == Order::STOP => { killpg(app, Signal::SIGTERM).ok(); }
+                Ok(1) if order[0] == Order::CHECKPOINT => { killpg(app, Signal::SIGUSR1).ok(); }
+                // Whoever keeps it is gone.
+                Ok(0) | Err(_) => return Ok(Fate::Signalled(Signal::SIGKILL as i32)),
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// Passes everybody on who comes by the socket.
+async fn let_in(listener: UnixListener, port: u16) {
+    while let Ok((mut visitor, _)) = listener.accept().await {
+        tokio::spawn(async move {
+            if let Ok(mut app) = TcpStream::connect(("127.0.0.1", port)).await {
+                app.set_nodelay(true).ok();
+                copy_bidirectional(&mut visitor, &mut app).await.ok();
+            }
+        });
+    }
+}
+
+fn start(spec: &Spec) -> io::Result<Pid> {
+    let home = spec.home_inside();
+    let folder = spec.folder.clone().unwrap_or_else(|| home.clone());
+    let mut words = spec.command.clone();
+    if let Some(script) = &spec.script {
+        let path = Path::new("/tmp/berth-script");
+        fs::write(path, script)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+        words.insert(0, path.display().to_string());
+    }
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "there is nothing to run",
+        ));
+    };
+    let said = io::stderr().as_fd().try_clone_to_owned()?;
+    let output = open(&home, spec.output.as_ref())?;
+    let errors = open(&home, spec.errors.as_ref().or(spec.output.as_ref()))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(&spec.environment)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(output.map_or_else(|| said.try_clone().map(Stdio::from), |file| Ok(file.into()))?)
+        .stderr(errors.map_or_else(|| Stdio::from(said), Stdio::from))
+        .process_group(0);
+    let child = command.spawn()?;
+    Ok(Pid::from_raw(child.id() as i32))
+}
+
+fn open(home: &Path, path: Option<&PathBuf>) -> io::Result<Option<File>> {
+    let open = |path: &PathBuf| {
+        let path = home.join(path);
+        File::options().append(true).create(true).open(path)
+    };
+    path.map(open).transpose()
+}
+
+/// Takes in everything that has ended, whoever started it.
+fn take_in(app: Pid) -> Option<Fate> {
+    let mut fate = None;
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(who, code)) if who == app => fate = Some(Fate::Exited(code)),
+            Ok(WaitStatus::Signaled(who, signal, _)) if who == app => {
+                fate = Some(Fate::Signalled(signal as i32));
+            }
+            Ok(WaitStatus::StillAlive) | Err(_) => return fate,
+            Ok(_) => {}
+        }
+    }
+}
+
+fn could_not(spec: &Spec, error: &io::Error) -> String {
+    let program = spec.command.first().map_or("its script", String::as_str);
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("`{program}` is not there: neither on this machine nor in its environment")
+        }
+        io::ErrorKind::PermissionDenied => format!("`{program}` may not be run"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "there is no room left on the disk".to_owned()
+        }
+        _ => format!("`{program}` could not be started: {error}"),
+    }
+}

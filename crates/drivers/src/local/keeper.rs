@@ -1,0 +1,344 @@
+//! The process that stands by a run from its start to its end, and outlives the server that started it.
+//!
+//! It holds the run's lock, starts the sandbox and its network, writes the log, ends the run when its time is over
+//! though no server is there to say so, and writes down how it ended. Killed itself, it takes the run with it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use super::cgroup::{Group, Groups};
+use super::enter::{GO, READY};
+use super::folder::{End, Folder, How};
+use super::sandbox;
+use super::spec::Spec;
+
+/// One letter each, from the keeper into the sandbox.
+#[derive(Debug, Clone, Copy)]
+pub struct Order;
+
+impl Order {
+    pub const STOP: u8 = b's';
+    pub const CHECKPOINT: u8 = b'c';
+}
+
+/// What became of the app, as the first process in its sandbox saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    Exited(i32),
+    Signalled(i32),
+    CouldNotStart(String),
+}
+
+/// What a log may grow to before its older half goes.
+const LOG_BYTES: u64 = 8 << 20;
+/// How long the sandbox and its network may take to come.
+const PREPARING: Duration = Duration::from_secs(60);
+
+/// Keeps a run until it is over. `program` is this very program, which goes on inside as another.
+pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
+    // Whatever ends the server's terminal is not meant for what it started.
+    nix::unistd::setsid().ok();
+    let ears = Ears::open()?;
+    let Some(_kept) = folder.keep()? else {
+        return Ok(());
+    };
+    if folder.end()?.is_some() {
+        return Ok(());
+    }
+    let spec = folder.spec()?;
+    let group = Groups::find().map(|groups| groups.group(&spec.run.0.simple().to_string()));
+    if folder.has_begun() {
+        return lost(folder, group.as_ref()).await;
+    }
+    folder.begin()?;
+    let end = match begin(folder, &spec, program, group.as_ref()).await {
+        Ok(run) => run.see_it_through(folder, group.as_ref(), ears).await?,
+        Err(error) => End {
+            at: now(),
+            how: How::CouldNotStart,
+            said: error.to_string(),
+        },
+    };
+    clean_up(group.as_ref()).await;
+    folder.set_end(&end)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a run has to end in time though no server is there to say what time it is"
+)]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// Its keeper was killed: nothing of it may be left.
+async fn lost(folder: &Folder, group: Option<&Group>) -> io::Result<()> {
+    clean_up(group).await;
+    folder.set_end(&End {
+        at: now(),
+        how: How::Lost,
+        said: "the process that watched over it was killed, and so it was ended".to_owned(),
+    })
+}
+
+async fn clean_up(group: Option<&Group>) {
+    let Some(group) = group else { return };
+    // What is being killed takes a moment to go.
+    for _ in 0..200 {
+        if group.remove() {
+            return;
+        }
+        group.kill();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What the server says to it: open before anything runs, so that nothing said is lost.
+struct Ears {
+    end: Signal,
+    save: Signal,
+}
+
+impl Ears {
+    fn open() -> io::Result<Ears> {
+        Ok(Ears {
+            end: signal(SignalKind::terminate())?,
+            save: signal(SignalKind::user_defined1())?,
+        })
+    }
+}
+
+struct Running {
+    sandbox: Child,
+    orders: ChildStdin,
+    fate: oneshot::Receiver<Fate>,
+    /// Ends when this is dropped.
+    _network: Option<Child>,
+}
+
+async fn begin(
+    folder: &Folder,
+    spec: &Spec,
+    program: &Path,
+    group: Option<&Group>,
+) -> io::Result<Running> {
+    for (name, text) in sandbox::settings(spec) {
+        folder.write(&format!("io/{name}"), text.as_bytes())?;
+    }
+    if let Some(user) = spec.user {
+        let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(user), Some(user));
+        own(folder.io())?;
+        for file in std::fs::read_dir(folder.io())? {
+            own(file?.path())?;
+        }
+    }
+    let mut command = Command::new(program);
+    command
+        .args(["keeper", "enter"])
+        .arg(folder.path())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let mut sandbox = command.spawn()?;
+    let process = sandbox.id().unwrap_or_default();
+    if let Some(group) = group {
+        group.make(&spec.limits)?;
+        group.enter(process)?;
+    }
+    let gone = || io::Error::other("the sandbox has no pipes");
+    let (Some(mut orders), Some(signs), Some(said)) = (
+        sandbox.stdin.take(),
+        sandbox.stdout.take(),
+        sandbox.stderr.take(),
+    ) else {
+        return Err(gone());
+    };
+    tokio::spawn(write_log(said, folder.log()));
+    let mut signs = BufReader::new(signs);
+    let mut ready = vec![0; READY.len()];
+    let heard = tokio::time::timeout(PREPARING, signs.read_exact(&mut ready)).await;
+    if !matches!(heard, Ok(Ok(_))) {
+        sandbox.kill().await.ok();
+        let tail = folder.log_tail(400).unwrap_or_default();
+        return Err(io::Error::other(format!(
+            "its sandbox could not be made: {}",
+            tail.trim()
+        )));
+    }
+    let network = match spec.network.is_open {
+        true => Some(bring_network(process).await?),
+        false => None,
+    };
+    orders.write_all(&[GO]).await?;
+    orders.flush().await?;
+    let (tell, fate) = oneshot::channel();
+    tokio::spawn(async move {
+        let mut line = String::new();
+        if signs.read_line(&mut line).await.is_ok()
+            && let Ok(fate) = serde_json::from_str(&line)
+        {
+            tell.send(fate).ok();
+        }
+    });
+    Ok(Running {
+        sandbox,
+        orders,
+        fate,
+        _network: network,
+    })
+}
+
+/// A network in user space: its packets leave the machine as this process's own connections do, and find no way to
+/// the machine's own addresses.
+async fn bring_network(process: u32) -> io::Result<Child> {
+    let mut command = Command::new("slirp4netns");
+    command
+        .args(["--configure", "--mtu=65520", "--disable-host-loopback"])
+        .args(["--enable-sandbox", "--enable-seccomp"])
+        .args(["--exit-fd=0", "--ready-fd=1"])
+        .args([&process.to_string(), "tap0"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    let mut network = command
+        .spawn()
+        .map_err(|error| io::Error::new(error.kind(), format!("slirp4netns: {error}")))?;
+    let mut ready = [0];
+    let heard = match network.stdout.as_mut() {
+        Some(stdout) => tokio::time::timeout(PREPARING, stdout.read_exact(&mut ready)).await,
+        None => return Err(io::Error::other("slirp4netns has no output")),
+    };
+    match heard {
+        Ok(Ok(_)) => Ok(network),
+        _ => Err(io::Error::other(
+            "its network did not come: slirp4netns does not work on this machine",
+        )),
+    }
+}
+
+impl Running {
+    async fn see_it_through(
+        mut self,
+        folder: &Folder,
+        group: Option<&Group>,
+        mut ears: Ears,
+    ) -> io::Result<End> {
+        let mut is_told = folder.is_told_to_end();
+        if is_told {
+            self.order(Order::STOP).await;
+        }
+        let status = loop {
+            let until = folder.until()?;
+            let left = now().duration_until(until);
+            let left = Duration::try_from(left.max(SignedDuration::ZERO)).unwrap_or_default();
+            // Clocks are set anew, and the end may be moved: it is looked at again.
+            let wait = left.min(Duration::from_secs(60));
+            tokio::select! {
+                status = self.sandbox.wait() => break status?,
+                _ = ears.end.recv() => {
+                    is_told = true;
+                    self.order(Order::STOP).await;
+                }
+                _ = ears.save.recv() => self.order(Order::CHECKPOINT).await,
+                () = tokio::time::sleep(wait) => {
+                    if folder.until()? <= now() {
+                        is_told = true;
+                        self.sandbox.start_kill()?;
+                        if let Some(group) = group {
+                            group.kill();
+                        }
+                        break self.sandbox.wait().await?;
+                    }
+                }
+            }
+        };
+        let fate = self.fate.await.ok();
+        let out_of_memory = group.map_or(0, |group| group.used().out_of_memory);
+        let (how, said) = judge(fate, status, is_told, out_of_memory > 0);
+        Ok(End {
+            at: now(),
+            how,
+            said,
+        })
+    }
+
+    async fn order(&mut self, order: u8) {
+        self.orders.write_all(&[order]).await.ok();
+        self.orders.flush().await.ok();
+    }
+}
+
+/// What it comes to, in a word for the machine and a sentence for its owner.
+fn judge(
+    fate: Option<Fate>,
+    status: std::process::ExitStatus,
+    is_told: bool,
+    ran_out_of_memory: bool,
+) -> (How, String) {
+    match fate {
+        Some(Fate::CouldNotStart(why)) => (How::CouldNotStart, why),
+        Some(Fate::Exited(0)) => (How::Exited(0), "it ended by itself".to_owned()),
+        _ if is_told => (How::Stopped, "it was told to end".to_owned()),
+        Some(Fate::Signalled(9)) | None if ran_out_of_memory => (
+            How::OutOfMemory,
+            "it wanted more memory than its limit; ask for more, or use less at a time".to_owned(),
+        ),
+        Some(Fate::Exited(code)) => {
+            let memory = if ran_out_of_memory {
+                ", after a part of it was ended for wanting more memory than its limit"
+            } else {
+                ""
+            };
+            let said = format!("it ended with exit code {code}{memory}; its log says more");
+            (How::Exited(code), said)
+        }
+        Some(Fate::Signalled(signal)) => (
+            How::Signalled(signal),
+            format!("it was ended by signal {signal}"),
+        ),
+        None => {
+            let code = status.code().unwrap_or(-1);
+            let said = format!("its sandbox did not start (exit code {code}); its log says why");
+            (How::CouldNotStart, said)
+        }
+    }
+}
+
+/// Two files, the older thrown away when the newer is full: whoever says too much fills no disk.
+async fn write_log(mut said: impl AsyncRead + Unpin, path: PathBuf) -> io::Result<()> {
+    let mut options = tokio::fs::OpenOptions::new();
+    options.create(true).append(true).mode(0o600);
+    let mut file = options.open(&path).await?;
+    let mut written = 0;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let count = said.read(&mut buffer).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        if written > LOG_BYTES / 2 {
+            tokio::fs::rename(&path, path.with_extension("old")).await?;
+            file = options.open(&path).await?;
+            written = 0;
+        }
+        // A full disk must not stop the app: what cannot be written is not.
+        if file.write_all(&buffer[..count]).await.is_ok() {
+            file.flush().await.ok();
+            written += count as u64;
+        }
+    }
+}
