@@ -52,13 +52,23 @@ impl App {
         let is_good = |kept: &(u64, Plan)| kept.0 == lease.fence && now < kept.1.rations.renewed_at;
         let known = kept.take().filter(is_good);
         let mut plan = self.plan_now(site, known.map(|(_, plan)| plan)).await?;
+        if self.see_what_is_cut(lease, &mut plan).await? {
+            plan = self.plan_now(site, None).await?;
+            self.see_what_is_cut(lease, &mut plan).await?;
+        }
         self.see_what_ended(lease, &mut plan).await?;
         for _ in 0..PLANS_MAX {
             let begun = self.plan_once(lease, &mut plan).await?;
             self.tell(lease, &mut plan).await?;
-            if begun == 0 {
+            if begun > 0 {
+                continue;
+            }
+            if !self.cut_anew(lease, &mut plan).await? {
                 break;
             }
+            // What there is has changed: all of it is read again.
+            plan = self.plan_now(site, None).await?;
+            self.see_what_is_cut(lease, &mut plan).await?;
         }
         self.note_forecasts(lease, &mut plan).await?;
         let now = self.now();
