@@ -34,7 +34,7 @@ impl App {
             return Ok(false);
         }
         while let Some(new) = plan.next_cut(self.now()) {
-            let begun = match self.begin_cut(lease, &new).await {
+            let begun = match Box::pin(self.begin_cut(lease, &new)).await {
                 Err(error) if is_refused(&error) => false,
                 begun => begun?,
             };
@@ -130,7 +130,7 @@ impl App {
             };
             let then = match outcome {
                 Err(then) => Some(then),
-                Ok(outcome) if self.end_cut(lease, &recut, outcome).await? => {
+                Ok(outcome) if Box::pin(self.end_cut(lease, &recut, outcome)).await? => {
                     is_over = true;
                     None
                 }

@@ -53,8 +53,7 @@ impl App {
         let known = kept.take().filter(is_good);
         let mut plan = self.plan_now(site, known.map(|(_, plan)| plan)).await?;
         if self.see_what_is_cut(lease, &mut plan).await? {
-            plan = self.plan_now(site, None).await?;
-            self.see_what_is_cut(lease, &mut plan).await?;
+            plan = self.read_again(lease, site).await?;
         }
         self.see_what_ended(lease, &mut plan).await?;
         for _ in 0..PLANS_MAX {
@@ -66,9 +65,7 @@ impl App {
             if !self.cut_anew(lease, &mut plan).await? {
                 break;
             }
-            // What there is has changed: all of it is read again.
-            plan = self.plan_now(site, None).await?;
-            self.see_what_is_cut(lease, &mut plan).await?;
+            plan = self.read_again(lease, site).await?;
         }
         self.note_forecasts(lease, &mut plan).await?;
         let now = self.now();
@@ -79,6 +76,13 @@ impl App {
             .min();
         *kept = Some((lease.fence, plan));
         Ok(next)
+    }
+
+    /// What there is has changed, by a GPU that is cut: all of it is read again.
+    async fn read_again(&self, lease: &Lease, site: SiteId) -> Result<Plan> {
+        let mut plan = Box::pin(self.plan_now(site, None)).await?;
+        self.see_what_is_cut(lease, &mut plan).await?;
+        Ok(plan)
     }
 
     async fn see_what_ended(&self, lease: &Lease, plan: &mut Plan) -> Result<()> {
