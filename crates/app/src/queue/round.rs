@@ -30,8 +30,8 @@ impl App {
         drop(reader);
         let mut next: Option<Timestamp> = None;
         for site in sites {
-            // One site's trouble is not another's.
-            let again = match self.carry_queue_on(lease, site).await {
+            // One site's trouble is not another's. A round is large, and has no place on its caller's stack.
+            let again = match Box::pin(self.carry_queue_on(lease, site)).await {
                 Ok(again) => again,
                 Err(error @ Error::Store(StoreError::Retry)) => return Err(error),
                 Err(error) => {
@@ -51,7 +51,7 @@ impl App {
         let now = self.now();
         let is_good = |kept: &(u64, Plan)| kept.0 == lease.fence && now < kept.1.rations.renewed_at;
         let known = kept.take().filter(is_good);
-        let mut plan = self.plan_now(site, known.map(|(_, plan)| plan)).await?;
+        let mut plan = Box::pin(self.plan_now(site, known.map(|(_, plan)| plan))).await?;
         if self.see_what_is_cut(lease, &mut plan).await? {
             plan = self.read_again(lease, site).await?;
         }
