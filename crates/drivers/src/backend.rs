@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use berth_model::PersonId;
 use berth_model::workload::{Outcome, Run, Workload};
+use berth_model::{PersonId, Recut};
 use jiff::Timestamp;
 
 /// A run and what it is a part of.
@@ -59,6 +59,16 @@ pub enum Sign {
     Unknown,
 }
 
+/// How far a GPU is that is cut anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Ask again about then.
+    UnderWay {
+        again: Timestamp,
+    },
+    Done,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// It may work another time.
@@ -87,6 +97,23 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
 
     /// What has become of these, in their order.
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>>;
+
+    /// Whether GPUs can be cut anew here at all.
+    fn can_cut(&self) -> bool {
+        false
+    }
+
+    /// Cuts a GPU anew, or says how far that is: it is asked until it is done or refused. By the cut's own `until` it is
+    /// done, or everything is as it was, and stays so.
+    fn recut<'a>(
+        &'a self,
+        _recut: &'a Recut,
+        _fence: Fence,
+        _now: Timestamp,
+    ) -> Doing<'a, Progress> {
+        let why = "GPUs cannot be cut anew here";
+        Box::pin(async move { Err(Trouble::Refused(why.into())) })
+    }
 
     /// When to look at these again, though nobody says that something has happened.
     fn next(&self, _jobs: &[Job<'_>], _now: Timestamp) -> Option<Timestamp> {

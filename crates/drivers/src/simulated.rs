@@ -7,10 +7,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use berth_model::Recut;
 use berth_model::workload::{Outcome, Run, RunState, Workload};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::backend::{Backend, Doing, Fence, Grant, Job, Sign, Trouble};
+use crate::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign, Trouble};
 
 /// What the simulated world is like.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +25,10 @@ pub struct World {
     pub unanswered: f64,
     /// The longest that something takes to come to its end once it is told.
     pub slowest_end: SignedDuration,
+    /// The part of GPUs to be cut anew that cannot be.
+    pub uncut: f64,
+    /// The longest that cutting a GPU takes.
+    pub slowest_cut: SignedDuration,
 }
 
 impl World {
@@ -35,6 +40,8 @@ impl World {
             node_loss: 0.0,
             unanswered: 0.0,
             slowest_end: SignedDuration::from_secs(20),
+            uncut: 0.0,
+            slowest_cut: SignedDuration::from_secs(30),
         }
     }
 
@@ -185,6 +192,26 @@ impl Backend for Simulated {
             _ => Sign::Running,
         };
         Box::pin(async move { Ok(jobs.iter().map(sign).collect()) })
+    }
+
+    fn can_cut(&self) -> bool {
+        true
+    }
+
+    fn recut<'a>(&'a self, recut: &'a Recut, fence: Fence, now: Timestamp) -> Doing<'a, Progress> {
+        let answer = move || {
+            self.answer(fence)?;
+            let takes = self.world.slowest_cut.as_secs_f64() * self.draw(recut.id, "cutting");
+            let done = recut.began.checked_add(seconds(takes));
+            let done = done.unwrap_or(Timestamp::MAX);
+            let fails = done > recut.until || self.draw(recut.id, "uncut") < self.world.uncut;
+            match done.min(recut.until) {
+                at if now < at => Ok(Progress::UnderWay { again: at }),
+                _ if fails => Err(Trouble::Refused("the simulated GPU stays as it is".into())),
+                _ => Ok(Progress::Done),
+            }
+        };
+        Box::pin(async move { answer() })
     }
 
     fn next(&self, jobs: &[Job<'_>], _now: Timestamp) -> Option<Timestamp> {

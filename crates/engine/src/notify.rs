@@ -53,6 +53,8 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::WorkloadRequeued
         | Kind::WorkloadEnded
         | Kind::WorkloadCancelled
+        | Kind::CutBegun
+        | Kind::CutEnded
         | Kind::QueueChanged
         | Kind::GrantGiven
         | Kind::GrantRevoked

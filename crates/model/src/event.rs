@@ -133,6 +133,8 @@ kinds! {
     WorkloadRequeued "workload.requeued",
     WorkloadEnded "workload.ended",
     WorkloadCancelled "workload.cancelled",
+    CutBegun "cut.begun",
+    CutEnded "cut.ended",
     QueueChanged "queue.changed",
     GrantGiven "grant.given",
     GrantRevoked "grant.revoked",

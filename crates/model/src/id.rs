@@ -126,6 +126,8 @@ ids! {
     RunId = "run", "a run's id";
     /// An admin's word that somebody's work is urgent.
     GrantId = "grt", "a grant's id";
+    /// A GPU that is cut anew.
+    RecutId = "cut", "a cut's id";
     JoinRequestId = "joi", "a join request's id";
     TokenId = "tok", "an API token's id";
     SessionId = "ses", "a sign-in session's id";

@@ -27,6 +27,7 @@ pub mod policies;
 pub mod projects;
 pub mod queues;
 pub mod readers;
+pub mod recuts;
 pub mod reservations;
 pub mod secrets;
 pub mod sequencer;

@@ -3,6 +3,7 @@
 use berth_model::branding::LogoKind;
 use berth_model::closure::ClosureKind;
 use berth_model::person::PersonState;
+use berth_model::recut::CutOutcome;
 use berth_model::reservation::{Privacy, State};
 use berth_model::site::{JoinState, OutsiderView, Role};
 use berth_model::{Standing, Status};
@@ -34,6 +35,7 @@ words! {
     Status { Active = "active", Maintenance = "maintenance", Unavailable = "unavailable" }
     Standing { Holding = "holding", Past = "past", Void = "void" }
     LogoKind { Png = "png", WebP = "webp", Svg = "svg" }
+    CutOutcome { Done = "done", Failed = "failed" }
     ClosureKind { Holidays = "holidays", Blackouts = "blackouts" }
     Privacy { Site = "site", Private = "private" }
 }

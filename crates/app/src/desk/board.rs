@@ -111,6 +111,8 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::WorkloadRequeued
         | Kind::WorkloadEnded
         | Kind::WorkloadCancelled
+        | Kind::CutBegun
+        | Kind::CutEnded
         | Kind::ClaimYielded => Touches::Claims,
         Kind::TypeCreated
         | Kind::TypeChanged

@@ -1,17 +1,20 @@
 //! Changes of the inventory with everything that tells of them, for whoever has decided that they happen: one change
 //! made by hand, or many declared by a file. Where somebody else was quicker nothing is written, and that is said.
 
+use berth_model::audit::Actor;
 use berth_model::event::{Audience, EventKind};
-use berth_model::{Name, Resource, ResourceId, ResourceType};
+use berth_model::inventory::StatusChange;
+use berth_model::{Name, Resource, ResourceId, ResourceType, Status, Text};
 use berth_store::{Conn, inventory};
 use serde_json::json;
 
 use super::resources::told;
 use crate::App;
 use crate::caller::Caller;
+use crate::clock::fresh;
 use crate::error::Result;
 use crate::policies::Renamed;
-use crate::record::Change;
+use crate::record::{By, Change};
 
 impl App {
     pub(crate) async fn write_new_type(
@@ -76,13 +79,13 @@ impl App {
     pub(crate) async fn write_new_resource(
         &self,
         conn: &mut Conn,
-        caller: &Caller,
+        by: impl Into<By>,
         new: &Resource,
     ) -> Result<()> {
         inventory::insert(conn, new, self.now()).await?;
         let change = Change::new("resource.create", Some(new.site), new.id).after(new);
         let change = change.tell_only(EventKind::ResourceCreated, Audience::Members, told(new));
-        self.record(conn, caller, change).await
+        self.record(conn, by, change).await
     }
 
     pub(crate) async fn write_resource(
@@ -106,7 +109,7 @@ impl App {
     pub(crate) async fn write_off_resource(
         &self,
         conn: &mut Conn,
-        caller: &Caller,
+        by: impl Into<By>,
         gone: &Resource,
     ) -> Result<bool> {
         if !inventory::remove(conn, gone.site, gone.id, self.now()).await? {
@@ -114,7 +117,42 @@ impl App {
         }
         let change = Change::new("resource.remove", Some(gone.site), gone.id).before(gone);
         let change = change.tell_only(EventKind::ResourceRemoved, Audience::Members, told(gone));
-        self.record(conn, caller, change).await?;
+        self.record(conn, by, change).await?;
+        Ok(true)
+    }
+
+    /// Gives a resource another status of its own.
+    pub(crate) async fn write_status(
+        &self,
+        conn: &mut Conn,
+        by: impl Into<By>,
+        before: &Resource,
+        status: Status,
+        reason: Option<Text>,
+    ) -> Result<bool> {
+        let (by, now) = (by.into(), self.now());
+        let change = StatusChange {
+            resource: before.id,
+            status,
+            reason: reason.clone(),
+            at: now,
+            by: match by.actor {
+                Actor::Person(person) => Some(person),
+                Actor::System | Actor::Anonymous => None,
+            },
+        };
+        if !inventory::set_status(conn, &change, fresh(now), before.version).await? {
+            return Ok(false);
+        }
+        let told = json!({
+            "resource": before.id, "name": before.name, "before": before.status, "status": status, "reason": reason,
+        });
+        let change = Change::new("resource.status", Some(before.site), before.id)
+            .before(before.status)
+            .after(status)
+            .because(reason)
+            .tell_only(EventKind::ResourceStatus, Audience::Members, told);
+        self.record(conn, by, change).await?;
         Ok(true)
     }
 

@@ -286,7 +286,12 @@ impl Floor {
     ) {
         let kind = GpuKind {
             profile,
-            attributes: gpu.attributes.clone(),
+            attributes: gpu
+                .attributes
+                .iter()
+                .filter(|(name, _)| name.as_str() != "mig_at")
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
             is_shareable: gpu
                 .capacity
                 .as_ref()

@@ -11,11 +11,14 @@ use berth_model::workload::{Outcome, RunState};
 use berth_model::{
     Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Span, WindowId, WorkloadId,
 };
-use berth_store::{Conn, claims, events, inventory, queues, reservations, sites, usage, workloads};
+use berth_store::{
+    Conn, claims, events, inventory, queues, recuts, reservations, sites, usage, workloads,
+};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
+use super::cuttable::{Cutting, RESTS};
 use super::floor::Floor;
 use super::plan::{Plan, Read, Reserved, is_met};
 use super::rations::{Rations, month};
@@ -115,6 +118,8 @@ impl App {
         let mut all = waiting;
         all.extend(workloads::some(conn, site, missing).await?);
         let rations = self.read_rations(conn, site, &policy, now).await?;
+        let recent = recuts::recent(conn, site, now - RESTS).await?;
+        let cutting = Cutting::of(&resources, &tree, &policy, recent);
         let read = Read {
             site,
             seen,
@@ -125,6 +130,7 @@ impl App {
             runs,
         };
         let mut plan = Plan::new(read, now);
+        plan.cutting = cutting;
         self.remember(conn, &mut plan, now).await?;
         self.read_walls(conn, &mut plan, now).await?;
         self.read_dependencies(conn, &mut plan).await?;

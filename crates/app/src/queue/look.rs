@@ -8,7 +8,7 @@ use berth_engine::queue::share::{Account, Standing};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference, WorkloadReference};
 use berth_model::workload::{Class, Run, State, Workload};
-use berth_model::{PersonId, ProjectId, Reference, ResourceId, SiteId, WorkloadId};
+use berth_model::{PersonId, ProjectId, Recut, Reference, ResourceId, SiteId, WorkloadId};
 use berth_store::{Conn, people, workloads};
 use jiff::{SignedDuration, Timestamp};
 
@@ -359,7 +359,10 @@ impl App {
             }
         };
         let forecast = plan.forecast(workload);
-        Some(Reason { forecast, ..reason })
+        match plan.cutting.made_for(workload) {
+            None => Some(Reason { forecast, ..reason }),
+            Some(recut) => Some(reason_cutting(plan, recut)),
+        }
     }
 
     fn reason_in_line(&self, plan: &Plan, why: Option<Why>, is_soft: bool) -> Reason {
@@ -450,6 +453,16 @@ impl App {
             )
             .remedy("ask for less"),
         }
+    }
+}
+
+fn reason_cutting(plan: &Plan, recut: &Recut) -> Reason {
+    let ready = recut.until.to_zoned(plan.rations.zone.clone());
+    let ready = ready.strftime("%H:%M");
+    let words = format!("a GPU is being cut for it, ready about {ready}");
+    Reason {
+        forecast: Some(recut.until),
+        ..Reason::new("cutting", words)
     }
 }
 

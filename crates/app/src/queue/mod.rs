@@ -7,6 +7,7 @@
 mod act;
 mod batches;
 mod carry;
+mod cuttable;
 mod floor;
 mod follow;
 mod forecast;
@@ -16,6 +17,7 @@ mod look;
 mod plan;
 mod quotas;
 mod rations;
+mod recut;
 mod round;
 mod settings;
 mod submit;

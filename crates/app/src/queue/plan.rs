@@ -4,6 +4,7 @@
 //! it decides is only a wish until a transaction has made the claims; a plan that cannot go on is thrown away and read
 //! again, so nothing here has to survive.
 
+pub(super) mod cuts;
 mod steps;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -24,6 +25,7 @@ use berth_store::workloads::Weighs;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use super::cuttable::Cutting;
 use super::floor::Floor;
 use super::rations::Rations;
 
@@ -43,6 +45,7 @@ pub(crate) struct Plan {
     pub policy: QueuePolicy,
     pub rations: Rations,
     pub floor: Floor,
+    pub cutting: Cutting,
     pub planner: Planner,
     projects: HashMap<Option<ProjectId>, Account>,
     people: HashMap<(Option<ProjectId>, PersonId), Account>,
@@ -210,6 +213,7 @@ impl Plan {
             forecasts: None,
             forecast_made: None,
             kept_forecasts: HashMap::new(),
+            cutting: Cutting::default(),
             floor,
         };
         plan.ration(now);

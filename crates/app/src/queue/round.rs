@@ -30,8 +30,8 @@ impl App {
         drop(reader);
         let mut next: Option<Timestamp> = None;
         for site in sites {
-            // One site's trouble is not another's.
-            let again = match self.carry_queue_on(lease, site).await {
+            // One site's trouble is not another's. A round is large, and has no place on its caller's stack.
+            let again = match Box::pin(self.carry_queue_on(lease, site)).await {
                 Ok(again) => again,
                 Err(error @ Error::Store(StoreError::Retry)) => return Err(error),
                 Err(error) => {
@@ -52,13 +52,19 @@ impl App {
         let now = self.now();
         let is_good = |kept: &(For, Plan)| kept.0 == ours && now < kept.1.rations.renewed_at;
         let known = kept.take().filter(is_good);
-        let mut plan = self.plan_now(site, known.map(|(_, plan)| plan)).await?;
+        let mut plan = Box::pin(self.plan_now(site, known.map(|(_, plan)| plan))).await?;
+        if self.see_what_is_cut(lease, &mut plan).await? {
+            plan = self.read_again(lease, site).await?;
+        }
         self.see_what_ended(lease, &mut plan).await?;
         for _ in 0..PLANS_MAX {
             let begun = self.plan_once(lease, &mut plan).await?;
             self.tell(lease, &mut plan).await?;
             if begun == 0 {
-                break;
+                if !self.cut_anew(lease, &mut plan).await? {
+                    break;
+                }
+                plan = self.read_again(lease, site).await?;
             }
             // Whoever asks why they wait does not wait for a long round.
             *kept = Some((ours, plan));
@@ -66,7 +72,7 @@ impl App {
             kept = all.lock().await;
             plan = match kept.take() {
                 Some((_, plan)) => plan,
-                None => self.plan_now(site, None).await?,
+                None => Box::pin(self.plan_now(site, None)).await?,
             };
         }
         self.note_forecasts(lease, &mut plan).await?;
@@ -78,6 +84,13 @@ impl App {
             .min();
         *kept = Some((ours, plan));
         Ok(next)
+    }
+
+    /// What there is has changed, by a GPU that is cut: all of it is read again.
+    async fn read_again(&self, lease: &Lease, site: SiteId) -> Result<Plan> {
+        let mut plan = Box::pin(self.plan_now(site, None)).await?;
+        self.see_what_is_cut(lease, &mut plan).await?;
+        Ok(plan)
     }
 
     async fn see_what_ended(&self, lease: &Lease, plan: &mut Plan) -> Result<()> {

@@ -135,7 +135,7 @@ fn tasks_reason(workload: &Workload) -> &'static str {
 
 fn slurms_word(code: &str) -> &'static str {
     match code {
-        "no_room" | "promised" | "making_room" => "Resources",
+        "no_room" | "promised" | "making_room" | "cutting" => "Resources",
         "quota" => "QOSMaxGRESPerUser",
         "quota_idle" => "QOSGrpGRES",
         "budget" => "AssocGrpGRESMinutes",

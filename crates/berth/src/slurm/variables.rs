@@ -1,7 +1,7 @@
 //! `SLURM_*` for what runs, so that scripts written for Slurm find what they look for.
 
-use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Sign};
-use berth_model::workload;
+use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign};
+use berth_model::{Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
 use jiff::Timestamp;
 
@@ -37,6 +37,14 @@ impl<B: Backend> Backend for WithVariables<B> {
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         self.0.look(jobs, now)
+    }
+
+    fn can_cut(&self) -> bool {
+        self.0.can_cut()
+    }
+
+    fn recut<'a>(&'a self, recut: &'a Recut, fence: Fence, now: Timestamp) -> Doing<'a, Progress> {
+        self.0.recut(recut, fence, now)
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

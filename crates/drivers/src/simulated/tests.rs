@@ -1,5 +1,5 @@
 use berth_model::workload::{Because, Counts, State, Tasks};
-use berth_model::{PersonId, RunId, SiteId, WorkloadId};
+use berth_model::{PersonId, RecutId, ResourceId, RunId, SiteId, WorkloadId};
 use futures::executor::block_on;
 use serde_json::json;
 use uuid::Uuid;
@@ -172,5 +172,59 @@ fn nobody() -> Grant {
         gpus: Vec::new(),
         environment: Default::default(),
         mounts: Vec::new(),
+    }
+}
+
+fn recut(number: u128) -> Recut {
+    Recut {
+        id: RecutId(Uuid::from_u128(number)),
+        site: SiteId(Uuid::from_u128(2)),
+        workload: WorkloadId(Uuid::from_u128(1)),
+        gpu: ResourceId(Uuid::from_u128(4)),
+        slice: ResourceId(Uuid::from_u128(5)),
+        gone: Vec::new(),
+        profile: "3g.40gb".parse().unwrap(),
+        at: 4,
+        claims: Vec::new(),
+        began: BEGAN,
+        until: at(60),
+        ended: None,
+    }
+}
+
+#[test]
+fn a_gpu_is_cut_after_a_while_however_often_it_is_asked_for_and_after_a_restart() {
+    for number in 0..100 {
+        let recut = recut(number);
+        let ask = |now| block_on(Simulated::new(World::calm(7)).recut(&recut, Fence(1), now));
+        let done = match ask(BEGAN) {
+            Ok(Progress::UnderWay { again }) => again,
+            done => {
+                assert_eq!(done, Ok(Progress::Done));
+                BEGAN
+            }
+        };
+        assert!(done <= at(30));
+        assert_eq!(ask(done), Ok(Progress::Done));
+        assert_eq!(ask(at(1000)), Ok(Progress::Done));
+    }
+}
+
+#[test]
+fn what_is_not_cut_in_time_is_never_cut() {
+    let slow = World {
+        slowest_cut: SignedDuration::from_hours(100),
+        ..World::calm(1)
+    };
+    let stubborn = World {
+        uncut: 1.0,
+        ..World::calm(1)
+    };
+    for world in [slow, stubborn] {
+        let backend = Simulated::new(world);
+        let ask = |now| block_on(backend.recut(&recut(1), Fence(1), now));
+        assert!(matches!(ask(BEGAN), Ok(Progress::UnderWay { .. })));
+        assert!(matches!(ask(at(60)), Err(Trouble::Refused(_))));
+        assert!(matches!(ask(at(1_000_000)), Err(Trouble::Refused(_))));
     }
 }

@@ -76,6 +76,17 @@ impl Cuts {
         self.0.iter().position(|profile| profile.name == name)
     }
 
+    /// Whether slices can stand beside each other, each where one of its profile may.
+    pub fn are_legal(self, slices: &[Slice]) -> bool {
+        let mut taken = 0;
+        slices.iter().all(|slice| {
+            let parts = self.parts(*slice);
+            let is_free = taken & parts == 0;
+            taken |= parts;
+            is_free && self.places(slice.profile).any(|place| place == *slice)
+        })
+    }
+
     /// Every place where a slice of a profile may stand.
     fn places(self, profile: usize) -> impl Iterator<Item = Slice> {
         let known = self.0.get(profile);
@@ -89,7 +100,50 @@ impl Cuts {
             .0
             .get(slice.profile)
             .map_or(0, |profile| profile.memory);
-        ((1 << memory) - 1) << slice.at
+        let parts: u16 = (1 << memory) - 1;
+        parts.checked_shl(slice.at.into()).unwrap_or(0)
+    }
+}
+
+/// A GPU that may be cut, by the profile that is all of it: `7g.80gb` says how it is cut, and how much memory each part has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    pub cuts: Cuts,
+    memory_gb: u32,
+}
+
+impl Whole {
+    /// None for what is no such profile.
+    pub fn read(profile: &str) -> Option<Whole> {
+        let (computes, memory_gb) = profile.strip_suffix("gb")?.split_once("g.")?;
+        let cuts = match computes {
+            "7" => Cuts::SEVENTHS,
+            "4" => Cuts::QUARTERS,
+            _ => return None,
+        };
+        let memory_gb = memory_gb.parse().ok();
+        let memory_gb = memory_gb.filter(|memory| (1..=100_000).contains(memory))?;
+        Some(Whole { cuts, memory_gb })
+    }
+
+    /// A profile by the name that its maker gives it on this GPU, such as `1g.10gb`.
+    pub fn named(self, name: &str) -> Option<usize> {
+        let mut profiles = self.cuts.profiles();
+        let found = profiles.find(|(_, profile)| self.name(profile) == name);
+        found.map(|(number, _)| number)
+    }
+
+    /// Memory is told in whole gigabytes, rounded: an eighth of 141 is 18, and two of them are 35.
+    fn name(self, profile: &Profile) -> String {
+        let parts = self.cuts.profiles().map(|(_, profile)| profile.memory);
+        let parts = u32::from(parts.max().unwrap_or(1));
+        let memory_gb = (2 * self.memory_gb * u32::from(profile.memory) + parts) / (2 * parts);
+        let media = if profile.name.ends_with("+me") {
+            "+me"
+        } else {
+            ""
+        };
+        format!("{}g.{memory_gb}gb{media}", profile.computes)
     }
 }
 
@@ -108,17 +162,16 @@ pub struct Cut {
     pub free: Vec<Slice>,
 }
 
-/// Which of some GPUs to take a slice of a profile from: where the fewest slices change, and of those where the least could be had
-/// otherwise, so that what is whole stays whole. The number is the GPU's place among them.
+/// Which of some GPUs to take a slice from, of the profile that each would give: where the fewest slices change, and of those
+/// where the least could be had otherwise, so that what is whole stays whole. The number is the GPU's place among them.
 pub fn choose<'a>(
-    gpus: impl IntoIterator<Item = (Cuts, &'a Cut)>,
-    profile: &str,
+    gpus: impl IntoIterator<Item = (Cuts, &'a Cut, usize)>,
 ) -> Option<(usize, Recut)> {
     let ways = gpus
         .into_iter()
         .enumerate()
-        .filter_map(|(place, (cuts, cut))| {
-            let recut = cut.recut(cuts, cuts.named(profile)?)?;
+        .filter_map(|(place, (cuts, cut, profile))| {
+            let recut = cut.recut(cuts, profile)?;
             Some(((recut.changes(), cut.best_left(cuts), place), recut))
         });
     let best = ways.min_by_key(|(order, _)| *order);
@@ -380,8 +433,9 @@ mod tests {
             free: vec![at(2)],
         };
         let chosen = |gpus: &[&Cut], profile: &str| {
-            let gpus = gpus.iter().map(|cut| (cuts, *cut));
-            choose(gpus, profile).map(|(place, recut)| (place, recut.changes()))
+            let profile = cuts.named(profile).unwrap();
+            let gpus = gpus.iter().map(|cut| (cuts, *cut, profile));
+            choose(gpus).map(|(place, recut)| (place, recut.changes()))
         };
         assert_eq!(
             chosen(&[&whole, &half, &ready], "2g"),
@@ -391,6 +445,54 @@ mod tests {
         assert_eq!(chosen(&[&whole, &half], "2g"), Some((1, 1)));
         assert_eq!(chosen(&[&half, &ready, &whole], "7g"), Some((2, 1)));
         assert_eq!(chosen(&[&half, &ready], "7g"), None);
-        assert_eq!(chosen(&[&whole], "9g"), None);
+    }
+
+    #[test]
+    fn profiles_have_the_names_that_their_maker_gives_them() {
+        let names = |whole: &str| {
+            let whole = Whole::read(whole).unwrap();
+            let profiles = whole.cuts.profiles();
+            let names = profiles.map(|(_, profile)| whole.name(profile));
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            names("7g.80gb"),
+            "1g.10gb 1g.10gb+me 1g.20gb 2g.20gb 3g.40gb 4g.40gb 7g.80gb"
+        );
+        assert_eq!(
+            names("7g.141gb"),
+            "1g.18gb 1g.18gb+me 1g.35gb 2g.35gb 3g.71gb 4g.71gb 7g.141gb"
+        );
+        assert_eq!(
+            names("4g.24gb"),
+            "1g.6gb 1g.6gb+me 2g.12gb 2g.12gb+me 4g.24gb"
+        );
+        let small = Whole::read("7g.40gb").unwrap();
+        assert_eq!(small.named("1g.10gb"), Cuts::SEVENTHS.named("1g+"));
+        assert_eq!(small.named("3g.40gb"), None);
+        for nonsense in [
+            "",
+            "7g",
+            "3g.40gb",
+            "7g.0gb",
+            "7g.80",
+            "7g.-1gb",
+            "7g.9999999gb",
+        ] {
+            assert_eq!(Whole::read(nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn slices_that_overlap_or_stand_where_none_may_are_not_legal() {
+        let cuts = Cuts::SEVENTHS;
+        let slice = |name: &str, at: u8| Slice {
+            profile: cuts.named(name).unwrap(),
+            at,
+        };
+        assert!(cuts.are_legal(&[slice("4g", 0), slice("3g", 4)]));
+        assert!(!cuts.are_legal(&[slice("3g", 0), slice("2g", 2)]));
+        assert!(!cuts.are_legal(&[slice("3g", 2)]));
+        assert!(!cuts.are_legal(&[slice("1g", 200)]));
     }
 }

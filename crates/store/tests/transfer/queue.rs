@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use berth_model::queue::{Grant, QueuePolicy, Role, Whose};
+use berth_model::recut::{CutOutcome, Recut};
 use berth_model::workload::{Counts, Run, RunState, State, Workload};
-use berth_model::{GrantId, RunId, WorkloadId};
+use berth_model::{ClaimId, GrantId, RecutId, RunId, WorkloadId};
 use berth_store::submissions::{self, Submission};
-use berth_store::{Tx, queues, workloads};
+use berth_store::{Tx, queues, recuts, workloads};
 use serde_json::json;
 
 use crate::world::{World, entry, event, fresh, hour};
@@ -75,6 +76,23 @@ impl World {
             revoked_at: None,
         };
         queues::insert_grant(tx, &grant).await?;
+        for ended in [None, Some((hour(3), CutOutcome::Done))] {
+            let recut = Recut {
+                id: RecutId(fresh()),
+                site: self.torino,
+                workload: workload.id,
+                gpu: self.resources["server-1"],
+                slice: self.resources["server-1"],
+                gone: vec![self.resources["server-1"]],
+                profile: "3g.40gb".parse()?,
+                at: 4,
+                claims: vec![ClaimId(fresh())],
+                began: hour(2),
+                until: hour(3),
+                ended,
+            };
+            recuts::insert(tx, &recut).await?;
+        }
         Ok(())
     }
 }

@@ -59,6 +59,7 @@ export const queue = {
     no_room: 'There is no room now: others run, are ahead of it, or have reserved the time.',
     promised: 'It has waited long, so a place is kept for it.',
     making_room: 'Others are making room for it.',
+    cutting: 'A GPU is being cut for it.',
     quota: 'Its project or its owner holds as much as they may at a time.',
     quota_idle: 'All is in use, and what is left is guaranteed to others.',
     held: 'It is held.',

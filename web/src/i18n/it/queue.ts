@@ -52,6 +52,7 @@ export const queue: Messages['queue'] = {
     no_room: 'Ora non c’è posto: altri sono in esecuzione, vengono prima o hanno prenotato.',
     promised: 'Ha aspettato a lungo, perciò gli si tiene un posto.',
     making_room: 'Altri gli stanno facendo posto.',
+    cutting: 'Si sta suddividendo una GPU per lui.',
     quota: 'Il progetto o la persona ha già quanto può avere insieme.',
     quota_idle: 'Tutto è in uso, e quel che resta è garantito ad altri.',
     held: 'È trattenuto.',

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_engine::fleet::Placement;
+use berth_engine::fleet::{Piece, Placement};
 use berth_engine::queue::planner::{Decision, Key, Why};
 use berth_model::WorkloadId;
 use berth_model::workload::{self, Because, Run, RunState, Workload};
@@ -192,7 +192,11 @@ impl Plan {
             .map(|running| running.run.until.as_microsecond() - grace)
             .min();
         let rations = self.rations.next_change;
-        let next = [planner, later, told, rations].into_iter().flatten().min();
+        let cut = self.cutting.next_look(now).map(Timestamp::as_microsecond);
+        let next = [planner, later, told, rations, cut]
+            .into_iter()
+            .flatten()
+            .min();
         next.map(|next| moment(next.max(at)))
     }
 
@@ -203,6 +207,11 @@ impl Plan {
             .runs
             .values()
             .filter_map(|running| self.floor.placement(&running.run.pieces));
+        // A part that is out of service, or is being cut, is not free on a node that serves.
+        let serves = |piece: &Piece| !self.floor.out.contains(&piece.node);
+        let closed = self.floor.closed.iter();
+        let closed = closed.filter(|placement| placement.pieces.iter().all(serves));
+        let held = held.chain(closed.cloned());
         let reserved = self
             .walls
             .values()
