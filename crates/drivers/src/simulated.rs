@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use berth_model::workload::{Outcome, Run, RunState, Workload};
+use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::backend::{Backend, Doing, Fence, Job, Sign, Trouble};
@@ -24,6 +24,8 @@ pub struct World {
     pub unanswered: f64,
     /// The longest that something takes to come to its end once it is told.
     pub slowest_end: SignedDuration,
+    /// The longest that something takes, before that, to write down how far it has come.
+    pub slowest_checkpoint: SignedDuration,
 }
 
 impl World {
@@ -35,6 +37,7 @@ impl World {
             node_loss: 0.0,
             unanswered: 0.0,
             slowest_end: SignedDuration::from_secs(20),
+            slowest_checkpoint: SignedDuration::from_secs(100),
         }
     }
 
@@ -116,7 +119,11 @@ impl Simulated {
         let RunState::Stopping { because, since } = run.state else {
             return ended;
         };
-        let takes = self.world.slowest_end.as_secs_f64() * self.draw(run.id, "stopping");
+        let mut longest = self.world.slowest_end.as_secs_f64();
+        if because == Because::Checkpoint {
+            longest += self.world.slowest_checkpoint.as_secs_f64();
+        }
+        let takes = longest * self.draw(run.id, "stopping");
         let gone = since
             .checked_add(seconds(takes))
             .unwrap_or(run.until)

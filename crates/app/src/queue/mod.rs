@@ -7,6 +7,7 @@
 mod act;
 mod batches;
 mod carry;
+mod ending;
 mod floor;
 mod follow;
 mod forecast;

@@ -92,7 +92,7 @@ fn state_of_run(state: RunState) -> JobState {
             Outcome::Completed => JobState::Completed,
             Outcome::Failed { .. } => JobState::Failed,
             Outcome::TimedOut => JobState::Timeout,
-            Outcome::Preempted => JobState::Preempted,
+            Outcome::Preempted | Outcome::Checkpointed => JobState::Preempted,
             Outcome::Cancelled => JobState::Cancelled,
             Outcome::NodeFailed => JobState::NodeFail,
         },

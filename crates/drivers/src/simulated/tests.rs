@@ -45,6 +45,7 @@ fn run(number: u128, state: RunState) -> Run {
         attempt: 1,
         wish: 0,
         inside: None,
+        kept_from: None,
         pieces: Vec::new(),
         claims: Vec::new(),
         state,
@@ -153,4 +154,29 @@ fn a_server_that_lost_its_lease_is_refused() {
         block_on(backend.start(job, Fence(1), BEGAN)),
         Err(Trouble::Fenced)
     );
+}
+
+#[test]
+fn what_writes_down_how_far_it_has_come_takes_longer_to_go() {
+    let workload = workload(&["sleep", "10h"]);
+    let backend = Simulated::new(World::calm(7));
+    let gone = |number, because| {
+        let stopping = RunState::Stopping {
+            because,
+            since: at(60),
+        };
+        let run = run(number, stopping);
+        let sign = seen(&backend, &workload, &run, run.until);
+        let Sign::Ended { at, outcome } = sign else {
+            panic!("it is still there: {sign:?}");
+        };
+        assert_eq!(outcome, because.outcome());
+        at
+    };
+    for number in 0..50 {
+        let slow = gone(number, Because::Checkpoint);
+        assert!(slow >= gone(number, Because::Preempted));
+        assert!(slow <= at(60 + 20 + 100));
+    }
+    assert!((0..50).any(|number| gone(number, Because::Checkpoint) > at(60 + 20)));
 }
