@@ -17,7 +17,7 @@ use super::carry::{is_refused, told};
 use super::plan::{Plan, Running, Step, weighs};
 use crate::App;
 use crate::clock::fresh;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{By, Change};
 use crate::reservations::Softer;
 
@@ -125,9 +125,19 @@ impl App {
         inside.sort_unstable();
         inside.dedup();
         for id in inside {
-            if let Some(booked) = reservations::get(conn, plan.site, id).await? {
-                plan.choices.insert(id, Choice::from(&booked));
-            }
+            self.read_choice(conn, plan, id).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn read_choice(
+        &self,
+        conn: &mut Conn,
+        plan: &mut Plan,
+        id: ReservationId,
+    ) -> Result<()> {
+        if let Some(booked) = reservations::get(conn, plan.site, id).await? {
+            plan.choices.insert(id, Choice::from(&booked));
         }
         Ok(())
     }
@@ -140,6 +150,8 @@ impl App {
         run: RunId,
     ) -> Result<()> {
         let kept = match self.keep_run(lease, plan, run).await {
+            // Somebody came between, and it is tried again in the next round.
+            Err(Error::Store(berth_store::Error::Retry)) => return Ok(()),
             Err(error) if is_refused(&error) => None,
             kept => kept?,
         };

@@ -174,7 +174,10 @@ impl App {
                 {
                     // It let go, and what ran inside it still has the grace to go.
                     walls.extend(plan.still_inside(id, now));
-                    self.read_choices(conn, &mut plan).await?;
+                    plan.choices.remove(&id);
+                    if !walls.is_empty() {
+                        self.read_choice(conn, &mut plan, id).await?;
+                    }
                 }
                 plan.wall(number(holder), walls, now);
             }

@@ -379,6 +379,12 @@ fn check_lengths(settings: &Settings, errors: &mut FieldErrors) {
             SignedDuration::from_hours(1),
         ),
         (
+            "checkpoint",
+            settings.checkpoint,
+            SignedDuration::ZERO,
+            SignedDuration::from_hours(1),
+        ),
+        (
             "run_min",
             settings.run_min,
             SignedDuration::ZERO,

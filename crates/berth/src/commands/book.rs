@@ -451,6 +451,11 @@ mod tests {
                 "parameters": {},
             })
         );
+        let chosen = asked("book|gpu-01|--for|3h|--at-end|keep|--lend|no").await;
+        assert_eq!(
+            (&chosen["at_end"], &chosen["lends"]),
+            (&"keep".into(), &false.into())
+        );
         let now = asked("book|gpu-01|--to|12:00|--title|fine tuning").await;
         assert_eq!(now["start"], "2026-11-15T09:28:00Z");
         assert_eq!(now["end"], "2026-11-15T11:00:00Z");
