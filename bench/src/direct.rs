@@ -70,6 +70,8 @@ async fn rate(app: &App, lab: &Lab) -> Result<f64> {
                     any: None,
                     pinned: false,
                     wait: None,
+                    at_end: Default::default(),
+                    lends: None,
                 };
                 let caller = app.caller_by_token(&token, "127.0.0.1").await?;
                 match app.book(&caller, &address.site.into(), &wish).await {

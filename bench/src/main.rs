@@ -11,6 +11,7 @@ mod booking;
 mod bulk;
 mod desk;
 mod direct;
+mod giveback;
 mod http;
 mod lab;
 mod loaded;
@@ -25,7 +26,7 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 9] = [
+const GROUPS: [&str; 10] = [
     "booking",
     "direct",
     "loaded",
@@ -33,6 +34,7 @@ const GROUPS: [&str; 9] = [
     "rearrange",
     "queue",
     "submit",
+    "giveback",
     "start",
     "web",
 ];
@@ -68,6 +70,10 @@ async fn main() -> Result<()> {
     if wanted("queue") {
         queue::run(&mut report)?;
         submit::run(&mut report).await?;
+        giveback::run(&mut report).await?;
+    }
+    if only.iter().any(|name| name == "giveback") {
+        giveback::run(&mut report).await?;
     }
     if only.iter().any(|name| name == "submit") {
         submit::run(&mut report).await?;

@@ -29,6 +29,7 @@ const GOALS: &[(&str, Goal)] = &[
     ("queue.growth", Goal::AtMost(1.2)),
     ("queue.mix_vs_bound", Goal::AtMost(1.25)),
     ("queue.bytes_per_workload", Goal::AtMost(2048.0)),
+    ("queue.giveback_p99_s", Goal::AtMost(35.0)),
     ("queue.submit_per_s", Goal::AtLeast(2000.0)),
     ("server.start_ms", Goal::AtMost(300.0)),
     ("cli.round_trip_ms", Goal::AtMost(20.0)),

@@ -1,6 +1,6 @@
 //! The booking desk: any of a kind, when it can be had, and what else there is.
 
-use berth_model::reservation::Privacy;
+use berth_model::reservation::{AtEnd, Privacy};
 use berth_model::{Amount, Count, FieldErrors, ReservationId, Selection, Span, Text};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -107,6 +107,12 @@ pub struct NewAnyReservation {
     /// Where there is no room: wait for it, instead of being refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitFor>,
+    /// What becomes of my work that still runs inside it when it ends; it stops, if left out.
+    #[serde(default, skip_serializing_if = "AtEnd::is_stop")]
+    pub at_end: AtEnd,
+    /// Whether its idle time is lent to opportunistic work; as the site says, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lends: Option<bool>,
 }
 
 /// What happens when there is room.

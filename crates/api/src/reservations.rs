@@ -3,7 +3,7 @@
 mod answers;
 mod extension;
 
-use berth_model::reservation::{self, Privacy, State, Terms};
+use berth_model::reservation::{self, AtEnd, Privacy, State, Terms};
 use berth_model::{Amount, ClaimId, FieldErrors, Occurrence, ReservationId, Span, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,12 @@ pub struct NewReservation {
     /// Where there is no room: wait for it, instead of being refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitFor>,
+    /// What becomes of my work that still runs inside it when it ends; it stops, if left out.
+    #[serde(default, skip_serializing_if = "AtEnd::is_stop")]
+    pub at_end: AtEnd,
+    /// Whether its idle time is lent to opportunistic work; as the site says, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lends: Option<bool>,
 }
 
 /// Who gets a reservation, and why.
@@ -203,6 +209,21 @@ pub struct ReservationPatch {
     )]
     #[schema(value_type = Option<schemas::Parameters>, nullable = false)]
     pub parameters: Option<FormAnswers>,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schema(nullable = false)]
+    pub at_end: Option<AtEnd>,
+    /// Null for what the site says.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schema(value_type = Option<bool>)]
+    pub lends: Option<Option<bool>>,
 }
 
 impl ReservationPatch {

@@ -2,7 +2,7 @@
 
 mod words;
 
-use berth_model::reservation::{Privacy, State};
+use berth_model::reservation::{AtEnd, Privacy, State};
 use berth_model::{FieldErrors, ReservationId, SeriesId, Span, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,12 @@ pub struct NewSeries {
     /// Whose series it is to be; only a site admin may book for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<PersonReference>,
+    /// What becomes of my work that still runs inside an instance when that ends; it stops, if left out.
+    #[serde(default, skip_serializing_if = "AtEnd::is_stop")]
+    pub at_end: AtEnd,
+    /// Whether its idle time is lent to opportunistic work; as the site says, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lends: Option<bool>,
 }
 
 impl NewSeries {

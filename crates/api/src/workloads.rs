@@ -130,6 +130,10 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub inside: Option<ReservationId>,
+    /// From when on it runs outside that, as opportunistic work, because the reservation's owner lets it go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub kept_from: Option<Timestamp>,
     #[serde(flatten)]
     pub state: RunState,
     pub nodes: Vec<RunNode>,

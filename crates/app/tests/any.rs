@@ -70,6 +70,8 @@ fn any(wish: Wish) -> NewAny {
         owner: None,
         hold: false,
         wait: None,
+        at_end: Default::default(),
+        lends: None,
     }
 }
 

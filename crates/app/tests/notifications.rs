@@ -287,6 +287,8 @@ fn any_server(lab: &Lab, pinned: bool) -> NewAny {
         owner: None,
         hold: false,
         wait: None,
+        at_end: Default::default(),
+        lends: None,
     }
 }
 

@@ -271,6 +271,8 @@ async fn buffers_go_along_with_a_booking_that_makes_room(lab: Lab) {
             owner: None,
             hold: false,
             wait: None,
+            at_end: Default::default(),
+            lends: None,
         };
         let made = lab.app.book_any(who, &site(), &new).await;
         made.expect("there is room").value.reservation

@@ -144,6 +144,7 @@ fn work(program: Value) -> (Workload, Run) {
         attempt: 1,
         wish: 0,
         inside: None,
+        kept_from: None,
         pieces: vec![RunPiece {
             node: ResourceId(Uuid::nil()),
             cores_milli: 500,
@@ -272,6 +273,35 @@ impl Machine {
         };
         eventually(words, said).await;
     }
+}
+
+#[tokio::test]
+async fn what_is_to_save_its_work_is_told_so_before_it_is_told_to_end() {
+    let machine = Machine::new();
+    let saves = "trap 'echo saved' USR1; trap 'echo ended; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let (workload, run) = machine
+        .start(1, json!({"command": ["bash", "-c", saves]}))
+        .await;
+    machine.until_said(&run, "ready").await;
+    let told = Run {
+        state: RunState::Stopping {
+            because: Because::Checkpoint,
+            since: now(),
+        },
+        until: now() + SignedDuration::from_secs(4),
+        ..run
+    };
+    let job = Job {
+        workload: &workload,
+        run: &told,
+    };
+    machine
+        .local
+        .stop(job, Fence(1), now())
+        .await
+        .expect("it works");
+    let (_, _, log) = machine.until_over(&workload, &told).await;
+    assert_eq!(log, "ready\nsaved\nended\n");
 }
 
 #[tokio::test]

@@ -92,7 +92,8 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
         now: Timestamp,
     ) -> Doing<'a, ()>;
 
-    /// Tells a run to come to its end; by the run's own `until` it is made to.
+    /// Tells a run to come to its end; by the run's own `until` it is made to. Where the reason is a checkpoint, it is
+    /// first told to write down how far it has come, and has all the time until then, less the site's grace, for that.
     fn stop<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()>;
 
     /// What has become of these, in their order.

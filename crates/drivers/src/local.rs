@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use berth_model::RunId;
-use berth_model::workload::{Outcome, Program, RunState, Serves};
+use berth_model::workload::{Because, Outcome, Program, RunState, Serves};
 use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -332,6 +332,10 @@ impl Backend for Local {
                 return Ok(());
             }
             folder.set_until(job.run.until).map_err(cannot)?;
+            let to_save = Because::Checkpoint;
+            if matches!(job.run.state, RunState::Stopping { because, .. } if because == to_save) {
+                return self.signal(job.run.id, Signal::SIGUSR1).map_err(cannot);
+            }
             folder.tell_to_end().map_err(cannot)?;
             self.signal(job.run.id, Signal::SIGTERM).map_err(cannot)
         })

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use berth_model::Recut;
-use berth_model::workload::{Outcome, Run, RunState, Workload};
+use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign, Trouble};
@@ -29,6 +29,8 @@ pub struct World {
     pub uncut: f64,
     /// The longest that cutting a GPU takes.
     pub slowest_cut: SignedDuration,
+    /// The longest that something takes, before that, to write down how far it has come.
+    pub slowest_checkpoint: SignedDuration,
 }
 
 impl World {
@@ -42,6 +44,7 @@ impl World {
             slowest_end: SignedDuration::from_secs(20),
             uncut: 0.0,
             slowest_cut: SignedDuration::from_secs(30),
+            slowest_checkpoint: SignedDuration::from_secs(100),
         }
     }
 
@@ -123,7 +126,11 @@ impl Simulated {
         let RunState::Stopping { because, since } = run.state else {
             return ended;
         };
-        let takes = self.world.slowest_end.as_secs_f64() * self.draw(run.id, "stopping");
+        let mut longest = self.world.slowest_end.as_secs_f64();
+        if because == Because::Checkpoint {
+            longest += self.world.slowest_checkpoint.as_secs_f64();
+        }
+        let takes = longest * self.draw(run.id, "stopping");
         let gone = since
             .checked_add(seconds(takes))
             .unwrap_or(run.until)

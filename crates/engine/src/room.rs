@@ -4,8 +4,9 @@
 //! This says what the claim rule would refuse; the database still has the last word.
 
 use berth_model::{Claim, ResourceId, Span, Take};
+use jiff::Timestamp;
 
-use crate::rule::peak_amount;
+use crate::rule::{peak_amount, usage};
 
 /// For each wish, what keeps it from standing; nothing if it fits.
 ///
@@ -37,6 +38,33 @@ pub fn in_the_way(
         });
     }
     met
+}
+
+/// Until when a claim could last before something is in its way; its own start, where it could not even begin.
+/// `standing` and `capacity` are as above.
+pub fn open_until(wanted: &Claim, capacity: u64, standing: &[Claim]) -> Timestamp {
+    let met: Vec<(Span, &Claim)> = standing
+        .iter()
+        .filter_map(|claim| Some((claim.span.intersection(wanted.span)?, claim)))
+        .collect();
+    let begins = |(span, _): &(Span, &Claim)| span.start();
+    let wall = match wanted.take {
+        Take::Exclusive => met.iter().map(begins).min(),
+        Take::Amount(amount) => {
+            let whole = |(_, claim): &&(Span, &Claim)| claim.take == Take::Exclusive;
+            let shared = met
+                .iter()
+                .filter(|(_, claim)| claim.resource == wanted.resource)
+                .filter_map(|(span, claim)| Some((*span, claim.take.amount()?.get())));
+            let is_too_much = |taken: u64| taken.saturating_add(amount.get()) > capacity;
+            let full = usage(shared)
+                .into_iter()
+                .find(|(_, taken)| is_too_much(*taken));
+            let whole = met.iter().filter(whole).map(begins);
+            whole.chain(full.map(|(at, _)| at)).min()
+        }
+    };
+    wall.unwrap_or(wanted.span.end())
 }
 
 #[cfg(test)]
@@ -105,6 +133,31 @@ mod tests {
                 prop_assert_eq!(met.is_empty(), fits, "{:?} {:?}: {:?}", wish, take, met);
                 prop_assert!(met.iter().all(|claim| claim.span.overlaps(*wish)));
             }
+        }
+
+        #[test]
+        fn a_claim_is_open_as_long_as_it_fits_and_no_longer(
+            standing in prop::collection::vec((0i64..60, 1i64..20, 0u64..4), 0..6),
+            from in 0i64..30, length in 1i64..30, amount in 0u64..5,
+        ) {
+            let standing: Vec<Claim> = (1..)
+                .zip(standing)
+                .map(|(id, (from, long, amount))| {
+                    let whole = claim(id, WANTED, span(from, from + long));
+                    if amount == 0 { whole } else { whole.amount(amount) }
+                })
+                .collect();
+            let wanted = Claim { take: take(amount), ..claim(99, WANTED, span(from, from + length)) };
+            // What can be shared at all, but not by so much, is never open.
+            prop_assume!(amount <= CAPACITY);
+            let until = open_until(&wanted, CAPACITY, &standing);
+            let fits = |span| fits_by_definition(span, wanted.take, &standing);
+            if let Some(open) = wanted.span.before(until) {
+                prop_assert!(fits(open), "{until}");
+            }
+            let longer = wanted.span.before(until + SignedDuration::from_mins(1));
+            let longer = longer.filter(|longer| longer.end() > until);
+            prop_assert!(longer.is_none_or(|longer| !fits(longer)), "{until}");
         }
     }
 }

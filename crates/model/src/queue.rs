@@ -19,6 +19,8 @@ pub struct QueuePolicy {
     pub half_life: SignedDuration,
     /// How long something has to come to its end once it is told.
     pub grace: SignedDuration,
+    /// How long something has, before that grace, to write down how far it has come.
+    pub checkpoint: SignedDuration,
     /// Nothing is told to make room before it has run this long.
     pub run_min: SignedDuration,
     /// The longest limit that anybody may ask for.
@@ -39,6 +41,7 @@ impl Default for QueuePolicy {
             roles: BTreeMap::new(),
             half_life: SignedDuration::from_hours(7 * 24),
             grace: SignedDuration::from_secs(30),
+            checkpoint: SignedDuration::from_mins(2),
             run_min: SignedDuration::from_mins(5),
             limit_max: SignedDuration::from_hours(7 * 24),
             shares: BTreeMap::new(),
@@ -240,6 +243,9 @@ pub struct Settings {
     /// How long something has to come to its end once it is told.
     #[schema(value_type = String, examples("PT30S"))]
     pub grace: SignedDuration,
+    /// How long something has, before that grace, to write down how far it has come.
+    #[schema(value_type = String, examples("PT2M"))]
+    pub checkpoint: SignedDuration,
     /// Nothing is told to make room before it has run this long.
     #[schema(value_type = String, examples("PT5M"))]
     pub run_min: SignedDuration,
@@ -264,6 +270,7 @@ impl Default for Settings {
         let QueuePolicy {
             half_life,
             grace,
+            checkpoint,
             run_min,
             limit_max,
             lends,
@@ -273,6 +280,7 @@ impl Default for Settings {
             roles: BTreeMap::new(),
             half_life,
             grace,
+            checkpoint,
             run_min,
             limit_max,
             shares: BTreeMap::new(),

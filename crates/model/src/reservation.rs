@@ -82,6 +82,32 @@ pub struct Terms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub clean_until: Option<Timestamp>,
+    /// What becomes of its owner's work that still runs inside it when it ends.
+    #[serde(default, skip_serializing_if = "AtEnd::is_stop")]
+    pub at_end: AtEnd,
+    /// Whether its idle time is lent to opportunistic work; as the site says, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub lends: Option<bool>,
+}
+
+/// What becomes of work inside a reservation when that ends. It is its owner's choice, and can change while it lives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AtEnd {
+    /// It is gone by the end.
+    #[default]
+    Stop,
+    /// It runs on as opportunistic work, until somebody else has a claim to its place.
+    Keep,
+    /// It is told in time to write down how far it has come, is gone by the end, and goes on in the site's queue.
+    Checkpoint,
+}
+
+impl AtEnd {
+    pub fn is_stop(&self) -> bool {
+        *self == AtEnd::Stop
+    }
 }
 
 /// What a waiting reservation would like to have.

@@ -200,13 +200,18 @@ impl Workload {
         self.counts.running = self.counts.running.saturating_sub(1);
         match outcome {
             Outcome::Completed => self.counts.completed += 1,
-            Outcome::Preempted | Outcome::NodeFailed
+            Outcome::Preempted | Outcome::Checkpointed | Outcome::NodeFailed
                 if self.ask.requeue && !self.state.is_final() =>
             {
                 self.waiting.insert(task);
+                // The reservation that it ran inside is about to end: it goes on in the site's own line.
+                if *outcome == Outcome::Checkpointed {
+                    self.ask.inside = None;
+                }
             }
             Outcome::Cancelled if self.state.is_final() => {}
             Outcome::Preempted
+            | Outcome::Checkpointed
             | Outcome::NodeFailed
             | Outcome::Failed { .. }
             | Outcome::OutOfMemory
@@ -246,6 +251,9 @@ pub struct Run {
     pub wish: usize,
     /// The reservation inside which it runs: its owner's own, or one whose idle time is lent.
     pub inside: Option<ReservationId>,
+    /// From when on it runs outside that, opportunistically, because the reservation's owner lets it go on after the end.
+    #[serde(default)]
+    pub kept_from: Option<Timestamp>,
     pub pieces: Vec<RunPiece>,
     pub claims: Vec<ClaimId>,
     pub state: RunState,
@@ -254,6 +262,13 @@ pub struct Run {
     pub until: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub version: u64,
+}
+
+impl Run {
+    /// The reservation inside whose claims it stands; none once it is kept after that.
+    pub fn stands_inside(&self) -> Option<ReservationId> {
+        self.inside.filter(|_| self.kept_from.is_none())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -287,6 +302,8 @@ pub enum Because {
     Cancelled,
     /// Its time was over.
     TimedOut,
+    /// The reservation inside which it runs ends, and it is to go on elsewhere: it first writes down how far it has come.
+    Checkpoint,
 }
 
 impl Because {
@@ -296,6 +313,7 @@ impl Because {
             Because::Preempted => Outcome::Preempted,
             Because::Cancelled => Outcome::Cancelled,
             Because::TimedOut => Outcome::TimedOut,
+            Because::Checkpoint => Outcome::Checkpointed,
         }
     }
 }
@@ -315,6 +333,8 @@ pub enum Outcome {
     CouldNotStart,
     TimedOut,
     Preempted,
+    /// It wrote down how far it had come, and goes on elsewhere.
+    Checkpointed,
     Cancelled,
     NodeFailed,
 }

@@ -192,6 +192,7 @@ fn run(row: &Row) -> Result<Run> {
         attempt: small("attempt")?,
         wish: small("wish")? as usize,
         inside: row.get::<Option<Uuid>>("inside")?.map(ReservationId),
+        kept_from: row.optional_moment("kept_from")?,
         pieces: row.json("pieces")?,
         claims: row.json("claims")?,
         state: row.json("state")?,
@@ -233,6 +234,35 @@ pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()
     .bind(new.inside.map(|id| id.0))
     .execute(conn)
     .await?;
+    Ok(())
+}
+
+/// Writes down that a run goes on after its reservation, with claims of its own, and what it weighs from then on; if
+/// nobody else changed it since `version`.
+pub async fn keep_run(conn: &mut Conn, new: &Run, weighs: Weighs, version: u64) -> Result<bool> {
+    let changed = query(
+        "UPDATE run SET until = $1, claims = $2, kept_from = $3, gpus_milli = $4, cores_milli = $5, version = version + 1
+         WHERE id = $6 AND version = $7",
+    )
+    .bind(new.until)
+    .bind(to_json(&new.claims))
+    .bind(new.kept_from)
+    .bind(weighs.gpus_milli)
+    .bind(weighs.cores_milli)
+    .bind(new.id.0)
+    .bind(version)
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+/// Writes what a workload asks for, where that has changed: it no longer stands inside a reservation.
+pub async fn set_ask(conn: &mut Conn, of: &Workload) -> Result<()> {
+    query("UPDATE workload SET ask = $1 WHERE id = $2")
+        .bind(to_json(&of.ask))
+        .bind(of.id.0)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
@@ -355,10 +385,12 @@ pub async fn spent(
 ) -> Result<u128> {
     let mut spent: u128 = 0;
     either(
-        "SELECT r.gpus_milli, r.ended_at - max(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
+        "SELECT r.gpus_milli, max(0, r.ended_at - max(coalesce(r.kept_from, r.began), $4)) AS length
+         FROM run r JOIN workload w ON w.id = r.workload
          WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
              AND ($3 IS NULL OR w.owner = $3)",
-        "SELECT r.gpus_milli, r.ended_at - greatest(r.began, $4) AS length FROM run r JOIN workload w ON w.id = r.workload
+        "SELECT r.gpus_milli, greatest(0, r.ended_at - greatest(coalesce(r.kept_from, r.began), $4)) AS length
+         FROM run r JOIN workload w ON w.id = r.workload
          WHERE r.site = $1 AND r.ended_at > $4 AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
@@ -384,10 +416,12 @@ pub async fn committed(
 ) -> Result<u128> {
     let mut committed: u128 = 0;
     either(
-        "SELECT r.gpus_milli, max(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
+        "SELECT r.gpus_milli, max(0, max(r.until, $4) - coalesce(r.kept_from, r.began)) AS length
+         FROM run r JOIN workload w ON w.id = r.workload
          WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2 IS NULL OR w.project = $2)
              AND ($3 IS NULL OR w.owner = $3)",
-        "SELECT r.gpus_milli, greatest(r.until, $4) - r.began AS length FROM run r JOIN workload w ON w.id = r.workload
+        "SELECT r.gpus_milli, greatest(0, greatest(r.until, $4) - coalesce(r.kept_from, r.began)) AS length
+         FROM run r JOIN workload w ON w.id = r.workload
          WHERE r.site = $1 AND r.ended_at IS NULL AND r.gpus_milli > 0 AND ($2::uuid IS NULL OR w.project = $2)
              AND ($3::uuid IS NULL OR w.owner = $3)",
     )
@@ -409,6 +443,8 @@ pub struct Past {
     pub owner: PersonId,
     pub project: Option<ProjectId>,
     pub began: Timestamp,
+    /// Later than its beginning where it began inside a reservation, which counts by itself.
+    pub counts_from: Timestamp,
     pub ended: Timestamp,
     pub until: Timestamp,
     pub weighs: Weighs,
@@ -418,7 +454,8 @@ pub struct Past {
 /// The runs of a site that were over after a moment, the oldest first.
 pub async fn past(conn: &mut Conn, site: SiteId, since: Timestamp) -> Result<Vec<Past>> {
     query(
-        "SELECT w.owner, w.project, r.began, r.ended_at, r.until, r.gpus_milli, r.cores_milli, r.state
+        "SELECT w.owner, w.project, r.began, coalesce(r.kept_from, r.began) AS counts_from, r.ended_at, r.until,
+             r.gpus_milli, r.cores_milli, r.state
          FROM run r JOIN workload w ON w.id = r.workload
          WHERE r.site = $1 AND r.ended_at > $2 ORDER BY r.ended_at, r.id",
     )
@@ -429,6 +466,7 @@ pub async fn past(conn: &mut Conn, site: SiteId, since: Timestamp) -> Result<Vec
             owner: PersonId(row.get("owner")?),
             project: row.get::<Option<Uuid>>("project")?.map(ProjectId),
             began: row.moment("began")?,
+            counts_from: row.moment("counts_from")?,
             ended: row.moment("ended_at")?,
             until: row.moment("until")?,
             weighs: Weighs {

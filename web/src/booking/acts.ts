@@ -29,6 +29,8 @@ export async function move(before: Reservation, change: ReservationPatch): Promi
     ...(isMoved ? { start: before.start, end: before.end, resources: wantedOf(before) } : {}),
     ...(change.title === undefined ? {} : { title: before.title }),
     ...(change.privacy === undefined ? {} : { privacy: before.privacy }),
+    ...(change.at_end === undefined ? {} : { at_end: before.terms.at_end ?? 'stop' }),
+    ...(change.lends === undefined ? {} : { lends: before.terms.lends ?? null }),
   };
   toasts.say(said(after.title), {
     label: i18n.t.common.undo,
@@ -82,6 +84,8 @@ async function bookAgain(before: Reservation): Promise<void> {
     resources: wantedOf(before),
     parameters: before.parameters,
     privacy: before.privacy,
+    ...(before.terms.at_end ? { at_end: before.terms.at_end } : {}),
+    ...(before.terms.lends === undefined ? {} : { lends: before.terms.lends }),
     ...(before.project ? { project: before.project.name } : {}),
   };
   const params = { path: { site: before.site.name }, header: new Intent().keyFor(body) };

@@ -1,9 +1,10 @@
 /** A booking that is being asked for: what the panel edits, the timeline draws and the server judges. */
-import type { Resource, ResourceType, WantedResource } from '../api/types';
+import type { AtEnd, Resource, ResourceType, WantedResource } from '../api/types';
 import type { Catalogue } from '../data/catalogue.svelte';
 import type { Answers } from './parameters';
 import type { Repeat } from './repeat';
 import { emptyWish, wishOf, type Wishing } from './wish';
+import type { Lending } from './work';
 
 export class BookingDraft {
   /** These resources by their names, or any of a kind. */
@@ -20,6 +21,8 @@ export class BookingDraft {
   title = $state('');
   answers = $state<Answers>({});
   isPrivate = $state(false);
+  atEnd = $state<AtEnd>('stop');
+  lending = $state<Lending>('site');
   project = $state('');
   onBehalfOf = $state('');
   repeat = $state.raw<Repeat | null>(null);

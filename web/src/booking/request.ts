@@ -4,6 +4,7 @@ import type { BookingDraft } from './draft.svelte';
 import { plausible, toSend } from './parameters';
 import { toRule } from './repeat';
 import { wishOf } from './wish';
+import { lendsOf } from './work';
 
 export type Request = NewReservation | NewSeries | NewAnyReservation;
 
@@ -27,6 +28,8 @@ function requestOf(draft: BookingDraft, title: string, parameters: Parameters): 
     parameters,
     ...(draft.isPrivate ? { privacy: 'private' as const } : {}),
     ...(draft.project ? { project: draft.project } : {}),
+    ...(draft.atEnd === 'stop' ? {} : { at_end: draft.atEnd }),
+    ...(draft.lending === 'site' ? {} : { lends: lendsOf(draft.lending) }),
     ...(draft.onBehalfOf ? { on_behalf_of: draft.onBehalfOf } : {}),
   };
   const wish = draft.by === 'kind' ? wishOf(draft.wish) : null;

@@ -60,7 +60,7 @@ function piecesOf(workload: Workload, runs: readonly Run[], since: number, now: 
     }
   }
   // One that ran and is not over waits for another turn; what it waits for is told of the workload as a whole.
-  const lastRun = runs.find(({ outcome }) => outcome !== undefined && (outcome === 'preempted' || outcome === 'node_failed'));
+  const lastRun = runs.find(({ outcome }) => outcome !== undefined && (outcome === 'preempted' || outcome === 'checkpointed' || outcome === 'node_failed'));
   const waitsOn = !isOver(workload.state) && (runs.length === 0 || lastRun !== undefined) && workload.waiting !== '';
   if (!waitsOn) return pieces;
   wait(now);

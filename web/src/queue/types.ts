@@ -30,8 +30,8 @@ export interface Wish {
   readonly at_least?: Near;
 }
 
-export type Outcome = 'completed' | 'out_of_memory' | 'could_not_start' | 'timed_out' | 'preempted' | 'cancelled' | 'node_failed' | { readonly failed: { readonly exit_code: number } };
-export type Because = 'preempted' | 'cancelled' | 'timed_out';
+export type Outcome = 'completed' | 'out_of_memory' | 'could_not_start' | 'timed_out' | 'preempted' | 'checkpointed' | 'cancelled' | 'node_failed' | { readonly failed: { readonly exit_code: number } };
+export type Because = 'preempted' | 'cancelled' | 'timed_out' | 'checkpoint';
 
 export interface Run {
   readonly id: string;

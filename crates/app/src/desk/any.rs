@@ -3,7 +3,7 @@
 use berth_engine::arrange::{self, accept};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
-use berth_model::reservation::{Privacy, Reservation};
+use berth_model::reservation::{AtEnd, Privacy, Reservation};
 use berth_model::{Count, Reference, ResourceId, Selection, Span, Text};
 use berth_store::{projects, reservations};
 use jiff::Timestamp;
@@ -35,6 +35,8 @@ pub struct NewAny {
     pub hold: bool,
     /// Wait where there is no room.
     pub wait: Option<WaitFor>,
+    pub at_end: AtEnd,
+    pub lends: Option<bool>,
 }
 
 /// Where a wish fits, and who moves for it.
@@ -296,6 +298,8 @@ impl NewAny {
             any: None,
             pinned: false,
             wait: self.wait,
+            at_end: self.at_end,
+            lends: self.lends,
         }
     }
 }

@@ -123,7 +123,12 @@ impl App {
             }
             draft.reservation.state = State::Waiting;
             draft.reservation.items = Vec::new();
-            draft.reservation.terms = Terms { wait: Some(wait.clone()), ..Terms::default() };
+            draft.reservation.terms = Terms {
+                wait: Some(wait.clone()),
+                at_end: new.at_end,
+                lends: new.lends,
+                ..Terms::default()
+            };
             self.write(&mut tx, caller, &draft).await?;
             Ok(Made::now(draft.booked()))
         });
@@ -190,6 +195,8 @@ impl App {
                     decide_by: offered.map(|until| until.min(found.span.start().max(now))),
                     movable_until: movable_until(any.as_ref(), pinned, found.span, now),
                     any: any.clone(),
+                    at_end: before.terms.at_end,
+                    lends: before.terms.lends,
                     ..Terms::default()
                 },
                 ..before.clone()

@@ -3,8 +3,9 @@
 //! whoever comes next tells again what may not have been heard.
 
 use berth_drivers::backend::Sign;
+use berth_engine::fleet::Placement;
 use berth_model::event::{Audience, EventKind};
-use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
+use berth_model::workload::{Because, Outcome, Run, RunPiece, RunState, Workload};
 use berth_model::{
     Claim, ClaimId, Firmness, Holder, Reference, ResourceId, RunId, SiteId, Span, Standing, Take,
     WorkloadId,
@@ -47,16 +48,14 @@ impl App {
         let is_rationed = before.ask.inside.is_none();
         if is_rationed
             && !self
-                .is_within_quotas(&mut tx, plan, &before, starting)
+                .is_within_quotas(&mut tx, plan, &before, starting.weighs, starting.until)
                 .await?
         {
             return Ok(Begun::OverQuota);
         }
-        let (pieces, mut takes) = plan.floor.pieces(&starting.placement);
-        for seats in &before.ask.seats {
-            let found = self.resource(&mut tx, plan.site, &seats.resource).await?;
-            takes.push((found.id, Take::Amount(seats.amount)));
-        }
+        let (pieces, mut takes) = self
+            .takes(&mut tx, plan, &before, &starting.placement)
+            .await?;
         let firmness = match before.ask.class {
             berth_model::workload::Class::Guaranteed => Firmness::Firm,
             berth_model::workload::Class::Opportunistic => Firmness::Yielding {
@@ -97,6 +96,7 @@ impl App {
             attempt: workloads::attempts(&mut tx, before.id, starting.task).await? + 1,
             wish: starting.wish,
             inside: inside.map(|(id, _)| *id),
+            kept_from: None,
             pieces,
             claims: wanted.iter().map(|claim| claim.id).collect(),
             state: RunState::Starting,
@@ -127,6 +127,22 @@ impl App {
         self.written.notify_one();
         let version = after.version + 1;
         Ok(Begun::Done(Box::new((Workload { version, ..after }, run))))
+    }
+
+    /// What a workload has of the nodes where it is placed, and what it takes for that: of them, and of what belongs to none.
+    pub(super) async fn takes(
+        &self,
+        conn: &mut Conn,
+        plan: &Plan,
+        workload: &Workload,
+        placement: &Placement,
+    ) -> Result<(Vec<RunPiece>, Vec<(ResourceId, Take)>)> {
+        let (pieces, mut takes) = plan.floor.pieces(placement);
+        for seats in &workload.ask.seats {
+            let found = self.resource(conn, plan.site, &seats.resource).await?;
+            takes.push((found.id, Take::Amount(seats.amount)));
+        }
+        Ok((pieces, takes))
     }
 
     /// What will never begin waits no longer.
@@ -189,7 +205,8 @@ impl App {
         }))
     }
 
-    /// A run has to be gone by a moment; it is told when what is left is no more than the grace.
+    /// A run has to be gone by a moment; it is told when what is left is no more than the grace, or at once where it has
+    /// to write down how far it has come.
     pub(super) async fn stop_run(
         &self,
         lease: &Lease,
@@ -207,7 +224,8 @@ impl App {
         if before.state.is_over() {
             return Ok(Some(before));
         }
-        let is_told_now = by.checked_sub(plan.policy.grace).unwrap_or(now) <= now;
+        let is_told_now = because == Because::Checkpoint
+            || by.checked_sub(plan.policy.grace).unwrap_or(now) <= now;
         let state = match before.state {
             RunState::Starting | RunState::Running if is_told_now => RunState::Stopping {
                 because,
@@ -277,6 +295,9 @@ impl App {
             ..before.clone()
         };
         let went_on = workload.clone().end(before.task, &outcome, at);
+        if went_on.ask != workload.ask {
+            workloads::set_ask(&mut tx, &went_on).await?;
+        }
         let is_written = workloads::update_run(&mut tx, &after, before.version).await?
             && workloads::update(&mut tx, &went_on, workload.version).await?;
         if !is_written {
@@ -335,15 +356,17 @@ pub(super) async fn cut_claims(
     until: Timestamp,
     now: Timestamp,
 ) -> Result<()> {
-    let Ok(span) = Span::new(run.began, until) else {
-        return Ok(());
-    };
-    for claim in &run.claims {
-        let held = claims::get(conn, *claim).await?;
+    for id in &run.claims {
+        let held = claims::get(conn, *id).await?;
         let is_longer =
-            held.is_some_and(|held| held.standing == Standing::Holding && held.span.end() > until);
-        if is_longer {
-            claims::shrink(conn, *claim, span, now).await?;
+            |held: &Claim| held.standing == Standing::Holding && held.span.end() > until;
+        let Some(held) = held.filter(is_longer) else {
+            continue;
+        };
+        match held.span.before(until) {
+            Some(left) => claims::shrink(conn, *id, left, now).await?,
+            // It was to begin only when the run's reservation is over.
+            None => claims::release(conn, &[*id], now).await?,
         }
     }
     Ok(())

@@ -19,6 +19,7 @@ use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::cuttable::{Cutting, RESTS};
+use super::ending::{Choice, has_until};
 use super::floor::Floor;
 use super::plan::{Plan, Read, Reserved, is_met};
 use super::rations::{Rations, month};
@@ -133,6 +134,7 @@ impl App {
         plan.cutting = cutting;
         self.remember(conn, &mut plan, now).await?;
         self.read_walls(conn, &mut plan, now).await?;
+        self.read_choices(conn, &mut plan).await?;
         self.read_dependencies(conn, &mut plan).await?;
         Ok(plan)
     }
@@ -178,6 +180,10 @@ impl App {
                 {
                     // It let go, and what ran inside it still has the grace to go.
                     walls.extend(plan.still_inside(id, now));
+                    plan.choices.remove(&id);
+                    if !walls.is_empty() {
+                        self.read_choice(conn, &mut plan, id).await?;
+                    }
                 }
                 plan.wall(number(holder), walls, now);
             }
@@ -204,12 +210,11 @@ impl App {
                 known.is_to_be_told = true;
                 known.run = run.clone();
             }
-            let mut ends = run.until;
+            let mut held = Vec::new();
             for claim in &run.claims {
-                let claim = claims::get(conn, *claim).await?;
-                ends = claim.map_or(ends, |claim| ends.min(claim.span.end()));
+                held.extend(claims::get(conn, *claim).await?);
             }
-            known.run.until = ends;
+            known.run.until = has_until(&run, &held);
         }
         Ok(())
     }
@@ -248,7 +253,10 @@ impl App {
             let account = match claim.holder {
                 Holder::Reservation(id) => {
                     let booked = reservations::get(conn, claim.site, id).await?;
-                    booked.map(|booked| plan.account(booked.project, booked.owner))
+                    booked.map(|booked| {
+                        plan.choices.insert(id, Choice::from(&booked));
+                        plan.account(booked.project, booked.owner)
+                    })
                 }
                 Holder::Maintenance(_) | Holder::Workload(_) => None,
             };
@@ -322,13 +330,15 @@ impl App {
             let part = plan
                 .floor
                 .part_of(past.weighs.gpus_milli, past.weighs.cores_milli);
-            plan.remember(
-                (past.project, past.owner),
-                Mode::Batch,
-                past.began,
-                past.ended,
-                part,
-            );
+            if past.counts_from < past.ended {
+                plan.remember(
+                    (past.project, past.owner),
+                    Mode::Batch,
+                    past.counts_from,
+                    past.ended,
+                    part,
+                );
+            }
             if let RunState::Ended {
                 outcome: Outcome::Completed | Outcome::Failed { .. },
             } = past.state

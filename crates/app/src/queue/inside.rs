@@ -70,6 +70,7 @@ impl App {
     ) -> Result<Vec<Step>> {
         let now = self.now();
         let mut steps = plan.beyond(reservation, now);
+        steps.extend(plan.no_longer_lent(reservation.id, now));
         let span = reservation.span;
         if reservation.state != State::Active || now < span.start() || span.end() <= now {
             return Ok(steps);
@@ -83,7 +84,7 @@ impl App {
             .unwrap_or(span.end());
         let inner = Inner::of(plan, &held);
         let own = plan.waiting_inside(reservation.id, now);
-        let is_lent = plan.policy.lends && own.is_empty();
+        let is_lent = plan.lends(reservation.id) && own.is_empty();
         let lent = if is_lent {
             std::mem::take(offered)
         } else {
@@ -318,15 +319,20 @@ fn may_begin(workload: &Workload, now: Timestamp) -> bool {
 impl Plan {
     /// Those inside which something runs or waits, and where idle time is lent and somebody would take it, all.
     fn reservations_concerned(&self, is_lent: bool, now: Timestamp) -> Vec<ReservationId> {
-        let running = self.runs.values().filter_map(|running| running.run.inside);
+        let running = self
+            .runs
+            .values()
+            .filter_map(|running| running.run.stands_inside());
         let waiting = self
             .workloads
             .values()
             .filter_map(|entry| match entry.stands {
-                Stands::Inside(id) => Some(id),
+                Stands::Inside(id) if !entry.workload.waiting.is_empty() => Some(id),
                 _ => None,
             });
-        let lent = self.reserved_at(now.as_microsecond()).filter(|_| is_lent);
+        let lent = self
+            .reserved_at(now.as_microsecond())
+            .filter(|id| is_lent && self.lends(*id));
         let mut all: Vec<ReservationId> = running.chain(waiting).chain(lent).collect();
         all.sort_unstable();
         all.dedup();
@@ -359,7 +365,8 @@ impl Plan {
 
     /// Opportunistic work that found no room, the oldest first; none where nothing is lent.
     fn idle_hands(&self, now: Timestamp) -> Vec<Task> {
-        if !self.policy.lends {
+        let mut reserved = self.reserved_at(now.as_microsecond());
+        if !reserved.any(|id| self.lends(id)) {
             return Vec::new();
         }
         let is_soft = |workload: &Workload| {
@@ -381,6 +388,7 @@ impl Plan {
         let at = now.as_microsecond();
         let to = at.saturating_add(micros(self.policy.grace).max(1));
         let running = self.running_inside(id).into_iter();
+        let running = running.filter(|running| running.run.stands_inside() == Some(id));
         let placements = running.filter_map(|running| self.floor.placement(&running.run.pieces));
         let wall = |placement| Reserved {
             from: at,
@@ -397,7 +405,9 @@ impl Plan {
         let entries = self
             .workloads
             .values()
-            .filter(|entry| entry.stands == Stands::Inside(id));
+            .filter(|entry| entry.stands == Stands::Inside(id))
+            // Nothing of it is still to begin where all of it runs, perhaps kept after the end.
+            .filter(|entry| !entry.workload.waiting.is_empty());
         let because = "the reservation inside which it was to run is over";
         entries
             .map(|entry| Step::GiveUp {
@@ -418,6 +428,7 @@ impl Plan {
         let beyond = self
             .running_inside(reservation.id)
             .into_iter()
+            .filter(|running| running.run.stands_inside() == Some(reservation.id))
             .filter(|running| {
                 running.run.until > end && !matches!(running.run.state, RunState::Stopping { .. })
             });

@@ -8,6 +8,7 @@ mod act;
 mod batches;
 mod carry;
 mod cuttable;
+mod ending;
 mod floor;
 mod follow;
 mod forecast;

@@ -26,6 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::cuttable::Cutting;
+use super::ending::Choice;
 use super::floor::Floor;
 use super::rations::Rations;
 
@@ -54,6 +55,7 @@ pub(crate) struct Plan {
     next_key: u64,
     pub runs: HashMap<RunId, Running>,
     walls: HashMap<Uuid, Vec<Wall>>,
+    pub choices: HashMap<ReservationId, Choice>,
     next_wall: u64,
     history: History,
     /// When something is to be looked at again, though nothing happens: what must not begin before, or was refused.
@@ -141,6 +143,8 @@ pub(crate) enum Step {
         by: Timestamp,
         because: Because,
     },
+    /// A run goes on after the reservation inside which it stands.
+    Keep(RunId),
 }
 
 #[derive(Debug)]
@@ -204,6 +208,7 @@ impl Plan {
             next_key: 1,
             runs: HashMap::new(),
             walls: HashMap::new(),
+            choices: HashMap::new(),
             next_wall: 1,
             history: History::default(),
             later: BTreeSet::new(),
@@ -354,42 +359,33 @@ impl Plan {
         }
     }
 
-    fn resume(&mut self, run: Run, workload: Arc<Workload>) {
+    pub(super) fn resume(&mut self, run: Run, workload: Arc<Workload>) {
         // What runs inside a reservation stands behind that reservation's wall.
         let got = workload
             .ask
             .wishes
             .get(run.wish)
-            .filter(|_| run.inside.is_none());
+            .filter(|_| run.stands_inside().is_none());
         let got = got.and_then(|wish| Some((wish, self.floor.need(wish)?)));
         let ask = got.and_then(|got| self.ask_for(&workload, std::iter::once(got)));
-        let (Some(ask), Some(placement)) = (ask, self.floor.placement(&run.pieces)) else {
-            // Its node is no longer the queue's. It goes on, and its claims stand; the plan has no say in it.
-            let key = self.fresh_key();
-            self.runs.insert(
-                run.id,
-                Running {
-                    run,
-                    workload,
-                    key,
-                    is_to_be_told: true,
-                },
-            );
-            return;
-        };
         let key = self.fresh_key();
-        self.keys.insert(key, (workload.id, run.task));
-        let (began, until) = (run.began.as_microsecond(), run.until.as_microsecond());
-        self.planner.resume(key, ask, placement, began, until);
-        self.runs.insert(
-            run.id,
-            Running {
-                run,
-                workload,
-                key,
-                is_to_be_told: true,
-            },
-        );
+        // Where its node is no longer the queue's, it goes on, and its claims stand; the plan has no say in it.
+        if let (Some(mut ask), Some(placement)) = (ask, self.floor.placement(&run.pieces)) {
+            self.keys.insert(key, (workload.id, run.task));
+            if run.kept_from.is_some() {
+                ask.class = Class::Opportunistic;
+            }
+            let began = run.kept_from.unwrap_or(run.began).as_microsecond();
+            let until = run.until.as_microsecond();
+            self.planner.resume(key, ask, placement, began, until);
+        }
+        let running = Running {
+            run,
+            workload,
+            key,
+            is_to_be_told: true,
+        };
+        self.runs.insert(running.run.id, running);
     }
 
     fn fresh_key(&mut self) -> Key {

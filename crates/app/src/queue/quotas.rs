@@ -3,20 +3,24 @@
 
 use berth_model::Workload;
 use berth_model::queue::{Quota, Whose};
+use berth_store::workloads::Weighs;
 use berth_store::{Conn, workloads};
+use jiff::Timestamp;
 
-use super::plan::{Plan, Starting, micros};
+use super::plan::{Plan, micros};
 use super::rations::{GPU_HOUR, limits_at, month};
 use crate::App;
 use crate::error::Result;
 
 impl App {
+    /// Whether whoever submitted it may have so much more until then.
     pub(super) async fn is_within_quotas(
         &self,
         conn: &mut Conn,
         plan: &Plan,
         workload: &Workload,
-        starting: &Starting,
+        more: Weighs,
+        until: Timestamp,
     ) -> Result<bool> {
         let now = self.now();
         let concerns = |quota: &&Quota| match quota.whose {
@@ -30,7 +34,6 @@ impl App {
             let (project, person) = quota.whose.parts();
             let most = limits_at(quotas, quota.whose, now, zone);
             let held = workloads::held(conn, workload.site, project, person).await?;
-            let more = starting.weighs;
             if held.gpus_milli.saturating_add(more.gpus_milli) > most.gpus_milli
                 || held.cores_milli.saturating_add(more.cores_milli) > most.cores_milli
             {
@@ -46,8 +49,8 @@ impl App {
             let (begins, _) = month(now, zone);
             let spent = workloads::spent(conn, workload.site, project, person, begins).await?;
             let committed = workloads::committed(conn, workload.site, project, person, now).await?;
-            let lasts = micros(now.duration_until(starting.until)).unsigned_abs();
-            let more = u128::from(starting.weighs.gpus_milli) * u128::from(lasts);
+            let lasts = micros(now.duration_until(until)).unsigned_abs();
+            let more = u128::from(more.gpus_milli) * u128::from(lasts);
             if spent + committed + more > u128::from(hours) * GPU_HOUR {
                 return Ok(false);
             }

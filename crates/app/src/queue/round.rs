@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use berth_drivers::backend::{Fence, Job, Sign, Trouble};
-use berth_model::SiteId;
-use berth_model::workload::{Run, RunState};
+use berth_model::workload::{Because, Run, RunState};
+use berth_model::{RunId, SiteId};
 use berth_store::leases::Lease;
 use berth_store::{Error as StoreError, queues};
 use jiff::Timestamp;
@@ -163,16 +163,29 @@ impl App {
                     }
                 }
                 Step::Stop { run, by, because } => {
-                    if let Some(after) = self.stop_run(lease, plan, run, by, because).await?
-                        && let Some(running) = plan.runs.get_mut(&run)
-                    {
-                        running.is_to_be_told |= matches!(after.state, RunState::Stopping { .. });
-                        running.run = after;
-                    }
+                    self.carry_out_stop(lease, plan, run, by, because).await?;
                 }
+                Step::Keep(run) => self.carry_out_keep(lease, plan, run).await?,
             }
         }
         Ok(begun)
+    }
+
+    pub(super) async fn carry_out_stop(
+        &self,
+        lease: &Lease,
+        plan: &mut Plan,
+        run: RunId,
+        by: Timestamp,
+        because: Because,
+    ) -> Result<()> {
+        if let Some(after) = self.stop_run(lease, plan, run, by, because).await?
+            && let Some(running) = plan.runs.get_mut(&run)
+        {
+            running.is_to_be_told |= matches!(after.state, RunState::Stopping { .. });
+            running.run = after;
+        }
+        Ok(())
     }
 
     /// Tells whatever runs the work what has to begin and to end, until it was heard.

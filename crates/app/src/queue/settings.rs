@@ -173,6 +173,7 @@ impl App {
             roles,
             half_life: settings.half_life,
             grace: settings.grace,
+            checkpoint: settings.checkpoint,
             run_min: settings.run_min,
             limit_max: settings.limit_max,
             shares,
@@ -238,6 +239,7 @@ impl App {
                 .collect(),
             half_life: policy.half_life,
             grace: policy.grace,
+            checkpoint: policy.checkpoint,
             run_min: policy.run_min,
             limit_max: policy.limit_max,
             shares: policy
@@ -373,6 +375,12 @@ fn check_lengths(settings: &Settings, errors: &mut FieldErrors) {
         (
             "grace",
             settings.grace,
+            SignedDuration::ZERO,
+            SignedDuration::from_hours(1),
+        ),
+        (
+            "checkpoint",
+            settings.checkpoint,
             SignedDuration::ZERO,
             SignedDuration::from_hours(1),
         ),

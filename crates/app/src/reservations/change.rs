@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
-use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
+use berth_model::reservation::{self, AtEnd, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{Claim, ClaimId, FieldErrors, Name, Occurrence, ReservationId, Span, Take, Text};
 use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
@@ -36,6 +36,8 @@ pub struct ReservationChange {
     pub project: Option<Option<ProjectReference>>,
     pub privacy: Option<Privacy>,
     pub parameters: Option<RawAnswers>,
+    pub at_end: Option<AtEnd>,
+    pub lends: Option<Option<bool>>,
 }
 
 /// What a change wanted to hold, and which of it is its own already: for saying what refused it.
@@ -407,6 +409,8 @@ fn changed_terms(
     Terms {
         movable_until: movable_until(any.as_ref(), pinned, span, now),
         any,
+        at_end: change.at_end.unwrap_or(before.terms.at_end),
+        lends: change.lends.unwrap_or(before.terms.lends),
         ..before.terms.clone()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
-use berth_model::reservation::{self, HistoryEntry, Privacy, Reservation, State, Terms};
+use berth_model::reservation::{self, AtEnd, HistoryEntry, Privacy, Reservation, State, Terms};
 use berth_model::{
     Claim, ClaimId, FieldErrors, Holder, PersonId, ProjectId, ReservationId, ResourceId, SecretId,
     Selection, SiteId, Span, Take, Text,
@@ -49,6 +49,8 @@ pub struct NewReservation {
     pub pinned: bool,
     /// Wait where it is taken, instead of being refused.
     pub wait: Option<WaitFor>,
+    pub at_end: AtEnd,
+    pub lends: Option<bool>,
 }
 
 /// How long before its start a booking of any of a kind stands where it is.
@@ -88,6 +90,8 @@ pub(super) struct Order {
     hold: bool,
     any: Option<Selection>,
     pinned: bool,
+    at_end: AtEnd,
+    lends: Option<bool>,
     pub directory: Directory,
 }
 
@@ -353,6 +357,8 @@ impl App {
             hold: new.hold,
             any: new.any.clone(),
             pinned: new.pinned,
+            at_end: new.at_end,
+            lends: new.lends,
             directory,
         })
     }
@@ -533,6 +539,8 @@ impl Order {
                 decide_by: self.hold.then(|| now + HOLD_LIFE),
                 movable_until: movable_until(self.any.as_ref(), self.pinned, span, now),
                 any: self.any.clone(),
+                at_end: self.at_end,
+                lends: self.lends,
                 ..Terms::default()
             },
             occurrence: None,

@@ -301,6 +301,8 @@ impl Lab {
             any: None,
             pinned: false,
             wait: None,
+            at_end: Default::default(),
+            lends: None,
         }
     }
 

@@ -1,6 +1,9 @@
 //! A lab with a queue: four nodes in two racks, each with 16 cores, 64 GiB and four GPUs.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 
 use berth_app::queue::{Act, NewWorkload, WorkloadView};
 use berth_app::{Caller, Error, NewProject};
@@ -201,4 +204,17 @@ impl Lab {
         self.wait_until_moment(end).await;
         self.round().await;
     }
+}
+
+/// Lets a future go on for so many polls, and then drops it where it stands, as a kill would.
+pub async fn cut<T>(future: impl Future<Output = T>, left: &mut usize) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if *left == 0 {
+            return Poll::Ready(None);
+        }
+        *left -= 1;
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
 }

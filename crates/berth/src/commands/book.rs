@@ -10,7 +10,7 @@ use berth_api::desk::{NewAnyReservation, WaitFor};
 use berth_api::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_api::reservations::{NewReservation, Reservation, ReservationPreview};
 use berth_model::policy::Approver;
-use berth_model::reservation::{Privacy, State};
+use berth_model::reservation::{AtEnd, Privacy, State};
 use berth_model::{Selection, Text};
 use clap::Args;
 
@@ -67,6 +67,8 @@ pub struct Book {
     on_behalf_of: Option<PersonReference>,
     #[command(flatten)]
     answers: AnswerArguments,
+    #[command(flatten)]
+    work: WorkArguments,
     /// Only keep it free for two minutes; `berth reservation take` then books it
     #[arg(long, conflicts_with_all = ["every", "repeat"])]
     hold: bool,
@@ -101,6 +103,67 @@ impl From<Wait> for WaitFor {
         match wait {
             Wait::Booking => WaitFor::Booking,
             Wait::Offer => WaitFor::Offer,
+        }
+    }
+}
+
+/// What its owner chooses for work inside it.
+#[derive(Debug, Args)]
+struct WorkArguments {
+    /// What becomes of your work that still runs inside it when it ends
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = AtTheEnd::Stop)]
+    at_end: AtTheEnd,
+    /// Whether its idle time is lent to opportunistic work
+    #[arg(long, value_name = "WHETHER", value_enum, default_value_t = Lend::AsTheSite)]
+    lend: Lend,
+}
+
+impl WorkArguments {
+    fn at_end(&self) -> AtEnd {
+        self.at_end.into()
+    }
+
+    fn lends(&self) -> Option<bool> {
+        self.lend.into()
+    }
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum AtTheEnd {
+    /// It is gone by the end
+    Stop,
+    /// It runs on, opportunistically, until somebody else has a claim to its place
+    Keep,
+    /// It is told in time to write down how far it has come, and goes on in the site's queue
+    Checkpoint,
+}
+
+impl From<AtTheEnd> for AtEnd {
+    fn from(chosen: AtTheEnd) -> AtEnd {
+        match chosen {
+            AtTheEnd::Stop => AtEnd::Stop,
+            AtTheEnd::Keep => AtEnd::Keep,
+            AtTheEnd::Checkpoint => AtEnd::Checkpoint,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Lend {
+    /// It is lent
+    Yes,
+    /// It is kept for yourself
+    No,
+    /// As the site says
+    AsTheSite,
+}
+
+impl From<Lend> for Option<bool> {
+    fn from(chosen: Lend) -> Option<bool> {
+        match chosen {
+            Lend::Yes => Some(true),
+            Lend::No => Some(false),
+            Lend::AsTheSite => None,
         }
     }
 }
@@ -225,6 +288,8 @@ async fn request_any(
         on_behalf_of: book.on_behalf_of,
         hold: book.hold,
         wait: book.wait.map(Into::into),
+        at_end: book.work.at_end(),
+        lends: book.work.lends(),
     })
 }
 
@@ -260,6 +325,8 @@ async fn request(
         on_behalf_of: book.on_behalf_of,
         hold: book.hold,
         wait: book.wait.map(Into::into),
+        at_end: book.work.at_end(),
+        lends: book.work.lends(),
     })
 }
 
@@ -383,6 +450,11 @@ mod tests {
                 "privacy": "private",
                 "parameters": {},
             })
+        );
+        let chosen = asked("book|gpu-01|--for|3h|--at-end|keep|--lend|no").await;
+        assert_eq!(
+            (&chosen["at_end"], &chosen["lends"]),
+            (&"keep".into(), &false.into())
         );
         let now = asked("book|gpu-01|--to|12:00|--title|fine tuning").await;
         assert_eq!(now["start"], "2026-11-15T09:28:00Z");

@@ -336,6 +336,10 @@ fn run_words(run: &Run, times: &Times) -> String {
     let until = run.ended_at.unwrap_or(run.until);
     let state = match run.state {
         RunState::Starting => "starting".to_owned(),
+        RunState::Running if run.kept_from.is_some() => format!(
+            "kept after its reservation, until {} at the latest",
+            times.moment(run.until)
+        ),
         RunState::Running => format!("until {} at the latest", times.moment(run.until)),
         RunState::Stopping { .. } => format!("told to be gone by {}", times.moment(run.until)),
         RunState::Ended { outcome } => outcome_words(outcome),
@@ -360,6 +364,7 @@ fn outcome_words(outcome: Outcome) -> String {
         Outcome::CouldNotStart => "could not be started".to_owned(),
         Outcome::TimedOut => "its time was over".to_owned(),
         Outcome::Preempted => "made room for something firmer".to_owned(),
+        Outcome::Checkpointed => "wrote down how far it came, to go on elsewhere".to_owned(),
         Outcome::Cancelled => "cancelled".to_owned(),
         Outcome::NodeFailed => "its node failed".to_owned(),
     }
@@ -482,11 +487,12 @@ fn settings_details(view: &QueueSettingsView) -> Details {
     let lengths = [
         settings.half_life,
         settings.grace,
+        settings.checkpoint,
         settings.run_min,
         settings.limit_max,
     ]
     .map(crate::when::duration);
-    let [half_life, grace, run_min, limit_max] = lengths;
+    let [half_life, grace, checkpoint, run_min, limit_max] = lengths;
     let roles = settings
         .roles
         .iter()
@@ -538,6 +544,7 @@ fn settings_details(view: &QueueSettingsView) -> Details {
         .lines("Profiles", profiles)
         .line("Half-life", half_life)
         .line("Grace", grace)
+        .line("Checkpoint", checkpoint)
         .line("Runs at least", run_min)
         .line("Longest limit", limit_max)
         .line("Version", view.version)

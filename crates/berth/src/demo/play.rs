@@ -260,6 +260,8 @@ impl Player {
             owner: None,
             hold: false,
             wait: None,
+            at_end: definite.at_end,
+            lends: definite.lends,
         };
         let site = reference(wish.site)?;
         let made = self.app.book_any(caller, &site, &new).await?;
@@ -457,6 +459,8 @@ fn booking(wish: &Wish, choice: &[Want]) -> anyhow::Result<NewReservation> {
         any: None,
         pinned: false,
         wait: None,
+        at_end: Default::default(),
+        lends: None,
     })
 }
 

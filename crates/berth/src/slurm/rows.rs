@@ -94,7 +94,7 @@ fn state_of_run(state: RunState) -> JobState {
             Outcome::OutOfMemory => JobState::OutOfMemory,
             Outcome::CouldNotStart => JobState::BootFail,
             Outcome::TimedOut => JobState::Timeout,
-            Outcome::Preempted => JobState::Preempted,
+            Outcome::Preempted | Outcome::Checkpointed => JobState::Preempted,
             Outcome::Cancelled => JobState::Cancelled,
             Outcome::NodeFailed => JobState::NodeFail,
         },

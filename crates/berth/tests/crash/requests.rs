@@ -26,6 +26,8 @@ pub fn booking(wanted: &Content, how: How) -> Result<NewReservation> {
             How::Waiting(until_room) => Some(until_room),
             How::Outright | How::Held => None,
         },
+        at_end: Default::default(),
+        lends: None,
     })
 }
 
@@ -44,6 +46,8 @@ pub fn series(first: &Content, days: Days) -> Result<NewSeries> {
         privacy: Privacy::Site,
         parameters: Default::default(),
         on_behalf_of: None,
+        at_end: Default::default(),
+        lends: None,
     })
 }
 

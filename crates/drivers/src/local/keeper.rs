@@ -241,9 +241,14 @@ impl Running {
         if is_told {
             self.order(Order::STOP).await;
         }
+        // When what writes down how far it has come is told to end.
+        let mut ends_at: Option<Timestamp> = None;
         let status = loop {
             let until = folder.until()?;
-            let left = now().duration_until(until);
+            let next = ends_at
+                .filter(|_| !is_told)
+                .map_or(until, |at| at.min(until));
+            let left = now().duration_until(next);
             let left = Duration::try_from(left.max(SignedDuration::ZERO)).unwrap_or_default();
             // Clocks are set anew, and the end may be moved: it is looked at again.
             let wait = left.min(Duration::from_secs(60));
@@ -253,8 +258,15 @@ impl Running {
                     is_told = true;
                     self.order(Order::STOP).await;
                 }
-                _ = ears.save.recv() => self.order(Order::CHECKPOINT).await,
+                _ = ears.save.recv() => {
+                    self.order(Order::CHECKPOINT).await;
+                    ends_at = Some(last_moment(now(), folder.until()?));
+                }
                 () = tokio::time::sleep(wait) => {
+                    if !is_told && ends_at.is_some_and(|at| at <= now()) {
+                        is_told = true;
+                        self.order(Order::STOP).await;
+                    }
                     if folder.until()? <= now() {
                         is_told = true;
                         self.sandbox.start_kill()?;
@@ -280,6 +292,14 @@ impl Running {
         self.orders.write_all(&[order]).await.ok();
         self.orders.flush().await.ok();
     }
+}
+
+/// How long something that had time to save its work then has to end; half of what is left, where that is less.
+const TO_END: SignedDuration = SignedDuration::from_secs(30);
+
+fn last_moment(now: Timestamp, until: Timestamp) -> Timestamp {
+    let left = now.duration_until(until).max(SignedDuration::ZERO);
+    until.checked_sub(TO_END.min(left / 2)).unwrap_or(now)
 }
 
 /// What it comes to, in a word for the machine and a sentence for its owner.

@@ -45,6 +45,7 @@ fn run(number: u128, state: RunState) -> Run {
         attempt: 1,
         wish: 0,
         inside: None,
+        kept_from: None,
         pieces: Vec::new(),
         claims: Vec::new(),
         state,
@@ -227,4 +228,29 @@ fn what_is_not_cut_in_time_is_never_cut() {
         assert!(matches!(ask(at(60)), Err(Trouble::Refused(_))));
         assert!(matches!(ask(at(1_000_000)), Err(Trouble::Refused(_))));
     }
+}
+
+#[test]
+fn what_writes_down_how_far_it_has_come_takes_longer_to_go() {
+    let workload = workload(&["sleep", "10h"]);
+    let backend = Simulated::new(World::calm(7));
+    let gone = |number, because| {
+        let stopping = RunState::Stopping {
+            because,
+            since: at(60),
+        };
+        let run = run(number, stopping);
+        let sign = seen(&backend, &workload, &run, run.until);
+        let Sign::Ended { at, outcome } = sign else {
+            panic!("it is still there: {sign:?}");
+        };
+        assert_eq!(outcome, because.outcome());
+        at
+    };
+    for number in 0..50 {
+        let slow = gone(number, Because::Checkpoint);
+        assert!(slow >= gone(number, Because::Preempted));
+        assert!(slow <= at(60 + 20 + 100));
+    }
+    assert!((0..50).any(|number| gone(number, Because::Checkpoint) > at(60 + 20)));
 }

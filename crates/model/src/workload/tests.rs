@@ -53,6 +53,19 @@ fn an_array_is_over_when_its_last_task_is_and_has_failed_if_one_of_them_did() {
 }
 
 #[test]
+fn what_wrote_down_how_far_it_came_goes_on_outside_its_reservation_with_its_place_kept() {
+    let mut inside = workload("0-1");
+    inside.ask.inside = Some(ReservationId(Uuid::from_u128(9)));
+    let stopped = inside.clone().begin(0).unwrap();
+    let stopped = stopped.end(0, &Outcome::Preempted, NOW);
+    assert_eq!(stopped.ask.inside, inside.ask.inside);
+    let told = inside.clone().begin(0).unwrap();
+    let told = told.end(0, &Outcome::Checkpointed, NOW);
+    assert_eq!((told.state, told.ask.inside), (State::Waiting, None));
+    assert_eq!((told.since, told.waiting), (inside.since, inside.waiting));
+}
+
+#[test]
 fn what_made_room_waits_again_unless_it_was_cancelled_meanwhile() {
     let sent_away = workload("0")
         .begin(0)

@@ -220,6 +220,8 @@ fn wanted(body: NewSeries) -> Result<reservations::NewSeries> {
             any: None,
             pinned: false,
             wait: None,
+            at_end: body.at_end,
+            lends: body.lends,
         },
     })
 }

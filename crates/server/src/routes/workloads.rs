@@ -304,6 +304,7 @@ fn shown_run(run: model::Run, names: &Names) -> Run {
         attempt: run.attempt,
         wish: run.wish as u64,
         inside: run.inside,
+        kept_from: run.kept_from,
         state: run.state,
         nodes: run.pieces.iter().map(node).collect(),
         began: run.began,

@@ -49,6 +49,7 @@ impl World {
             attempt: 1,
             wish: 0,
             inside: None,
+            kept_from: None,
             pieces: Vec::new(),
             claims: Vec::new(),
             state: RunState::Running,
@@ -58,6 +59,11 @@ impl World {
             version: 1,
         };
         workloads::insert_run(tx, &run, workloads::Weighs::default()).await?;
+        let kept = Run {
+            kept_from: Some(hour(1)),
+            ..run
+        };
+        workloads::keep_run(tx, &kept, workloads::Weighs::default(), 1).await?;
         workloads::insert_forecast(tx, self.torino, workload.id, hour(0), hour(1)).await?;
         let policy = QueuePolicy {
             roles: [(self.kind, Role::Node)].into(),

@@ -9,7 +9,7 @@ use berth_model::workload::{self, Because, Run, RunState, Workload};
 use jiff::Timestamp;
 
 use super::super::look::NodeView;
-use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, micros, moment, weighs};
+use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, moment, weighs};
 
 impl Plan {
     /// Looks at everything that time alone changes, and then at who begins.
@@ -77,38 +77,6 @@ impl Plan {
         steps
     }
 
-    /// Those who have to be told now, to be gone when their time is over.
-    fn times_up(&self, now: Timestamp) -> Vec<Step> {
-        let told_at = |run: &Run| {
-            run.until
-                .checked_sub(self.policy.grace)
-                .unwrap_or(run.began)
-                .max(run.began)
-        };
-        let due = self.runs.values().filter(|running| {
-            matches!(running.run.state, RunState::Starting | RunState::Running)
-                && told_at(&running.run) <= now
-        });
-        due.map(|running| {
-            let Running { run, workload, .. } = running;
-            let limit = workload.ask.wishes.get(run.wish).map(|wish| wish.limit);
-            let is_cut = limit
-                .and_then(|limit| run.began.checked_add(limit).ok())
-                .is_some_and(|end| run.until < end);
-            let because = if is_cut {
-                Because::Preempted
-            } else {
-                Because::TimedOut
-            };
-            Step::Stop {
-                run: run.id,
-                by: run.until,
-                because,
-            }
-        })
-        .collect()
-    }
-
     /// A start has been carried out.
     pub fn started(&mut self, starting: &Starting, run: Run, workload: Workload, now: Timestamp) {
         let workload = Arc::new(workload);
@@ -159,7 +127,9 @@ impl Plan {
     /// A run is over, and this is what became of its workload.
     pub fn ended(&mut self, run: &Run, workload: Workload, now: Timestamp) {
         if let Some(running) = self.runs.remove(&run.id) {
-            self.planner.end(running.key, now.as_microsecond());
+            // What is to be kept after its reservation, and ends before that, was never the queue's.
+            let at = run.kept_from.map_or(now, |from| from.max(now));
+            self.planner.end(running.key, at.as_microsecond());
             self.keys.remove(&running.key);
         }
         if let RunState::Ended {
@@ -183,13 +153,12 @@ impl Plan {
         let at = now.as_microsecond();
         let planner = self.planner.next_look(at);
         let later = self.later.first().map(|(due, _)| *due);
-        let grace = micros(self.policy.grace);
         let told = self
             .runs
             .values()
             .filter(|running| !matches!(running.run.state, RunState::Stopping { .. }));
         let told = told
-            .map(|running| running.run.until.as_microsecond() - grace)
+            .map(|running| self.told_at(running).as_microsecond())
             .min();
         let rations = self.rations.next_change;
         let cut = self.cutting.next_look(now).map(Timestamp::as_microsecond);

@@ -273,7 +273,7 @@ impl SeriesChange {
             items: self.items.clone(),
             project: self.project.clone(),
             privacy: self.privacy,
-            parameters: None,
+            ..ReservationChange::default()
         }
     }
 }

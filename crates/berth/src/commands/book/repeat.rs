@@ -152,6 +152,8 @@ impl RepeatArguments {
             privacy: first.privacy,
             parameters: first.parameters,
             on_behalf_of: first.on_behalf_of,
+            at_end: first.at_end,
+            lends: first.lends,
         })
     }
 

@@ -13,6 +13,7 @@ use super::{Named, done, find};
 use crate::arguments::Wanted;
 use crate::commands::Version;
 use crate::commands::book::answers::AnswerArguments;
+use crate::commands::book::{AtTheEnd, Lend};
 use crate::commands::person::cleared;
 use crate::context::Context;
 use crate::failure::usage;
@@ -81,6 +82,12 @@ pub struct Set {
     /// Who in the site sees more than that it is taken
     #[arg(long, value_name = "WHO")]
     seen_by: Option<SeenBy>,
+    /// What becomes of your work that still runs inside it when it ends
+    #[arg(long, value_name = "WHAT", value_enum)]
+    at_end: Option<AtTheEnd>,
+    /// Whether its idle time is lent to opportunistic work
+    #[arg(long, value_name = "WHETHER", value_enum)]
+    lend: Option<Lend>,
     #[command(flatten)]
     answers: AnswerArguments,
     #[command(flatten)]
@@ -127,6 +134,8 @@ pub async fn set(set: Set, context: &Context) -> anyhow::Result<()> {
         project: cleared(set.project, set.no_project),
         privacy: set.seen_by.map(SeenBy::privacy),
         parameters: None,
+        at_end: set.at_end.map(Into::into),
+        lends: set.lend.map(Into::into),
     };
     if patch == ReservationPatch::default() && set.answers.is_empty() {
         return Err(usage(

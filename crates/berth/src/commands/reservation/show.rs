@@ -3,7 +3,7 @@
 use berth_api::reservations::Reservation;
 use berth_model::Occurrence;
 use berth_model::policy::{Approver, Length, Outcome};
-use berth_model::reservation::{AskedApproval, CheckIn};
+use berth_model::reservation::{AskedApproval, AtEnd, CheckIn};
 
 use super::{Named, find};
 use crate::context::Context;
@@ -63,6 +63,8 @@ fn details(reservation: &Reservation, times: &Times) -> Details {
         )
         .maybe("Set up", held(reservation.terms.set_up, "before it"))
         .maybe("Clean up", held(reservation.terms.clean_up, "after it"))
+        .maybe("At the end", at_end(reservation.terms.at_end))
+        .maybe("Idle time", reservation.terms.lends.map(idle))
         .lines("Parameters", answers)
         .line("Made", times.moment(reservation.created_at))
         .line("Changed", times.moment(reservation.updated_at))
@@ -95,6 +97,23 @@ fn approval(asked: &AskedApproval) -> String {
 
 fn held(length: Length, when: &str) -> Option<String> {
     (!length.is_zero()).then(|| format!("{length} {when}"))
+}
+
+/// What becomes of work inside; nothing is said of what always was.
+fn at_end(chosen: AtEnd) -> Option<&'static str> {
+    match chosen {
+        AtEnd::Stop => None,
+        AtEnd::Keep => Some("work inside runs on, until somebody else has a claim to its place"),
+        AtEnd::Checkpoint => Some("work inside is told in time, and goes on in the site's queue"),
+    }
+}
+
+fn idle(is_lent: bool) -> &'static str {
+    if is_lent {
+        "is lent to others"
+    } else {
+        "is not lent"
+    }
 }
 
 pub async fn history(named: &Named, context: &Context) -> anyhow::Result<()> {

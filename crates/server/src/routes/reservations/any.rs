@@ -54,6 +54,8 @@ pub(super) async fn book_any(
         owner: body.on_behalf_of,
         hold: body.hold,
         wait: body.wait.map(wait_for),
+        at_end: body.at_end,
+        lends: body.lends,
     };
     if query.dry_run {
         let preview = server.app.preview_any(&caller, &at.site, &new).await?;

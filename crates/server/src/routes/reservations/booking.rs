@@ -69,6 +69,8 @@ pub(super) async fn create_reservation(
         any: None,
         pinned: false,
         wait: body.wait.map(wait_for),
+        at_end: body.at_end,
+        lends: body.lends,
     };
     if query.dry_run {
         let preview = server.app.preview_booking(&caller, &at.site, &new).await?;
@@ -115,6 +117,8 @@ pub(super) async fn change_reservation(
         project: patch.project,
         privacy: patch.privacy,
         parameters: patch.parameters.map(|answers| answers.into_inner()),
+        at_end: patch.at_end,
+        lends: patch.lends,
     };
     let version = version.required()?;
     let changed = server

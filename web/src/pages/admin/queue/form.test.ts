@@ -6,6 +6,7 @@ const settings: Settings = {
   roles: { gpu: 'gpu', server: 'node' },
   half_life: 'PT168H',
   grace: 'PT30S',
+  checkpoint: 'PT2M',
   run_min: 'PT5M',
   limit_max: 'PT72H',
   shares: { vision: 5 },

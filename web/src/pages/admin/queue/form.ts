@@ -30,6 +30,7 @@ export interface ProfileRow {
 export interface Form {
   halfLifeMs: number | null;
   graceS: number;
+  checkpointS: number;
   runMinMs: number | null;
   limitMaxMs: number | null;
   lends: boolean;
@@ -46,6 +47,7 @@ export function fromSettings(settings: Settings): Form {
   return {
     halfLifeMs: periodMs(settings.half_life),
     graceS: Math.round(periodMs(settings.grace) / 1_000),
+    checkpointS: Math.round(periodMs(settings.checkpoint) / 1_000),
     runMinMs: periodMs(settings.run_min),
     limitMaxMs: periodMs(settings.limit_max),
     lends: settings.lends,
@@ -78,6 +80,7 @@ export function toSettings(form: Form): Settings {
   return {
     half_life: writePeriod(form.halfLifeMs ?? 0),
     grace: writePeriod((form.graceS || 0) * 1_000),
+    checkpoint: writePeriod((form.checkpointS || 0) * 1_000),
     run_min: writePeriod(form.runMinMs ?? 0),
     limit_max: writePeriod(form.limitMaxMs ?? 0),
     lends: form.lends,
