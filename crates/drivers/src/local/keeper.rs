@@ -280,7 +280,7 @@ impl Running {
         };
         let fate = self.fate.await.ok();
         let out_of_memory = group.map_or(0, |group| group.used().out_of_memory);
-        let (how, said) = judge(fate, status, is_told, out_of_memory > 0);
+        let (how, said) = judge(fate, status, is_told || ends_at.is_some(), out_of_memory > 0);
         Ok(End {
             at: now(),
             how,
@@ -311,8 +311,9 @@ fn judge(
 ) -> (How, String) {
     match fate {
         Some(Fate::CouldNotStart(why)) => (How::CouldNotStart, why),
-        Some(Fate::Exited(0)) => (How::Exited(0), "it ended by itself".to_owned()),
+        // However it took that: what was sent away has not come to the end of its work.
         _ if is_told => (How::Stopped, "it was told to end".to_owned()),
+        Some(Fate::Exited(0)) => (How::Exited(0), "it ended by itself".to_owned()),
         Some(Fate::Signalled(9)) | None if ran_out_of_memory => (
             How::OutOfMemory,
             "it wanted more memory than its limit; ask for more, or use less at a time".to_owned(),
