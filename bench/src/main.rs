@@ -17,6 +17,7 @@ mod loaded;
 mod queue;
 mod report;
 mod series;
+mod sessions;
 mod start;
 mod submit;
 mod web;
@@ -25,7 +26,7 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 9] = [
+const GROUPS: [&str; 10] = [
     "booking",
     "direct",
     "loaded",
@@ -33,6 +34,7 @@ const GROUPS: [&str; 9] = [
     "rearrange",
     "queue",
     "submit",
+    "sessions",
     "start",
     "web",
 ];
@@ -40,6 +42,9 @@ const GROUPS: [&str; 9] = [
 #[tokio::main]
 async fn main() -> Result<()> {
     let only: Vec<String> = std::env::args().skip(1).collect();
+    if only.first().is_some_and(|name| name.starts_with("as-")) {
+        return sessions::play(&only).await;
+    }
     let unknown = only.iter().find(|name| !GROUPS.contains(&name.as_str()));
     if let Some(name) = unknown {
         bail!(
@@ -71,6 +76,9 @@ async fn main() -> Result<()> {
     }
     if only.iter().any(|name| name == "submit") {
         submit::run(&mut report).await?;
+    }
+    if wanted("sessions") {
+        sessions::run(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;
