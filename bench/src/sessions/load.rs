@@ -7,12 +7,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::programs::{PAGE_BYTES, host};
+use super::programs::host;
+use crate::report::percentile;
 
-/// Visitors at one door, spread over its routes.
+/// A page that costs the app nothing, and one for which it lists a folder.
+pub const PAGE: &str = "/page";
+pub const FOLDER: &str = "/api/contents";
+
+/// Visitors at one door.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
     port: u16,
+    visitors: usize,
+    path: &'static str,
     routes: usize,
 }
 
@@ -21,22 +28,39 @@ pub struct Load {
 pub struct Run {
     pub answers: usize,
     pub took: Duration,
-    pub latencies_ms: Vec<f64>,
+    latencies_ms: Vec<f64>,
+}
+
+impl Run {
+    pub fn p99_ms(mut self) -> f64 {
+        percentile(&mut self.latencies_ms, 0.99)
+    }
 }
 
 impl Load {
-    pub fn of(port: u16, routes: usize) -> Self {
-        Self { port, routes }
+    pub fn of(port: u16, visitors: usize, path: &'static str) -> Self {
+        Self {
+            port,
+            visitors,
+            path,
+            routes: 1,
+        }
+    }
+
+    /// The same, spread over so many routes.
+    pub fn over(self, routes: usize) -> Self {
+        Self { routes, ..self }
     }
 
     /// Every visitor asks again as soon as they have their answer, for as long as this takes.
     pub async fn run(self, length: Duration) -> Result<Run> {
         let mut visitors = JoinSet::new();
         let started = Instant::now();
-        for visitor in 0..super::VISITORS {
+        for visitor in 0..self.visitors {
             // A prime step lands on routes far apart.
             let route = visitor * 997 % self.routes;
-            visitors.spawn(visit(self.port, route, started + length));
+            let request = head(route, self.path) + "\r\n";
+            visitors.spawn(visit(self.port, request, started + length));
         }
         let mut latencies_ms = Vec::new();
         for outcome in visitors.join_all().await {
@@ -66,8 +90,7 @@ async fn open(port: u16) -> Result<TcpStream> {
     Ok(stream)
 }
 
-async fn visit(port: u16, route: usize, end: Instant) -> Result<Vec<f64>> {
-    let request = head(route, "/api/contents?type=directory") + "\r\n";
+async fn visit(port: u16, request: String, end: Instant) -> Result<Vec<f64>> {
     let mut stream = open(port).await?;
     let mut buffer = Vec::with_capacity(64 * 1024);
     let mut latencies_ms = Vec::with_capacity(100_000);
@@ -80,19 +103,27 @@ async fn visit(port: u16, route: usize, end: Instant) -> Result<Vec<f64>> {
     Ok(latencies_ms)
 }
 
-/// Reads one whole page. Its length is known, so only its head has to be found.
+/// Reads one whole answer, whose length is said in its head.
 async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
+    const LENGTH: &[u8] = b"content-length: ";
     buffer.clear();
     loop {
         ensure!(stream.read_buf(buffer).await? > 0, "hung up on");
-        let head = buffer.windows(4).position(|end| end == b"\r\n\r\n");
-        let Some(head) = head else { continue };
+        let end = buffer.windows(4).position(|end| end == b"\r\n\r\n");
+        let Some(end) = end else { continue };
+        let head = &buffer[..end];
         ensure!(
-            buffer.starts_with(b"HTTP/1.1 200"),
+            head.starts_with(b"HTTP/1.1 200"),
             "{}",
-            String::from_utf8_lossy(buffer)
+            String::from_utf8_lossy(head)
         );
-        while buffer.len() < head + 4 + PAGE_BYTES {
+        let length = head
+            .windows(LENGTH.len())
+            .position(|name| name.eq_ignore_ascii_case(LENGTH))
+            .and_then(|place| head[place + LENGTH.len()..].split(|c| *c == b'\r').next())
+            .context("an answer without its length")?;
+        let length: usize = std::str::from_utf8(length)?.parse()?;
+        while buffer.len() < end + 4 + length {
             ensure!(stream.read_buf(buffer).await? > 0, "hung up on");
         }
         return Ok(());
@@ -109,7 +140,7 @@ pub async fn echo_p99_ms(port: u16, sockets: usize, messages: usize) -> Result<f
     for outcome in talking.join_all().await {
         latencies_ms.extend(outcome?);
     }
-    Ok(crate::report::percentile(&mut latencies_ms, 0.99))
+    Ok(percentile(&mut latencies_ms, 0.99))
 }
 
 async fn talk(port: u16, messages: usize) -> Result<Vec<f64>> {

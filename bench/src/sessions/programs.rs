@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use berth_proxy::{
@@ -26,7 +26,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_util::sync::CancellationToken;
 
+use super::load::FOLDER;
+
 pub const PAGE_BYTES: usize = 2048;
+const FILES: usize = 40;
 const DOMAIN: &str = "berth.localhost";
 const READY: Duration = Duration::from_secs(30);
 
@@ -38,7 +41,7 @@ pub fn host(route: usize) -> String {
     format!("{}.{DOMAIN}", label(route))
 }
 
-/// A page of the given length, and a socket that sends back what comes.
+/// A page of the given length, the list of a folder, and a socket that sends back what comes.
 #[derive(Debug)]
 pub struct App {
     process: Tethered,
@@ -50,6 +53,9 @@ pub struct App {
 
 impl App {
     pub async fn start(directory: &Path) -> Result<Self> {
+        for number in 0..FILES {
+            std::fs::write(directory.join(format!("notebook-{number}.ipynb")), "{}")?;
+        }
         let (port, socket) = (port::free(), directory.join("app.sock"));
         let unix = socket.display().to_string();
         let process = again(&["as-app", &port.to_string(), &unix])?;
@@ -90,12 +96,12 @@ impl Front {
 /// configurable-http-proxy, set up as JupyterHub does with a host name per person.
 #[derive(Debug)]
 pub struct Chp {
-    _process: Tethered,
+    process: Tethered,
     pub port: u16,
 }
 
 impl Chp {
-    pub async fn start(app: &App, routes: usize) -> Result<Self> {
+    pub async fn start(app: &App) -> Result<Self> {
         let port = port::free();
         let mut command = process::command(chp()?, User::Same, Signal::Kill);
         command.args([
@@ -112,13 +118,12 @@ impl Chp {
         let process = process::spawn(command)?;
         listening(port).await;
         listening(port + 1).await;
-        for route in 0..routes {
-            add_route(port + 1, &host(route), &app.tcp).await?;
-        }
-        Ok(Self {
-            _process: process,
-            port,
-        })
+        add_route(port + 1, &host(0), &app.tcp).await?;
+        Ok(Self { process, port })
+    }
+
+    pub fn cpu_us(&self) -> Result<f64> {
+        cpu_us(&self.process)
     }
 }
 
@@ -199,28 +204,48 @@ async fn play_app(port: u16, socket: &str) -> Result<()> {
     let unix = UnixListener::bind(socket)?;
     let tcp = TcpListener::bind(("127.0.0.1", port)).await?;
     let page = Bytes::from(vec![b'x'; PAGE_BYTES]);
+    let folder: Arc<Path> = Path::new(socket).parent().context("a folder")?.into();
     loop {
         tokio::select! {
             accepted = tcp.accept() => {
                 let (stream, _) = accepted?;
                 stream.set_nodelay(true)?;
-                serve_app(stream, page.clone());
+                serve_app(stream, page.clone(), folder.clone());
             }
-            accepted = unix.accept() => serve_app(accepted?.0, page.clone()),
+            accepted = unix.accept() => serve_app(accepted?.0, page.clone(), folder.clone()),
         }
     }
 }
 
-fn serve_app<S>(stream: S, page: Bytes)
+fn serve_app<S>(stream: S, page: Bytes, folder: Arc<Path>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = service_fn(move |request: Request<Incoming>| {
-        let page = page.clone();
+        let page = match request.uri().path() {
+            FOLDER => list(&folder).unwrap_or_default().into(),
+            _ => page.clone(),
+        };
         async move { Ok::<_, Infallible>(answer(request, page)) }
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     tokio::spawn(connection.with_upgrades());
+}
+
+/// The folder's files with their sizes and times, as a notebook's server lists them.
+fn list(folder: &Path) -> Result<String> {
+    let mut files = Vec::new();
+    for entry in folder.read_dir()? {
+        let (entry, facts) = entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?)))?;
+        files.push(serde_json::json!({
+            "name": entry.to_string_lossy(),
+            "size": facts.len(),
+            "last_modified": facts.modified()?.duration_since(UNIX_EPOCH)?.as_secs(),
+            "writable": !facts.permissions().readonly(),
+            "type": if facts.is_dir() { "directory" } else { "file" },
+        }));
+    }
+    Ok(serde_json::to_string(&files)?)
 }
 
 fn answer(mut request: Request<Incoming>, page: Bytes) -> Response<Full<Bytes>> {

@@ -6,9 +6,10 @@ use crate::routes::{Face, HostSent, Prefix, Target};
 
 /// The `Location` that leads where the app meant; none if it is right as it stands.
 pub(crate) fn corrected(value: &HeaderValue, face: &Face, target: &Target) -> Option<HeaderValue> {
-    let text = value.to_str().ok()?;
-    let corrected = public(text, face, target);
-    (corrected != text).then(|| HeaderValue::try_from(corrected).ok())?
+    // What is not text is looked at all the same: browsers guess at it, too.
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let corrected = public(&text, face, target);
+    (corrected != text).then(|| HeaderValue::from_bytes(corrected.as_bytes()).ok())?
 }
 
 fn public(text: &str, face: &Face, target: &Target) -> String {
@@ -114,11 +115,27 @@ mod tests {
             "/\t/evil.example/%2e%2e",
             "///evil.example/%2e%2e",
             " //evil.example/%2e%2e",
+            "/\t\\/evil.example/%2e%2e",
         ] {
             let addressing = Addressing::origins("https://b.org").unwrap();
             let seen = seen(addressing, HostSent::Public, Prefix::Kept, location);
             assert_eq!(seen, "/evil.example/%2e%2e", "{location}");
         }
+    }
+
+    #[test]
+    fn a_redirect_that_is_not_text_is_corrected_too() {
+        let routes = Routes::new(Addressing::origins("https://b.org").unwrap());
+        let target = Target {
+            upstream: Upstream::unix("app.sock"),
+            host: HostSent::Public,
+            prefix: Prefix::Kept,
+        };
+        routes.put("x".parse().unwrap(), target);
+        let route = routes.get("x").unwrap();
+        let value = HeaderValue::from_bytes(b"//evil.example/\xc3\xa9").unwrap();
+        let corrected = corrected(&value, &route.face, &route.target).unwrap();
+        assert_eq!(corrected.as_bytes(), b"/evil.example/\xc3\xa9");
     }
 
     #[test]

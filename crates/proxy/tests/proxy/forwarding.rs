@@ -241,6 +241,10 @@ async fn bodies_of_known_and_unknown_length_arrive_whole() {
         head.contains("content-length: ") && head.ends_with("\r\n\r\n"),
         "{head}"
     );
+    let route = rig.route();
+    crate::until("everything to be over", || route.activity().open == 0).await;
+    assert_eq!(route.activity().requests, 6);
+    assert_eq!(route.activity().bytes_in, 5 + 5 + 5 + 2);
 }
 
 #[tokio::test]
