@@ -58,7 +58,7 @@ screenshots: web/dist ## a picture of every page, light, dark and on a phone, in
 
 .PHONY: bench
 bench: web/dist ## measure; one group with ONLY=booking
-	@scripts/setup test
+	@scripts/setup bench
 	cargo run --release --locked --package berth-bench -- $(ONLY)
 
 .PHONY: openapi

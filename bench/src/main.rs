@@ -18,6 +18,7 @@ mod loaded;
 mod queue;
 mod report;
 mod series;
+mod sessions;
 mod start;
 mod submit;
 mod web;
@@ -26,7 +27,7 @@ use anyhow::{Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 10] = [
+const GROUPS: [&str; 11] = [
     "booking",
     "direct",
     "loaded",
@@ -35,6 +36,7 @@ const GROUPS: [&str; 10] = [
     "queue",
     "submit",
     "giveback",
+    "sessions",
     "start",
     "web",
 ];
@@ -42,6 +44,9 @@ const GROUPS: [&str; 10] = [
 #[tokio::main]
 async fn main() -> Result<()> {
     let only: Vec<String> = std::env::args().skip(1).collect();
+    if only.first().is_some_and(|name| name.starts_with("as-")) {
+        return sessions::play(&only).await;
+    }
     let unknown = only.iter().find(|name| !GROUPS.contains(&name.as_str()));
     if let Some(name) = unknown {
         bail!(
@@ -77,6 +82,9 @@ async fn main() -> Result<()> {
     }
     if only.iter().any(|name| name == "submit") {
         submit::run(&mut report).await?;
+    }
+    if wanted("sessions") {
+        sessions::run(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

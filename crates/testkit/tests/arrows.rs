@@ -9,18 +9,22 @@ use serde_json::Value;
 
 /// Every room and the rooms it may use: those that stand to the left of it in
 /// `model <- engine, store, drivers <- app <- server <- berth`, `model <- api <- server, berth` `engine <- sim <- berth`,
-/// `slurm <- berth` and `ics <- app, server`.
+/// `slurm <- berth`, `proxy <- server` and `ics <- app, server`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("ics", &[]),
     ("slurm", &[]),
+    ("proxy", &[]),
     ("engine", &["model"]),
     ("sim", &["engine"]),
     ("store", &["model"]),
     ("drivers", &["model"]),
     ("api", &["model"]),
     ("app", &["model", "engine", "ics", "store", "drivers"]),
-    ("server", &["model", "engine", "ics", "store", "app", "api"]),
+    (
+        "server",
+        &["model", "engine", "ics", "store", "app", "api", "proxy"],
+    ),
     (
         "berth",
         &[
@@ -31,7 +35,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
-            "model", "engine", "sim", "store", "drivers", "app", "api", "server", "testkit",
+            "model", "engine", "sim", "store", "drivers", "app", "api", "proxy", "server",
+            "testkit",
         ],
     ),
     ("testkit", &[]),
@@ -40,8 +45,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Dependencies that only some rooms may have, because the others must not do what they are for.
 const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("sqlx", &["store", "bench"], "all SQL lives in the store"),
-    ("axum", &["server"], "only the server speaks HTTP"),
-    ("hyper", &["server"], "only the server speaks HTTP"),
+    ("axum", &["server"], "only the server has routes"),
+    (
+        "hyper",
+        &["server", "proxy", "bench"],
+        "only the server and the proxy speak HTTP",
+    ),
     (
         "reqwest",
         &["api", "server", "bench"],
@@ -59,7 +68,9 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "tokio",
-        &["store", "app", "server", "berth", "bench", "testkit"],
+        &[
+            "store", "app", "proxy", "server", "berth", "bench", "testkit",
+        ],
         "the rest is not async",
     ),
 ];

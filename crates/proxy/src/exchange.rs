@@ -1,0 +1,132 @@
+//! A request under way: counted while it lasts, and over when its route, its visitor or its patience is.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::now_ms;
+use crate::failure::Failure;
+use crate::routes::Route;
+
+/// A place among those that a route may have open. Given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub route: Arc<Route>,
+    moved_ms: AtomicU64,
+}
+
+impl Exchange {
+    pub fn begin(route: Arc<Route>, open_max: usize) -> Result<Arc<Self>, Failure> {
+        let before = route.tally.open.fetch_add(1, Relaxed);
+        // Made first, so that a refusal gives the place back too.
+        let exchange = Self {
+            route,
+            moved_ms: now_ms().into(),
+        };
+        if before >= open_max {
+            return Err(Failure::Busy);
+        }
+        exchange.route.tally.asked();
+        Ok(Arc::new(exchange))
+    }
+
+    /// Notes a part of the request's body.
+    pub fn came_in(&self, bytes: usize) {
+        self.moved();
+        self.route.tally.came_in(bytes);
+        self.route.tally.acted();
+    }
+
+    /// Notes a part of the answer's body.
+    pub fn went_out(&self, bytes: usize) {
+        self.moved();
+        self.route.tally.went_out(bytes);
+    }
+
+    fn moved(&self) {
+        self.moved_ms.store(now_ms(), Relaxed);
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.route.tally.open.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Ready when the route or the visitor's access is over.
+pub(crate) type Over = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(crate) fn over(route: &Route, visitor: &CancellationToken) -> Over {
+    let (route, visitor) = (route.over.clone(), visitor.clone());
+    Box::pin(async move {
+        tokio::select! {
+            () = route.cancelled() => {}
+            () = visitor.cancelled() => {}
+        }
+    })
+}
+
+/// What ends an exchange before its time.
+pub(crate) struct Watch {
+    pub exchange: Arc<Exchange>,
+    over: Over,
+    idle: Duration,
+    /// Made when there is something to wait for.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Watch").field(&self.exchange).finish()
+    }
+}
+
+impl Watch {
+    pub fn new(exchange: Arc<Exchange>, visitor: &CancellationToken, idle: Duration) -> Self {
+        Self {
+            over: over(&exchange.route, visitor),
+            exchange,
+            idle,
+            timer: None,
+        }
+    }
+
+    /// Ready when access is over, or nothing has moved either way for too long.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
+        if self.over.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Failure::Ended);
+        }
+        loop {
+            let end = |still: Duration| Instant::now() + self.idle.saturating_sub(still);
+            let timer = self
+                .timer
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end(Duration::ZERO))));
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            // Bytes do not move the timer, as there are many of them; it looks when it rings.
+            let moved_ms = self.exchange.moved_ms.load(Relaxed);
+            let still = Duration::from_millis(now_ms().saturating_sub(moved_ms));
+            if still >= self.idle {
+                return Poll::Ready(Failure::Slow);
+            }
+            timer.as_mut().reset(end(still));
+        }
+    }
+
+    /// What comes of `work`, unless it is ended before.
+    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(value) => Poll::Ready(Ok(value)),
+            Poll::Pending => self.poll(cx).map(Err),
+        })
+        .await
+    }
+}

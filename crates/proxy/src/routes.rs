@@ -1,0 +1,158 @@
+//! The table: which app stands behind which label. Only its holder writes it, and a change holds for the next
+//! request; finding a route takes as long among five thousand as alone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::HeaderValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{Activity, Tally};
+use crate::address::{Addressing, Label};
+use crate::connection::Upstream;
+use crate::pool::Pool;
+
+/// Where an app is, and what it expects to be told.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub upstream: Upstream,
+    pub host: HostSent,
+    pub prefix: Prefix,
+}
+
+/// The `Host` an app is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostSent {
+    /// What the visitor sees in the address bar.
+    Public,
+    /// For apps that only listen to a name of their own; `Origin` and `Referer` are made to agree with it.
+    Fixed(HeaderValue),
+}
+
+/// What becomes of the path before an app's own, where sessions share an origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prefix {
+    /// The app is set up to answer below it.
+    Kept,
+    /// The app believes to be at the root, and its redirects are put right.
+    Stripped,
+}
+
+/// A session's way to its app, for as long as it stands in the table.
+#[derive(Debug)]
+pub struct Route {
+    label: Label,
+    pub(crate) target: Target,
+    pub(crate) face: Face,
+    pub(crate) pool: Pool,
+    pub(crate) tally: Tally,
+    pub(crate) over: CancellationToken,
+}
+
+/// What the outside sees of a session, written out once.
+#[derive(Debug)]
+pub(crate) struct Face {
+    pub scheme: HeaderValue,
+    pub host: HeaderValue,
+    pub origin: HeaderValue,
+    /// With a slash at its end; `/` where the session has an origin of its own.
+    pub base: String,
+    pub is_isolated: bool,
+}
+
+impl Face {
+    fn new(addressing: &Addressing, label: &Label) -> Self {
+        // Schemes, hosts and labels are made of what a header may carry.
+        let value = |text: &str| {
+            HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+        };
+        Self {
+            scheme: HeaderValue::from_static(addressing.scheme()),
+            host: value(&addressing.host(label)),
+            origin: value(&addressing.origin(label)),
+            base: addressing.base(label),
+            is_isolated: addressing.is_isolating(),
+        }
+    }
+}
+
+impl Route {
+    pub fn label(&self) -> &Label {
+        &self.label
+    }
+
+    pub fn activity(&self) -> Activity {
+        self.tally.read()
+    }
+}
+
+/// All routes, to look up while others change.
+#[derive(Debug)]
+pub struct Routes {
+    addressing: Addressing,
+    table: RwLock<HashMap<Label, Arc<Route>>>,
+    /// Ends everything that any route has open.
+    all_over: CancellationToken,
+}
+
+impl Routes {
+    pub fn new(addressing: Addressing) -> Self {
+        Self {
+            addressing,
+            table: RwLock::default(),
+            all_over: CancellationToken::new(),
+        }
+    }
+
+    pub fn addressing(&self) -> &Addressing {
+        &self.addressing
+    }
+
+    /// Sends the label's visitors to `target` from now on. What was open to another target is cut.
+    pub fn put(&self, label: Label, target: Target) {
+        let route = Route {
+            face: Face::new(&self.addressing, &label),
+            target,
+            pool: Pool::default(),
+            tally: Tally::default(),
+            over: self.all_over.child_token(),
+            label: label.clone(),
+        };
+        end(self.write().insert(label, Arc::new(route)));
+    }
+
+    /// Takes a route away and cuts what is open through it. Says whether there was one.
+    pub fn remove(&self, label: &Label) -> bool {
+        end(self.write().remove(label))
+    }
+
+    pub fn get(&self, label: &str) -> Option<Arc<Route>> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        table.get(label).cloned()
+    }
+
+    /// Every route, in no order.
+    pub fn all(&self) -> Vec<Arc<Route>> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        table.values().cloned().collect()
+    }
+
+    /// Cuts everything that is open, for when the server stops.
+    pub fn close(&self) {
+        self.all_over.cancel();
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Label, Arc<Route>>> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends a route that has left the table. Apart from it, because cutting wakes others, who must not meet the lock.
+fn end(route: Option<Arc<Route>>) -> bool {
+    let Some(route) = route else {
+        return false;
+    };
+    route.over.cancel();
+    route.pool.clear();
+    true
+}
