@@ -10,7 +10,7 @@ use crate::fleet::{Gpu, Gpus, Mode, Model, Need, UNDIVIDED};
 
 use super::super::Micros;
 use super::super::profile::{Floors, Profile};
-use super::super::turns::Turns;
+use super::super::turns::{AllOpen, Turns};
 use super::{Ask, Key, Planner, RESERVED, Running, Wish};
 
 const MINUTE: Micros = 60_000_000;
@@ -124,8 +124,8 @@ impl Planner {
             all.extend(forecast.map(|forecast| (due.1, forecast)));
         }
         for lines in self.lines.values() {
-            let mut turns = Turns::new(self.policy.order, &self.shares, lines, |_| true);
-            while let Some(turn) = turns.next(lines, |_, _| true) {
+            let mut turns = Turns::new(self.policy.order, &self.shares, lines, |_, _| true);
+            while let Some(turn) = turns.next(lines, &AllOpen) {
                 let Some(ask) = self.asks.get(&turn.key) else {
                     continue;
                 };

@@ -8,7 +8,8 @@ use super::super::ground::Seen;
 use super::super::seats::{self, Seats};
 use super::super::track::Taker;
 use super::preempt::yields;
-use super::{Class, Decision, Key, Look, Planner, Why};
+use super::round::Look;
+use super::{Class, Decision, Key, Planner, Why};
 use crate::fleet::{NodeIndex, Placement};
 
 /// The part of the fleet that may be promised at once.
@@ -77,13 +78,48 @@ impl Planner {
         }
     }
 
-    fn wants_promise(&self, due: (Micros, Key)) -> bool {
+    pub(super) fn wants_promise(&self, due: (Micros, Key)) -> bool {
         let ask = self.asks.get(&due.1);
         let is_firm = ask.is_some_and(|ask| ask.class > Class::Opportunistic);
         is_firm && self.by_due.contains(&due) && !self.promises.contains_key(&due)
     }
 
-    pub(super) fn may_promise(&self, key: Key) -> bool {
+    /// Promises something to those whose turn it is, or keeps their turn until what is promised leaves enough for them. Says why
+    /// there is nothing to promise.
+    pub(super) fn promise_in_turn(
+        &mut self,
+        due: (Micros, Key),
+        now: Micros,
+        done: &mut Vec<Decision>,
+    ) -> Option<Why> {
+        if self.next_promised.is_some() {
+            return None;
+        }
+        let ask = self.asks.get(&due.1)?;
+        if let (ways, Some(verdict)) = self.allowed(due.1, ask, now)
+            && ways.is_empty()
+        {
+            self.why.insert(due.1, Why::Quota(verdict));
+        } else if self.may_promise(due.1) {
+            self.promise(due, now, done);
+        } else {
+            self.next_promised = Some(due);
+            return None;
+        }
+        let why = self.why.get(&due.1).copied();
+        why.filter(|_| self.wants_promise(due))
+    }
+
+    /// Those come first who had their turn when too much was promised to others.
+    pub(super) fn promise_the_next(&mut self, now: Micros, done: &mut Vec<Decision>) {
+        if let Some(due) = self.next_promised.take()
+            && self.wants_promise(due)
+        {
+            self.promise_in_turn(due, now, done);
+        }
+    }
+
+    fn may_promise(&self, key: Key) -> bool {
         let rate = self.asks.get(&key).map_or(0.0, |ask| ask.wish.rate);
         let is_little = self.promised + rate <= self.whole * PROMISED_MAX;
         self.promises.is_empty() || (is_little && self.promises.len() < PROMISES_MAX)
