@@ -13,9 +13,7 @@ fn main() {
         Some("varied") => Limits::Varied,
         _ => Limits::Few,
     };
-    let mut crowd = timed("made", || {
-        Crowd::new(queued.unwrap_or(100_000), limits, 1)
-    });
+    let mut crowd = timed("made", || Crowd::new(queued.unwrap_or(100_000), limits, 1));
     timed("full", || crowd.plan());
     timed("again", || crowd.plan());
     timed("forecast", || crowd.planner.forecast(crowd.now));

@@ -154,6 +154,8 @@ pub struct Planner {
     lines: BTreeMap<Rank, Lines>,
     by_due: BTreeSet<(Micros, Key)>,
     promises: BTreeMap<(Micros, Key), Promise>,
+    /// Whose promise was broken by what is reserved, since the last plan.
+    broken: BTreeSet<(Micros, Key)>,
     /// What a second of all that is promised costs.
     promised: f64,
     running: HashMap<Key, Running>,
@@ -204,6 +206,7 @@ impl Planner {
             lines: BTreeMap::new(),
             by_due: BTreeSet::new(),
             promises: BTreeMap::new(),
+            broken: BTreeSet::new(),
             promised: 0.0,
             running: HashMap::new(),
             by_end: BTreeSet::new(),
@@ -227,6 +230,7 @@ impl Planner {
         self.clear_for_reservation(reservation, placement, from, to);
         let taker = Taker(reservation | RESERVED);
         self.ground.take(taker, from, to, placement);
+        self.break_promises(placement, from, to);
     }
 
     /// The same of seats.
@@ -396,6 +400,7 @@ impl Planner {
         let mut done = std::mem::take(&mut self.decided);
         self.watch_the_clock(now, &mut done);
         self.apply_grants(now);
+        self.mend_promises(now, &mut done);
         match self.policy.order {
             Order::Shortest => {
                 self.improve_promises(now, &mut done);

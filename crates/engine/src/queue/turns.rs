@@ -173,12 +173,7 @@ impl Turns {
     }
 
     /// Of one's own, the first that was not looked at.
-    fn shortest(
-        &mut self,
-        lines: &Lines,
-        account: Account,
-        closed: &impl Closed,
-    ) -> Option<Turn> {
+    fn shortest(&mut self, lines: &Lines, account: Account, closed: &impl Closed) -> Option<Turn> {
         let line = lines.accounts.get(&account)?;
         let heads = self.heads.entry(account).or_insert_with(|| {
             let head = |(shape, line): (&ShapeId, &Line)| {
@@ -190,7 +185,10 @@ impl Turns {
         loop {
             let Reverse((place, shape)) = heads.pop()?;
             let from = closed.from(account, shape);
-            if let Some(next) = line.get(&shape).and_then(|line| line.next(Some(&place), from)) {
+            if let Some(next) = line
+                .get(&shape)
+                .and_then(|line| line.next(Some(&place), from))
+            {
                 heads.push(Reverse((next, shape)));
             }
             if from.is_none_or(|from| place.limit < from) {

@@ -90,8 +90,7 @@ impl Line {
         let blocks = self.blocks[first..].iter();
         let mut open = blocks.filter(|block| is_below(block.least));
         open.find_map(|block| {
-            let start =
-                after.map_or(0, |after| block.places.partition_point(|one| one <= after));
+            let start = after.map_or(0, |after| block.places.partition_point(|one| one <= after));
             let mut rest = block.places[start..].iter();
             rest.find(|place| is_below(place.limit)).copied()
         })

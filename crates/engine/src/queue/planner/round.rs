@@ -150,14 +150,7 @@ impl Planner {
     }
 
     /// There is no room for one, and so none for whoever asks for the same for as long or longer; perhaps for nobody.
-    fn close(
-        &mut self,
-        rank: Rank,
-        turn: Turn,
-        allowed: &Allowed,
-        turns: &mut Turns,
-        now: Micros,
-    ) {
+    fn close(&mut self, rank: Rank, turn: Turn, allowed: &Allowed, turns: &mut Turns, now: Micros) {
         let (Some(ask), Some(lines)) = (self.asks.get(&turn.key), self.lines.get(&rank)) else {
             return;
         };
