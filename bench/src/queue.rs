@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use berth_sim::crowd::Crowd;
+use berth_sim::crowd::{Crowd, Limits};
 use berth_sim::kueue;
 use berth_sim::openb::{self, ModelNames};
 use berth_sim::patience;
@@ -36,7 +36,7 @@ fn speed(report: &mut Report) {
         say(&format!(
             "queue: {queued} who wait, on 10,000 GPUs with 10,000 reservations ahead"
         ));
-        let mut crowd = Crowd::new(queued, 1);
+        let mut crowd = Crowd::new(queued, Limits::Few, 1);
         let full = timed(|| {
             crowd.plan();
         });
@@ -60,6 +60,17 @@ fn speed(report: &mut Report) {
         one_by_one(report, &mut crowd, "queue.plan_overdue_incremental");
     }
     report.add("queue.growth", slope(&points));
+    say("queue: 100000 who wait, no two for equally long");
+    let mut crowd = Crowd::new(100_000, Limits::Varied, 1);
+    let full = timed(|| {
+        crowd.plan();
+    });
+    report.add("queue.plan_full_varied_ms", full);
+    let forecast = timed(|| {
+        crowd.planner.forecast(crowd.now);
+    });
+    report.add("queue.forecast_varied_ms", forecast);
+    one_by_one(report, &mut crowd, "queue.plan_incremental_varied");
 }
 
 /// How long a plan takes after something ended or somebody came, by turns.
@@ -82,7 +93,7 @@ fn one_by_one(report: &mut Report, crowd: &mut Crowd, key: &str) {
 /// What one who waits costs, by how much this process grows when a hundred thousand more come.
 fn memory(report: &mut Report) {
     const MORE: usize = 100_000;
-    let mut crowd = Crowd::new(1_000, 1);
+    let mut crowd = Crowd::new(1_000, Limits::Few, 1);
     crowd.plan();
     let Some(before) = resident_bytes() else {
         return say("queue: this system does not say how much memory a process has");

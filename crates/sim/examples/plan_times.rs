@@ -1,15 +1,19 @@
-//! How long a plan takes on a large site: `cargo run --release -p berth-sim --example plan_times [QUEUED]`.
+//! How long a plan takes on a large site: `cargo run --release -p berth-sim --example plan_times [QUEUED] [varied]`.
 #![expect(clippy::print_stdout, reason = "figures are what this prints")]
 
 use std::time::Instant;
 
-use berth_sim::crowd::Crowd;
+use berth_sim::crowd::{Crowd, Limits};
 
 const HOUR: i64 = 3_600_000_000;
 
 fn main() {
     let queued = std::env::args().nth(1).and_then(|text| text.parse().ok());
-    let mut crowd = timed("made", || Crowd::new(queued.unwrap_or(100_000), 1));
+    let limits = match std::env::args().nth(2).as_deref() {
+        Some("varied") => Limits::Varied,
+        _ => Limits::Few,
+    };
+    let mut crowd = timed("made", || Crowd::new(queued.unwrap_or(100_000), limits, 1));
     timed("full", || crowd.plan());
     timed("again", || crowd.plan());
     timed("forecast", || crowd.planner.forecast(crowd.now));

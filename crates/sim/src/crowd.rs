@@ -21,6 +21,15 @@ const PEOPLE: usize = 10;
 const RUNS_MAX: Micros = 2 * DAY;
 const GIB: u64 = 1 << 30;
 
+/// For how long those who wait ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limits {
+    /// One of a few lengths, as people do who take what a form offers.
+    Few,
+    /// No two the same, as programs do that work out what they need.
+    Varied,
+}
+
 /// A planner in the middle of a busy day.
 #[derive(Debug)]
 pub struct Crowd {
@@ -30,12 +39,13 @@ pub struct Crowd {
     pub running: Vec<Key>,
     random: Random,
     people: Vec<Account>,
+    limits: Limits,
     next: u64,
 }
 
 impl Crowd {
     /// With so many who wait.
-    pub fn new(queued: usize, seed: u64) -> Crowd {
+    pub fn new(queued: usize, limits: Limits, seed: u64) -> Crowd {
         let mut random = Random::new(seed);
         let gpu = Gpu {
             model: Model::new(0).unwrap_or_else(|| unreachable!("there are 64 models")),
@@ -66,6 +76,7 @@ impl Crowd {
             running: Vec::new(),
             random,
             people,
+            limits,
             next: 0,
         };
         crowd.fill();
@@ -127,7 +138,10 @@ impl Crowd {
     fn ask(&mut self) -> Ask {
         let task = task(&mut self.random);
         let tasks = if self.random.below(50) == 0 { 4 } else { 1 };
-        let limit = (RUNS_MAX >> self.random.below(7)) - HOUR / 8;
+        let limit = match self.limits {
+            Limits::Few => (RUNS_MAX >> self.random.below(7)) - HOUR / 8,
+            Limits::Varied => HOUR / 4 + self.random.below((RUNS_MAX - HOUR) as usize) as Micros,
+        };
         let gpus = f64::from(task.gpus.thousandths()) / 1000.0;
         let wish = Wish {
             need: Need {
@@ -220,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_site_is_full_and_what_ends_is_taken_by_somebody_who_waits() {
-        let mut crowd = Crowd::new(200, 1);
+        let mut crowd = Crowd::new(200, Limits::Varied, 1);
         assert!(crowd.running.len() > 2000, "{}", crowd.running.len());
         crowd.plan();
         let before = crowd.planner.waiting();

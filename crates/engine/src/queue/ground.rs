@@ -211,6 +211,16 @@ impl Ground {
         cheapest.map(|(_, nodes)| nodes)
     }
 
+    /// Whether a placement can stand during a time, beside all but the one whose it is.
+    pub fn stands(&self, placement: &Placement, from: Micros, to: Micros, own: Taker) -> bool {
+        placement.pieces.iter().all(|piece| {
+            let track = &self.tracks[piece.node.0 as usize];
+            let left = track.free_without(from, to, |by| by == own);
+            let there = placement.pieces.iter();
+            left.holds(there.filter(|other| other.node == piece.node))
+        })
+    }
+
     /// Who has to go for a placement to stand during a time: of those who can be sent away, as few as will do, those first whose going
     /// costs least.
     pub fn in_the_way(
@@ -261,6 +271,10 @@ impl Ground {
     pub(super) fn taken(&self, node: NodeIndex) -> &[Taken] {
         let track = self.tracks.get(node.0 as usize);
         track.map_or(&[], Track::taken)
+    }
+
+    pub(super) fn rack(&self, node: NodeIndex) -> Option<u32> {
+        self.far.rack(node)
     }
 
     /// The GPUs of all nodes, with what they have of CPU.

@@ -1,27 +1,31 @@
 //! Who waits, by whose it is and what they ask for.
 //!
-//! Many ask for the same, and where there is no room for one of them there is none for any: they are of one *shape*. Shapes are
-//! numbered while anybody asks for them, since a round over the queue compares them all the time.
+//! Many ask for the same, but for how long: they are of one *shape*. Where there is no room for one of them, there is none for
+//! those of its shape that may last as long or longer. Shapes are numbered while anybody asks for them, since a round over the queue
+//! compares them all the time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod line;
+
+use std::collections::{BTreeMap, HashMap};
 
 use crate::fleet::Need;
 
 use super::Micros;
-use super::planner::{Class, Key};
+use super::planner::Class;
 use super::seats;
 use super::share::Account;
 
-/// What waits in a line: the shortest first, then by age.
-pub(super) type Place = (Micros, Micros, Key);
+pub(super) use line::{Line, Place};
 
-/// All who ask for the same: if there is no room for one of them, there is none for any.
+/// All who ask for the same, but for how long they may have what they like best.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub class: Class,
-    /// What would do, and for how long.
-    pub wishes: Vec<(Need, Micros)>,
+    pub need: Need,
+    /// What would do as well, and for how long.
+    pub or: Vec<(Need, Micros)>,
     pub seats: Vec<seats::Count>,
+    /// Which of several wishes would be over in time.
     pub deadline: Option<Micros>,
 }
 
@@ -86,44 +90,71 @@ impl Shapes {
 /// What waits of one rank.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
-    pub accounts: BTreeMap<Account, BTreeMap<ShapeId, BTreeSet<Place>>>,
-    /// The shapes there are, with how many lines have each.
-    pub shapes: BTreeMap<ShapeId, usize>,
+    pub accounts: BTreeMap<Account, BTreeMap<ShapeId, Line>>,
+    /// How long those of each shape may last, and how many so long.
+    limits: BTreeMap<ShapeId, BTreeMap<Micros, usize>>,
 }
 
 impl Lines {
-    pub fn join(&mut self, shapes: &mut Shapes, account: Account, shape: Shape, place: Place) {
+    pub fn join(
+        &mut self,
+        shapes: &mut Shapes,
+        account: Account,
+        shape: Shape,
+        place: Place,
+        due: Micros,
+    ) {
         let id = shapes.join(shape);
-        let line = self.accounts.entry(account).or_default();
-        let places = line.entry(id).or_default();
-        if places.is_empty() {
-            *self.shapes.entry(id).or_default() += 1;
-        }
-        places.insert(place);
+        let lines = self.accounts.entry(account).or_default();
+        lines.entry(id).or_default().insert(place, due);
+        let limits = self.limits.entry(id).or_default();
+        *limits.entry(place.limit).or_default() += 1;
     }
 
-    pub fn leave(&mut self, shapes: &mut Shapes, account: Account, shape: &Shape, place: &Place) {
+    pub fn leave(
+        &mut self,
+        shapes: &mut Shapes,
+        account: Account,
+        shape: &Shape,
+        place: &Place,
+        due: Micros,
+    ) {
         let Some(id) = shapes.leave(shape) else {
             return;
         };
-        let Some(line) = self.accounts.get_mut(&account) else {
-            return;
-        };
-        let Some(places) = line.get_mut(&id) else {
-            return;
-        };
-        places.remove(place);
-        if places.is_empty() {
-            line.remove(&id);
-            let lines = self.shapes.entry(id).or_default();
-            *lines = lines.saturating_sub(1);
-            if *lines == 0 {
-                self.shapes.remove(&id);
+        if let Some(limits) = self.limits.get_mut(&id) {
+            let same = limits.entry(place.limit).or_default();
+            *same = same.saturating_sub(1);
+            if *same == 0 {
+                limits.remove(&place.limit);
+            }
+            if limits.is_empty() {
+                self.limits.remove(&id);
             }
         }
-        if line.is_empty() {
+        let Some(lines) = self.accounts.get_mut(&account) else {
+            return;
+        };
+        if let Some(line) = lines.get_mut(&id) {
+            line.remove(place, due);
+            if line.is_empty() {
+                lines.remove(&id);
+            }
+        }
+        if lines.is_empty() {
             self.accounts.remove(&account);
         }
+    }
+
+    /// The shapes there are, each with the shortest limit that is asked for.
+    pub fn shortest(&self) -> impl Iterator<Item = (ShapeId, Micros)> + '_ {
+        let shapes = self.limits.keys();
+        shapes.filter_map(|shape| Some((*shape, self.shortest_of(*shape)?)))
+    }
+
+    pub fn shortest_of(&self, shape: ShapeId) -> Option<Micros> {
+        let limits = self.limits.get(&shape)?;
+        limits.first_key_value().map(|(limit, _)| *limit)
     }
 
     pub fn is_empty(&self) -> bool {

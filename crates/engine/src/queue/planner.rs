@@ -21,6 +21,7 @@ mod forecast;
 mod grant;
 mod preempt;
 mod promise;
+mod round;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,6 @@ use super::quota::{Counted, During, Quotas, Verdict};
 use super::seats::{self, Pool, Seats};
 use super::share::{Account, Shares};
 use super::track::Taker;
-use super::turns::Turns;
 
 pub use ask::{Ask, Class, Wish};
 pub use forecast::{Forecast, Forecasts};
@@ -154,6 +154,8 @@ pub struct Planner {
     lines: BTreeMap<Rank, Lines>,
     by_due: BTreeSet<(Micros, Key)>,
     promises: BTreeMap<(Micros, Key), Promise>,
+    /// Whose promise was broken by what is reserved, since the last plan.
+    broken: BTreeSet<(Micros, Key)>,
     /// What a second of all that is promised costs.
     promised: f64,
     running: HashMap<Key, Running>,
@@ -168,9 +170,12 @@ pub struct Planner {
     /// Why those wait for whom there is something particular to say.
     why: HashMap<Key, Why>,
     shapes: Shapes,
-    /// What the last plan refused, and why: to everybody, by shape, or to one account.
-    closed: Vec<Option<Why>>,
-    closed_to: HashMap<(Account, ShapeId), Why>,
+    /// What the last plan refused: to everybody, by shape, or to one account.
+    closed: Vec<Option<Closing>>,
+    closed_to: HashMap<(Account, ShapeId), Closing>,
+    /// By shares: whose turn it was to be promised something that is too much beside what is promised. Nobody is promised anything in
+    /// their turn before them, or what is little would always leave too little for what is much.
+    next_promised: Option<(Micros, Key)>,
     /// How many run of each class.
     counts: [usize; 3],
     /// What was decided between two plans.
@@ -201,6 +206,7 @@ impl Planner {
             lines: BTreeMap::new(),
             by_due: BTreeSet::new(),
             promises: BTreeMap::new(),
+            broken: BTreeSet::new(),
             promised: 0.0,
             running: HashMap::new(),
             by_end: BTreeSet::new(),
@@ -212,6 +218,7 @@ impl Planner {
             shapes: Shapes::default(),
             closed: Vec::new(),
             closed_to: HashMap::new(),
+            next_promised: None,
             counts: [0; 3],
             decided: Vec::new(),
             whole,
@@ -223,6 +230,7 @@ impl Planner {
         self.clear_for_reservation(reservation, placement, from, to);
         let taker = Taker(reservation | RESERVED);
         self.ground.take(taker, from, to, placement);
+        self.break_promises(placement, from, to);
     }
 
     /// The same of seats.
@@ -288,7 +296,8 @@ impl Planner {
     fn join_line(&mut self, key: Key, ask: &Ask) {
         self.by_due.insert((ask.due(), key));
         let lines = self.lines.entry(ask.rank()).or_default();
-        lines.join(&mut self.shapes, ask.account, ask.shape(), ask.place(key));
+        let (account, shape, place) = (ask.account, ask.shape(), ask.place(key));
+        lines.join(&mut self.shapes, account, shape, place, ask.due());
     }
 
     /// Whether it was in line.
@@ -297,7 +306,8 @@ impl Planner {
             return false;
         }
         if let Some(lines) = self.lines.get_mut(&ask.rank()) {
-            lines.leave(&mut self.shapes, ask.account, &ask.shape(), &ask.place(key));
+            let (account, shape, place) = (ask.account, ask.shape(), ask.place(key));
+            lines.leave(&mut self.shapes, account, &shape, &place, ask.due());
             if lines.is_empty() {
                 self.lines.remove(&ask.rank());
             }
@@ -340,8 +350,11 @@ impl Planner {
         let own = self.why.get(&key).copied();
         let refused = || {
             let shape = self.shapes.id(&ask.shape())?;
-            let to_them = self.closed_to.get(&(ask.account, shape)).copied();
-            to_them.or_else(|| *self.closed.get(shape.place())?)
+            let to_them = self.closed_to.get(&(ask.account, shape));
+            let to_all = self.closed.get(shape.place()).and_then(Option::as_ref);
+            let closings = to_them.into_iter().chain(to_all);
+            let mut theirs = closings.filter(|closing| closing.from <= ask.wish.limit);
+            theirs.next().map(|closing| closing.why)
         };
         Some(own.or_else(refused).unwrap_or(Why::NoRoom))
     }
@@ -387,12 +400,16 @@ impl Planner {
         let mut done = std::mem::take(&mut self.decided);
         self.watch_the_clock(now, &mut done);
         self.apply_grants(now);
+        self.mend_promises(now, &mut done);
         match self.policy.order {
             Order::Shortest => {
                 self.improve_promises(now, &mut done);
                 self.promise_the_overdue(now, &mut done);
             }
-            Order::Shares => self.keep_promises(now, &mut done),
+            Order::Shares => {
+                self.keep_promises(now, &mut done);
+                self.promise_the_next(now, &mut done);
+            }
         }
         self.promise_before_it_is_too_late(now, &mut done);
         let asks = &self.asks;
@@ -424,73 +441,6 @@ impl Planner {
         // Who still waits has claimed it again.
         self.claims.drain(..before);
         done
-    }
-
-    fn take_turns(&mut self, rank: Rank, now: Micros, done: &mut Vec<Decision>) {
-        let Some(lines) = self.lines.get(&rank) else {
-            return;
-        };
-        let is_open = |shape: ShapeId| self.closed[shape.place()].is_none();
-        let mut turns = Turns::new(self.policy.order, &self.shares, lines, is_open);
-        while let Some(lines) = self.lines.get(&rank) {
-            let open = |account, shape: ShapeId| {
-                let is_open = self.closed[shape.place()].is_none();
-                is_open && !self.closed_to.contains_key(&(account, shape))
-            };
-            let Some(turn) = turns.next(lines, open) else {
-                return;
-            };
-            let Some(ask) = self.asks.get(&turn.key) else {
-                continue;
-            };
-            let due = (ask.due(), turn.key);
-            turns.took(&self.shares, ask, now);
-            if self.promises.contains_key(&due) {
-                if self.policy.order == Order::Shares {
-                    self.improve(due, now, done);
-                }
-                continue;
-            }
-            let class = ask.class;
-            match self.look(turn.key, now) {
-                Look::Room(wish, placement) => self.start(turn.key, wish, placement, now, done),
-                Look::Refused(why) => {
-                    self.closed_to.insert((turn.account, turn.shape), why);
-                    if let Why::Quota(Verdict::Lent { account, counted }) = why {
-                        let claim = Claim {
-                            key: turn.key,
-                            within: account,
-                            counted,
-                        };
-                        self.get_back(claim, now, done);
-                    }
-                }
-                Look::NoRoom(allowed) => {
-                    let makes_room = |one: &(usize, Verdict)| {
-                        let (wish, verdict) = *one;
-                        self.make_room(due, wish, verdict, now, done)
-                    };
-                    if allowed.ways.iter().any(makes_room) {
-                        continue;
-                    }
-                    match allowed.is_all {
-                        true => {
-                            self.closed[turn.shape.place()] = Some(allowed.why);
-                            turns.close();
-                        }
-                        // Somebody else may be allowed what they are not.
-                        false => {
-                            let closed = (turn.account, turn.shape);
-                            self.closed_to.insert(closed, allowed.why);
-                        }
-                    }
-                    let is_overdue = self.policy.order == Order::Shares && due.0 <= now;
-                    if is_overdue && class > Class::Opportunistic && self.may_promise(turn.key) {
-                        self.promise(due, now, done);
-                    }
-                }
-            }
-        }
     }
 
     /// Who wanted to wait until now joins the line, and who cannot be in time any more leaves it.
@@ -544,37 +494,6 @@ impl Planner {
         ways.sort_by_key(|(number, _)| ask.nth(*number).expected);
         (ways, refused)
     }
-
-    /// Whether somebody can begin now, and with which of their wishes.
-    fn look(&mut self, key: Key, now: Micros) -> Look {
-        let Some(ask) = self.asks.get(&key) else {
-            return Look::Refused(Why::NoRoom);
-        };
-        let (ways, refused) = self.allowed(key, ask, now);
-        if let (true, Some(verdict)) = (ways.is_empty(), refused) {
-            return Look::Refused(Why::Quota(verdict));
-        }
-        let mut why = Why::NoRoom;
-        for (number, _) in &ways {
-            let wish = ask.nth(*number);
-            // What is opportunistic need not reach its limit, only be worth beginning.
-            let reaches = match ask.class {
-                Class::Opportunistic => wish.limit.min(self.policy.run_min),
-                Class::Guaranteed | Class::Urgent => wish.limit,
-            };
-            let end = now.saturating_add(reaches);
-            if let Some(pool) = self.seats.lacking(&ask.seats, now, end, None) {
-                why = Why::NoSeats(pool);
-            } else if let Some(placement) = self.ground.place(&wish.need, reaches) {
-                return Look::Room(*number, placement);
-            }
-        }
-        Look::NoRoom(Allowed {
-            ways,
-            is_all: refused.is_none(),
-            why,
-        })
-    }
 }
 
 /// Somebody waits for what is theirs, but was lent to others within an account.
@@ -585,18 +504,10 @@ struct Claim {
     counted: Counted,
 }
 
-/// What came of looking at somebody.
-enum Look {
-    /// They can begin with this wish, there.
-    Room(usize, Placement),
-    NoRoom(Allowed),
-    Refused(Why),
-}
-
-struct Allowed {
-    ways: Vec<(usize, Verdict)>,
-    /// Whether quotas allow all of their wishes.
-    is_all: bool,
+/// From which limit on something is refused, and why.
+#[derive(Debug, Clone, Copy)]
+struct Closing {
+    from: Micros,
     why: Why,
 }
 

@@ -127,6 +127,9 @@ impl Verdict {
     }
 }
 
+/// From when on there is another limit.
+pub(super) type Change = (Micros, Option<u64>);
+
 #[derive(Debug, Clone, Default)]
 struct Entry {
     allowed: Vec<Option<Allowance>>,
@@ -135,7 +138,7 @@ struct Entry {
     leaving: Amounts,
     timetables: BTreeMap<Counted, Timetable>,
     /// By counted thing: what its limit changes to, and when.
-    ahead: BTreeMap<Counted, Vec<(Micros, Option<u64>)>>,
+    ahead: BTreeMap<Counted, Vec<Change>>,
     budgets: BTreeMap<Counted, Budget>,
     /// What would be spent if all that is held were held for all of its limit.
     committed: BTreeMap<Counted, Volume>,
@@ -289,6 +292,38 @@ impl Quotas {
                 }
             });
         }
+    }
+
+    /// What of what is rationed, now and from which moments on.
+    pub(super) fn limits<'a>(
+        &'a self,
+        tree: &'a Shares,
+    ) -> impl Iterator<Item = (Account, Counted, Option<u64>, &'a [Change])> + 'a {
+        let entries = tree.all().filter_map(|at| Some((at, self.known(at)?)));
+        entries.flat_map(|(account, entry)| {
+            let counted = (0..entry.allowed.len()).map(|place| Counted(place as u8));
+            counted.filter_map(move |counted| {
+                let limit = entry.allowance(counted).and_then(|allowed| allowed.limit);
+                let ahead = entry.ahead.get(&counted).map_or(&[][..], Vec::as_slice);
+                let is_limited = limit.is_some() || !ahead.is_empty();
+                is_limited.then_some((account, counted, limit, ahead))
+            })
+        })
+    }
+
+    /// What is left of budgets by what has ended.
+    pub(super) fn budgets<'a>(
+        &'a self,
+        tree: &'a Shares,
+    ) -> impl Iterator<Item = ((Account, Counted), i128)> + 'a {
+        let entries = tree.all().filter_map(|at| Some((at, self.known(at)?)));
+        entries.flat_map(|(account, entry)| {
+            let budgets = entry.budgets.iter();
+            budgets.map(move |(counted, budget)| {
+                let left = budget.total as i128 - budget.spent as i128;
+                ((account, *counted), left)
+            })
+        })
     }
 
     /// Whether anything is rationed at all.

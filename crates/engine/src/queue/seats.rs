@@ -23,12 +23,13 @@ struct Timeline {
     held: Vec<Held>,
 }
 
+/// So many that somebody has for a time.
 #[derive(Debug, Clone)]
-struct Held {
-    by: Taker,
-    from: Micros,
-    to: Micros,
-    count: u64,
+pub(super) struct Held {
+    pub by: Taker,
+    pub from: Micros,
+    pub to: Micros,
+    pub count: u64,
 }
 
 impl Timeline {
@@ -87,6 +88,12 @@ impl Seats {
                 one.to = to;
             }
         }
+    }
+
+    /// How many there are of each pool, and who has any.
+    pub(super) fn held(&self) -> impl Iterator<Item = (Pool, u64, &[Held])> {
+        let pools = self.pools.iter();
+        pools.map(|(pool, timeline)| (*pool, timeline.total, &*timeline.held))
     }
 
     /// The first pool that does not have so many free for all of a time; `but` is as good as gone.

@@ -186,8 +186,8 @@ impl Shares {
         let mut due = 1.0;
         let mut at = account;
         while let Some(parent) = self.parent(at) {
-            let siblings = (0..).map(Account).take(self.accounts.len());
-            let weights = siblings
+            let weights = self
+                .all()
                 .filter(|one| self.parent(*one) == Some(parent) && (*one == at || asking(*one)))
                 .map(|one| self.accounts[one.place()].weight);
             due *= self.accounts[at.place()].weight / weights.sum::<f64>();

@@ -2,14 +2,16 @@
 //!
 //! The account that has used least for its weight is next, with its shortest; whatever becomes of that one, its account counts it
 //! as had, so that the others' turn comes. Without shares there is one line. Where there is no room for one, there is none for
-//! those who ask for the same, and they are passed over: a round looks at what begins and at each shape once, however many wait.
+//! those who ask for the same for as long or longer, and they are passed over: a round looks at what begins and at each shape a few
+//! times, however many wait. Who is overdue is not passed over while there is anything to promise: when nothing else of their account
+//! is left to look at, their turn comes, whoever is overdue longest first.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap};
 use std::ops::Bound;
 
 use super::Micros;
-use super::lines::{Lines, Place, ShapeId};
+use super::lines::{Line, Lines, Place, ShapeId};
 use super::planner::{Ask, Key, Order};
 use super::share::{Account, Shares};
 
@@ -40,6 +42,42 @@ pub(super) struct Turn {
     pub key: Key,
     pub account: Account,
     pub shape: ShapeId,
+    /// There is no room for it, but it is overdue.
+    pub is_passed_over: bool,
+}
+
+/// Of what a round need not look at any more.
+pub(super) trait Closed {
+    /// From which limit on there is nothing left for an account of a shape; none if there may be for all.
+    fn from(&self, account: Account, shape: ShapeId) -> Option<Micros>;
+    /// From which limit on an account would not be promised anything of a shape, either.
+    fn refused_from(&self, account: Account, shape: ShapeId) -> Option<Micros>;
+    /// Until when those were due to whom anything may be promised; none if nothing may.
+    fn promises_until(&self) -> Option<Micros>;
+    /// Whether somebody has no promise yet, and may have one; nobody whose limit is not below this one may.
+    fn wants_promise(&self, due: (Micros, Key), below: Option<Micros>) -> bool;
+}
+
+/// For whoever wants to see everybody in turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AllOpen;
+
+impl Closed for AllOpen {
+    fn from(&self, _: Account, _: ShapeId) -> Option<Micros> {
+        None
+    }
+
+    fn refused_from(&self, _: Account, _: ShapeId) -> Option<Micros> {
+        None
+    }
+
+    fn promises_until(&self) -> Option<Micros> {
+        None
+    }
+
+    fn wants_promise(&self, _: (Micros, Key), _: Option<Micros>) -> bool {
+        false
+    }
 }
 
 /// One round over all that waits.
@@ -50,6 +88,8 @@ pub(super) struct Turns {
     people: HashMap<Account, Heap>,
     /// Of each line that had a turn, what comes next of each shape, the shortest on top.
     heads: HashMap<Account, Heads>,
+    /// Of the overdue of each line, who had their turn last.
+    overdue: HashMap<(Account, ShapeId), (Micros, Key)>,
     /// Whose turn it is, until it is known what they would have.
     current: Option<(Load, Account, Load, Account)>,
     /// Without shares: all lines merged, the shortest first.
@@ -59,25 +99,27 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// `is_open` says of which shapes anything might still come.
+    /// `is_open` says of which shapes anything might still come, given their shortest limit.
     pub fn new(
         order: Order,
         shares: &Shares,
         lines: &Lines,
-        is_open: impl Fn(ShapeId) -> bool,
+        is_open: impl Fn(ShapeId, Micros) -> bool,
     ) -> Turns {
+        let open = |(shape, shortest): &(ShapeId, Micros)| is_open(*shape, *shortest);
         let mut turns = Turns {
             projects: Heap::new(),
             people: HashMap::new(),
             heads: HashMap::new(),
+            overdue: HashMap::new(),
             current: None,
             merged: None,
-            open: lines.shapes.keys().filter(|shape| is_open(**shape)).count(),
+            open: lines.shortest().filter(open).count(),
         };
         if order == Order::Shortest {
             let heads = lines.accounts.iter().flat_map(|(account, line)| {
-                let head = |(shape, places): (&ShapeId, &BTreeSet<Place>)| {
-                    Some(Reverse((*places.first()?, *account, *shape)))
+                let head = |(shape, line): (&ShapeId, &Line)| {
+                    Some(Reverse((line.next(None, None)?, *account, *shape)))
                 };
                 line.iter().filter_map(head)
             });
@@ -101,84 +143,106 @@ impl Turns {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// The next that is worth looking at: `open` says of what anything might still come.
-    pub fn next(&mut self, lines: &Lines, open: impl Fn(Account, ShapeId) -> bool) -> Option<Turn> {
-        if self.open == 0 {
-            return None;
-        }
+    /// The next that is worth looking at.
+    pub fn next(&mut self, lines: &Lines, closed: &impl Closed) -> Option<Turn> {
         if self.merged.is_some() {
-            return self.next_merged(lines, open);
+            return self.next_merged(lines, closed);
         }
         self.put_back();
         loop {
+            if self.open == 0 && closed.promises_until().is_none() {
+                return None;
+            }
             let Reverse((project_load, project)) = *self.projects.peek()?;
             let people = self.people.get_mut(&project)?;
             let Some(Reverse((load, account))) = people.pop() else {
                 self.projects.pop();
                 continue;
             };
-            let Some((place, shape)) = self.shortest(lines, account, &open) else {
+            let shortest = match self.open {
+                0 => None,
+                _ => self.shortest(lines, account, closed),
+            };
+            let Some(turn) = shortest.or_else(|| self.next_overdue(lines, account, closed)) else {
                 continue;
             };
             self.projects.pop();
             self.current = Some((project_load, project, load, account));
-            let key = place.2;
-            return Some(Turn {
-                key,
-                account,
-                shape,
-            });
+            return Some(turn);
         }
     }
 
     /// Of one's own, the first that was not looked at.
-    fn shortest(
-        &mut self,
-        lines: &Lines,
-        account: Account,
-        open: impl Fn(Account, ShapeId) -> bool,
-    ) -> Option<(Place, ShapeId)> {
+    fn shortest(&mut self, lines: &Lines, account: Account, closed: &impl Closed) -> Option<Turn> {
         let line = lines.accounts.get(&account)?;
         let heads = self.heads.entry(account).or_insert_with(|| {
-            let shapes = line.iter().filter(|(shape, _)| open(account, **shape));
-            shapes
-                .filter_map(|(shape, places)| Some(Reverse((*places.first()?, *shape))))
-                .collect()
+            let head = |(shape, line): (&ShapeId, &Line)| {
+                let head = line.next(None, closed.from(account, *shape))?;
+                Some(Reverse((head, *shape)))
+            };
+            line.iter().filter_map(head).collect()
         });
         loop {
             let Reverse((place, shape)) = heads.pop()?;
-            if !open(account, shape) {
-                continue;
-            }
-            if let Some(next) = after_place(line.get(&shape), &place) {
+            let from = closed.from(account, shape);
+            if let Some(next) = line
+                .get(&shape)
+                .and_then(|line| line.next(Some(&place), from))
+            {
                 heads.push(Reverse((next, shape)));
             }
-            return Some((place, shape));
+            if from.is_none_or(|from| place.limit < from) {
+                return Some(turn(&place, account, shape));
+            }
         }
     }
 
-    fn next_merged(
+    /// Of one's own, who has been overdue for longest and would still be promised something.
+    fn next_overdue(
         &mut self,
         lines: &Lines,
-        open: impl Fn(Account, ShapeId) -> bool,
+        account: Account,
+        closed: &impl Closed,
     ) -> Option<Turn> {
+        let until = Bound::Included((closed.promises_until()?, Key(u64::MAX)));
+        let first = |(shape, line): (&ShapeId, &Line)| {
+            let from = closed.refused_from(account, *shape);
+            if from.is_some_and(|from| from <= line.least()) {
+                return None;
+            }
+            let last = self.overdue.get(&(account, *shape));
+            let after = last.map_or(Bound::Unbounded, |last| Bound::Excluded(*last));
+            let mut overdue = line.by_due.range((after, until));
+            let due = overdue.find(|due| closed.wants_promise(**due, from))?;
+            Some((*due, *shape))
+        };
+        let lines = lines.accounts.get(&account)?;
+        let (due, shape) = lines.iter().filter_map(first).min()?;
+        self.overdue.insert((account, shape), due);
+        Some(Turn {
+            key: due.1,
+            account,
+            shape,
+            is_passed_over: true,
+        })
+    }
+
+    fn next_merged(&mut self, lines: &Lines, closed: &impl Closed) -> Option<Turn> {
         let merged = self.merged.as_mut()?;
         loop {
-            let Reverse((place, account, shape)) = merged.pop()?;
-            if !open(account, shape) {
-                continue;
+            if self.open == 0 {
+                return None;
             }
+            let Reverse((place, account, shape)) = merged.pop()?;
+            let from = closed.from(account, shape);
             let line = lines.accounts.get(&account);
-            let next = after_place(line.and_then(|line| line.get(&shape)), &place);
-            if let Some(next) = next {
+            let line = line.and_then(|line| line.get(&shape));
+            if let Some(next) = line.and_then(|line| line.next(Some(&place), from)) {
                 merged.push(Reverse((next, account, shape)));
             }
-            let key = place.2;
-            return Some(Turn {
-                key,
-                account,
-                shape,
-            });
+            if from.is_none_or(|from| place.limit < from) {
+                return Some(turn(&place, account, shape));
+            }
         }
     }
 
@@ -200,7 +264,11 @@ impl Turns {
     }
 }
 
-fn after_place(places: Option<&BTreeSet<Place>>, after: &Place) -> Option<Place> {
-    let after = (Bound::Excluded(*after), Bound::Unbounded);
-    places?.range(after).next().copied()
+fn turn(place: &Place, account: Account, shape: ShapeId) -> Turn {
+    Turn {
+        key: place.key,
+        account,
+        shape,
+        is_passed_over: false,
+    }
 }

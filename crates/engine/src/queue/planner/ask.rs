@@ -97,9 +97,11 @@ impl Ask {
     pub(in crate::queue) fn shape(&self) -> Shape {
         Shape {
             class: self.class,
-            wishes: self.wishes().map(|wish| (wish.need, wish.limit)).collect(),
+            need: self.wish.need,
+            or: self.or.iter().map(|wish| (wish.need, wish.limit)).collect(),
             seats: self.seats.clone(),
-            deadline: self.deadline,
+            // Whoever has one wish waits only while that is in time.
+            deadline: self.deadline.filter(|_| !self.or.is_empty()),
         }
     }
 
@@ -108,7 +110,12 @@ impl Ask {
     }
 
     pub(super) fn place(&self, key: Key) -> Place {
-        (self.wish.expected, self.since, key)
+        Place {
+            expected: self.wish.expected,
+            since: self.since,
+            key,
+            limit: self.wish.limit,
+        }
     }
 
     fn patience(&self) -> Micros {

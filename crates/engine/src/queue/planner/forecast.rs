@@ -1,17 +1,18 @@
 //! When those who wait will probably begin.
 //!
-//! The fleet is seen from afar: so many GPUs of each make, and so much CPU, of which one unit is as good as another. What runs ends
-//! when it is expected to, and each of those who wait begins where there is room for as long as it is expected to take, in the order in
-//! which the planner would look at them. Nothing rests on a forecast: it is told to people, stored, and scored.
+//! The fleet is seen from afar: so many GPUs of each make, and so much CPU, of which one unit is as good as another; so many places
+//! where several of them stand together; so many seats; and what accounts may hold. What runs ends when it is expected to, and each of
+//! those who wait begins where there is enough of everything for as long as it is expected to take, in the order in which the planner
+//! would look at them. That somebody may be sent away is not foreseen. Nothing rests on a forecast: it is told to people, stored, and
+//! scored.
 
-use std::collections::BTreeMap;
-
-use crate::fleet::{Gpu, Gpus, Mode, Model, Need, UNDIVIDED};
+mod supply;
 
 use super::super::Micros;
-use super::super::profile::{Floors, Profile};
-use super::super::turns::Turns;
-use super::{Ask, Key, Planner, RESERVED, Running, Wish};
+use super::super::turns::{AllOpen, Turns};
+use super::{Key, Planner, Running};
+
+use supply::{Supplies, length};
 
 const MINUTE: Micros = 60_000_000;
 /// Nobody is told of a time farther ahead than this.
@@ -45,66 +46,6 @@ impl Forecasts {
     }
 }
 
-/// Things of which one is as good as another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// Thousandths of a core.
-    Cpu,
-    /// Thousandths of GPUs of one model with so much memory.
-    Gpu(Model, u64),
-}
-
-impl Kind {
-    fn of(gpu: &Gpu) -> Kind {
-        Kind::Gpu(gpu.model, gpu.memory_bytes)
-    }
-
-    /// Whether it is what this wants; what wants GPUs is not measured by its CPU.
-    fn serves(self, need: &Need) -> bool {
-        match self {
-            Kind::Cpu => need.task.gpus.thousandths() == 0,
-            Kind::Gpu(model, memory_bytes) => {
-                need.task.gpus.thousandths() > 0
-                    && need.task.models.accept(model)
-                    && need.task.gpu_memory_bytes <= memory_bytes
-            }
-        }
-    }
-}
-
-fn size(need: &Need) -> i64 {
-    let each = match need.task.gpus {
-        Gpus::None | Gpus::Whole(0) | Gpus::Share(0) => need.task.cpu_milli as i64,
-        gpus => i64::from(gpus.thousandths()),
-    };
-    each.saturating_mul(i64::from(need.tasks))
-}
-
-/// A wish as it is seen from afar.
-#[derive(Debug, Clone, Copy)]
-struct Measure {
-    need: Need,
-    size: i64,
-    length: Micros,
-}
-
-impl Measure {
-    fn of(wish: &Wish) -> Measure {
-        Measure {
-            need: wish.need,
-            size: size(&wish.need),
-            length: wish.expected.max(1),
-        }
-    }
-}
-
-struct Pool {
-    kind: Kind,
-    all: i64,
-    profile: Profile,
-    floors: Floors,
-}
-
 impl Running {
     /// When it will probably be over. What has outlived its expectation goes on half as long again, but never beyond its end.
     fn likely_end(&self, now: Micros) -> Micros {
@@ -117,27 +58,27 @@ impl Running {
 
 impl Planner {
     pub fn forecast(&self, now: Micros) -> Forecasts {
-        let mut pools = self.pools(now);
+        let mut supplies = Supplies::new(self, now);
         let mut all = Vec::with_capacity(self.asks.len());
         for (due, promise) in &self.promises {
-            let forecast = self.foresee(&mut pools, due.1, Some(promise.at), now);
+            let forecast = self.foresee(&mut supplies, due.1, Some(promise.at), now);
             all.extend(forecast.map(|forecast| (due.1, forecast)));
         }
         for lines in self.lines.values() {
-            let mut turns = Turns::new(self.policy.order, &self.shares, lines, |_| true);
-            while let Some(turn) = turns.next(lines, |_, _| true) {
+            let mut turns = Turns::new(self.policy.order, &self.shares, lines, |_, _| true);
+            while let Some(turn) = turns.next(lines, &AllOpen) {
                 let Some(ask) = self.asks.get(&turn.key) else {
                     continue;
                 };
                 turns.took(&self.shares, ask, now);
                 if !self.promises.contains_key(&(ask.due(), turn.key)) {
-                    let forecast = self.foresee(&mut pools, turn.key, None, now);
+                    let forecast = self.foresee(&mut supplies, turn.key, None, now);
                     all.extend(forecast.map(|forecast| (turn.key, forecast)));
                 }
             }
         }
         for (_, key) in &self.later {
-            let forecast = self.foresee(&mut pools, *key, None, now);
+            let forecast = self.foresee(&mut supplies, *key, None, now);
             all.extend(forecast.map(|forecast| (*key, forecast)));
         }
         all.sort_unstable_by_key(|(key, _)| *key);
@@ -147,88 +88,45 @@ impl Planner {
     /// When one will begin, given those before it; from then on it counts, too.
     fn foresee(
         &self,
-        pools: &mut [Pool],
+        supplies: &mut Supplies,
         key: Key,
         promised: Option<Micros>,
         now: Micros,
     ) -> Option<Forecast> {
         let ask = self.asks.get(&key)?;
-        let later = ask.not_before.filter(|at| *at > now);
-        // What would be over first, where, and for how long.
-        let mut best: Option<(Micros, usize, Measure)> = None;
-        for measure in ask.wishes().map(Measure::of) {
-            let Measure { size, length, .. } = measure;
-            for (number, pool) in pools.iter_mut().enumerate() {
-                if !pool.kind.serves(&measure.need) || size > pool.all {
+        let from = ask.not_before.map_or(now, |later| later.max(now));
+        let horizon = now.saturating_add(HORIZON);
+        let mut is_over_budget = false;
+        // What would be over first: its end, its beginning, which wish, and what serves it.
+        let mut best: Option<(Micros, Micros, usize, usize)> = None;
+        for (number, wish) in ask.wishes().enumerate() {
+            if !supplies.is_within_budgets(self, ask, wish) {
+                is_over_budget = true;
+                continue;
+            }
+            for kind in supplies.kinds_for(&wish.need) {
+                let Some(begin) = supplies.earliest(self, ask, wish, kind, from) else {
                     continue;
-                }
-                let floor = pool.floors.get(size, length);
-                let from = later.map_or(floor, |later| later.max(floor));
-                let begin = pool.profile.earliest(from, size, length);
-                // What waits of its own will says nothing of others.
-                if later.is_none() {
-                    let floor = begin.unwrap_or(Micros::MAX);
-                    pool.floors.raise(size, length, floor);
-                }
-                let Some(begin) = begin else { continue };
-                let end = begin.saturating_add(length);
-                if best.is_none_or(|(sooner, _, other)| end < sooner.saturating_add(other.length)) {
-                    best = Some((begin, number, measure));
+                };
+                let end = begin.saturating_add(length(wish));
+                if best.is_none_or(|(sooner, ..)| end < sooner) {
+                    best = Some((end, begin, number, kind));
                 }
             }
         }
-        let Some((begin, number, Measure { size, length, .. })) = best else {
-            return Some(promised.map_or(Forecast::Never, Forecast::At));
+        let Some((_, begin, number, kind)) = best else {
+            // A budget is renewed, but nobody has said when.
+            let otherwise = match is_over_budget {
+                true => Forecast::Beyond(horizon),
+                false => Forecast::Never,
+            };
+            return Some(promised.map_or(otherwise, Forecast::At));
         };
         let begin = promised.map_or(begin, |promised| promised.min(begin));
-        let end = begin.saturating_add(length);
-        pools[number].profile.take(begin, end, size);
-        match begin > now.saturating_add(HORIZON) {
-            true => Some(Forecast::Beyond(now.saturating_add(HORIZON))),
+        supplies.take(self, ask, ask.nth(number), kind, begin);
+        match begin > horizon {
+            true => Some(Forecast::Beyond(horizon)),
             false => Some(Forecast::At(begin)),
         }
-    }
-
-    /// What there is of each kind, without what runs until it is expected to end and what is reserved.
-    fn pools(&self, now: Micros) -> Vec<Pool> {
-        let mut all: BTreeMap<Kind, (i64, Vec<(Micros, i64)>)> = BTreeMap::new();
-        for (node, cpu_milli, gpus) in self.ground.nodes() {
-            all.entry(Kind::Cpu).or_default().0 += cpu_milli as i64;
-            for gpu in gpus.iter().filter(|gpu| gpu.mode == Mode::Shared) {
-                all.entry(Kind::of(gpu)).or_default().0 += i64::from(UNDIVIDED);
-            }
-            for taken in self.ground.taken(node) {
-                let key = Key(taken.by.0);
-                let to = match self.running.get(&key) {
-                    Some(running) => running.likely_end(now),
-                    None if taken.by.0 & RESERVED != 0 => taken.to,
-                    // What is promised is looked at on its own.
-                    None => continue,
-                };
-                let mut take = |kind: Kind, amount: i64| {
-                    if let Some((_, changes)) = all.get_mut(&kind) {
-                        changes.extend([(taken.from, -amount), (to, amount)]);
-                    }
-                };
-                take(Kind::Cpu, taken.part.cpu_milli as i64);
-                for part in &taken.part.gpus {
-                    if let Some(gpu) = gpus.get(usize::from(part.gpu)) {
-                        take(Kind::of(gpu), i64::from(part.thousandths));
-                    }
-                }
-            }
-        }
-        let pool = |(kind, (all, changes)): (Kind, (i64, Vec<_>))| {
-            let wishes = self.asks.values().flat_map(Ask::wishes).map(Measure::of);
-            let wishes = wishes.filter(|wish| kind.serves(&wish.need));
-            let (sizes, lengths) = wishes.map(|wish| (wish.size, wish.length)).unzip();
-            Pool {
-                kind,
-                all,
-                profile: Profile::new(now, all, changes),
-                floors: Floors::new(sizes, lengths, now),
-            }
-        };
-        all.into_iter().map(pool).collect()
     }
 }

@@ -4,6 +4,7 @@
 //! against it for all of its limit until it ends, then for what it took. What is left too little for waits on as what it was.
 
 use super::super::Micros;
+use super::super::lines::Line;
 use super::super::quota::{Counted, Volume, volume};
 use super::super::share::Account;
 use super::{Ask, Class, Key, Planner, Wish};
@@ -97,7 +98,7 @@ impl Planner {
                 let is_theirs =
                     |above: Account| self.grants.values().any(|one| one.grant.account == above);
                 if self.shares.up(*account).any(is_theirs) {
-                    keys.extend(line.values().flatten().map(|(_, _, key)| *key));
+                    keys.extend(line.values().flat_map(Line::keys));
                 }
             }
         }

@@ -44,6 +44,38 @@ impl Planner {
         })
     }
 
+    /// Where somebody could stand for so long if those made room who are softer; none where they are not enough.
+    pub(super) fn cleared(
+        &self,
+        key: Key,
+        wish: usize,
+        limit: Micros,
+        verdict: Verdict,
+        now: Micros,
+    ) -> Option<Placement> {
+        let ask = self.asks.get(&key)?;
+        let may_get_back = verdict == Verdict::Own && self.quotas.are_set();
+        if ask.class == Class::Opportunistic || !(self.has_softer(ask.class) || may_get_back) {
+            return None;
+        }
+        let at = now.saturating_add(self.policy.grace);
+        // Nobody is sent away for the seats they have.
+        let to = at.saturating_add(limit);
+        if self.seats.lacking(&ask.seats, at, to, None).is_some() {
+            return None;
+        }
+        let goes = |by: Taker| self.makes_room(by, ask.class, verdict, now);
+        let loss = |by: Taker| self.loss(by, now);
+        let need = &ask.nth(wish).need;
+        self.ground.clearing(need, at, limit, goes, loss)
+    }
+
+    fn makes_room(&self, by: Taker, class: Class, verdict: Verdict, now: Micros) -> bool {
+        let gives_back = || verdict == Verdict::Own && self.has_borrowed(by);
+        let goes = is_softer(&self.running, by, class) || gives_back();
+        goes && will_have_run(&self.running, self.policy, by, now)
+    }
+
     /// Lets those make room for it who are softer; not so where they are not enough.
     pub(super) fn make_room(
         &mut self,
@@ -56,28 +88,17 @@ impl Planner {
         let Some(ask) = self.asks.get(&due.1) else {
             return false;
         };
-        let class = ask.class;
-        let may_get_back = verdict == Verdict::Own && self.quotas.are_set();
-        if class == Class::Opportunistic || !(self.has_softer(class) || may_get_back) {
+        let (class, granted) = (ask.class, ask.nth(wish));
+        let (limit, at) = (granted.limit, now.saturating_add(self.policy.grace));
+        if !ask.is_in_time(granted, at) {
             return false;
         }
-        let goes = |by: Taker| {
-            let gives_back = verdict == Verdict::Own && self.has_borrowed(by);
-            let goes = is_softer(&self.running, by, class) || gives_back;
-            goes && will_have_run(&self.running, self.policy, by, now)
+        let Some(placement) = self.cleared(due.1, wish, limit, verdict, now) else {
+            return false;
         };
-        let at = now.saturating_add(self.policy.grace);
+        let goes = |by: Taker| self.makes_room(by, class, verdict, now);
         let loss = |by: Taker| self.loss(by, now);
-        let granted = ask.nth(wish);
-        let (need, limit) = (granted.need, granted.limit);
-        // Nobody is sent away for the seats they have.
         let to = at.saturating_add(limit);
-        if !ask.is_in_time(granted, at) || self.seats.lacking(&ask.seats, at, to, None).is_some() {
-            return false;
-        }
-        let Some(placement) = self.ground.clearing(&need, at, limit, goes, loss) else {
-            return false;
-        };
         let victims = self.ground.in_the_way(&placement, at, to, goes, loss);
         for victim in victims {
             self.tell(victim, at, Holder::Workload(due.1), done);

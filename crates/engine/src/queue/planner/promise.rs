@@ -8,13 +8,17 @@ use super::super::ground::Seen;
 use super::super::seats::{self, Seats};
 use super::super::track::Taker;
 use super::preempt::yields;
-use super::{Class, Decision, Key, Look, Planner, Why};
+use super::round::Look;
+use super::{Class, Decision, Key, Order, Planner, Why};
 use crate::fleet::{NodeIndex, Placement};
 
 /// The part of the fleet that may be promised at once.
 const PROMISED_MAX: f64 = 0.25;
 /// So many are promised something at once, however little each wants: an end may bring all of them forward, one after the other.
 const PROMISES_MAX: usize = 128;
+/// By shares, who has been overdue for so long is promised something whatever else is promised: where much is reserved, those who want much
+/// are promised a time far ahead, and others would have to wait for all of that time to be promised anything at all.
+const AGED: Micros = 24 * 3_600_000_000;
 
 #[derive(Debug, Clone)]
 pub(super) struct Promise {
@@ -57,7 +61,7 @@ impl Planner {
             if !self.wants_promise(due) {
                 continue;
             }
-            if !self.may_promise(due.1) {
+            if !self.may_promise(due, now) {
                 break;
             }
             self.promise(due, now, done);
@@ -71,22 +75,93 @@ impl Planner {
             let Some(due) = self.asks.get(&key).map(|ask| (ask.due(), key)) else {
                 continue;
             };
-            if due.0 <= now && self.wants_promise(due) && self.may_promise(key) {
+            if due.0 <= now && self.wants_promise(due) && self.may_promise(due, now) {
                 self.promise(due, now, done);
             }
         }
     }
 
-    fn wants_promise(&self, due: (Micros, Key)) -> bool {
+    pub(super) fn wants_promise(&self, due: (Micros, Key)) -> bool {
         let ask = self.asks.get(&due.1);
         let is_firm = ask.is_some_and(|ask| ask.class > Class::Opportunistic);
         is_firm && self.by_due.contains(&due) && !self.promises.contains_key(&due)
     }
 
-    pub(super) fn may_promise(&self, key: Key) -> bool {
-        let rate = self.asks.get(&key).map_or(0.0, |ask| ask.wish.rate);
+    /// Promises something to those whose turn it is, or keeps their turn until what is promised leaves enough for them. Says why
+    /// there is nothing to promise.
+    pub(super) fn promise_in_turn(
+        &mut self,
+        due: (Micros, Key),
+        now: Micros,
+        done: &mut Vec<Decision>,
+    ) -> Option<Why> {
+        if self.next_promised.is_some() {
+            return None;
+        }
+        let ask = self.asks.get(&due.1)?;
+        if let (ways, Some(verdict)) = self.allowed(due.1, ask, now)
+            && ways.is_empty()
+        {
+            self.why.insert(due.1, Why::Quota(verdict));
+        } else if self.may_promise(due, now) {
+            self.promise(due, now, done);
+        } else {
+            self.next_promised = Some(due);
+            return None;
+        }
+        let why = self.why.get(&due.1).copied();
+        why.filter(|_| self.wants_promise(due))
+    }
+
+    /// Those come first who had their turn when too much was promised to others.
+    pub(super) fn promise_the_next(&mut self, now: Micros, done: &mut Vec<Decision>) {
+        if let Some(due) = self.next_promised.take()
+            && self.wants_promise(due)
+        {
+            self.promise_in_turn(due, now, done);
+        }
+    }
+
+    fn may_promise(&self, due: (Micros, Key), now: Micros) -> bool {
+        let rate = self.asks.get(&due.1).map_or(0.0, |ask| ask.wish.rate);
         let is_little = self.promised + rate <= self.whole * PROMISED_MAX;
-        self.promises.is_empty() || (is_little && self.promises.len() < PROMISES_MAX)
+        let in_turn = self.policy.order == Order::Shares;
+        let is_aged = in_turn && due.0.saturating_add(AGED) <= now;
+        let is_enough = is_little || is_aged;
+        self.promises.is_empty() || (is_enough && self.promises.len() < PROMISES_MAX)
+    }
+
+    /// What was promised where something has been reserved since is promised anew, as early as can be: it would only keep others away from
+    /// where it cannot stand.
+    pub(super) fn break_promises(&mut self, reserved: &Placement, from: Micros, to: Micros) {
+        let is_broken = |(due, promise): (&(Micros, Key), &Promise)| {
+            let limit = self.asks.get(&due.1)?.nth(promise.wish).limit;
+            let end = promise.at.saturating_add(limit);
+            let mut pieces = reserved.pieces.iter();
+            let shares_node = pieces.any(|piece| {
+                let mut own = promise.placement.pieces.iter();
+                own.any(|own| own.node == piece.node)
+            });
+            let meets = promise.at < to && from < end && shares_node;
+            let own = Taker(due.1.0);
+            let stands = || self.ground.stands(&promise.placement, promise.at, end, own);
+            (meets && !stands()).then_some(*due)
+        };
+        let broken: Vec<(Micros, Key)> = self.promises.iter().filter_map(is_broken).collect();
+        for due in broken {
+            self.take_promise(due);
+            self.why.remove(&due.1);
+            self.broken.insert(due);
+        }
+    }
+
+    /// Those whose promise was broken are promised something anew, whoever was overdue first before the next.
+    pub(super) fn mend_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
+        for due in std::mem::take(&mut self.broken) {
+            if self.wants_promise(due) {
+                self.promise(due, now, done);
+            }
+        }
     }
 
     /// Begins it, or promises it the earliest time there is.

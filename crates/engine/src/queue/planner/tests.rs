@@ -5,6 +5,7 @@ mod everything;
 mod forecast;
 mod oracle;
 mod restart;
+mod turns;
 mod wishes;
 
 use std::collections::BTreeMap as Map;

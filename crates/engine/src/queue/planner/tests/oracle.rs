@@ -1,6 +1,9 @@
 //! A planner that knows nothing but counting says whether anything was left waiting that could have begun, and sees to it that what runs
 //! may run.
 
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestCaseError, TestRng, TestRunner};
+
 use super::*;
 use crate::fleet::Near;
 
@@ -125,95 +128,207 @@ fn decayed(rate: f64, from: Micros, to: Micros, end: Micros) -> f64 {
     rate * (unit(to) - unit(from)) * half_life / std::f64::consts::LN_2
 }
 
+/// What comes, what is reserved, and whether anything is, by shares, and rationed.
+type Case = (Vec<Wanted>, Walls, [bool; 3]);
+
+fn case() -> impl Strategy<Value = Case> {
+    (wanted(), walls(), any::<[bool; 3]>())
+}
+
+/// How many events a run of many cases goes on for: what comes, what ends, and each round of planning.
+fn events_wanted() -> u64 {
+    let told = std::env::var("BERTH_QUEUE_EVENTS").ok();
+    told.and_then(|text| text.parse().ok()).unwrap_or(5_000)
+}
+
+/// Random runs, one after the other, until there were as many events as wanted. The seed of a run that fails is told.
+#[test]
+fn nothing_waits_that_could_begin_in_however_many_events() {
+    let first = std::env::var("BERTH_QUEUE_SEED").ok();
+    let first: u64 = first.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let (mut events, mut seed) = (0, first);
+    while events < events_wanted() {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), random);
+        let tree = case().new_tree(&mut runner).expect("cases are drawn");
+        match nothing_waits(tree.current()) {
+            Ok(more) => events += more,
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+        seed += 1;
+    }
+    eprintln!("{events} events, seeds {first} to {}", seed - 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
-    /// After every plan of a long run: nothing waits that could begin, nothing is held twice, no wall is crossed, gangs are whole, no quota is
-    /// exceeded; and in the end all is done, and the ledger says what was held.
     #[test]
-    fn nothing_waits_that_could_begin(
-        wanted in wanted(), walls in walls(), has_walls in any::<bool>(), by_shares in any::<bool>(), has_quotas in any::<bool>(),
-    ) {
-        let order = if by_shares { Order::Shares } else { Order::Shortest };
-        let nodes: Vec<Node> = (0..NODES).map(|number| Node { rack: number / 2, ..node(usize::from(EACH)) }).collect();
-        let mut queue = planner(order, &nodes);
-        let projects = [queue.shares.add_project(2.0), queue.shares.add_project(1.0)];
-        let people: Vec<Account> = (0..4).map(|who| queue.shares.person(projects[who % 2], who as u64)).collect();
-        if has_quotas {
-            queue.quotas.allow(projects[0], GPUS, Some(Allowance { guaranteed: 8, limit: Some(12) }));
-            queue.quotas.allow(projects[1], GPUS, Some(Allowance { guaranteed: 8, limit: None }));
-        }
-        let mut laid = Held::new();
-        for (number, (node, gpu, from, length)) in (0..).zip(&walls).filter(|_| has_walls) {
-            let (from, to) = (from * MINUTE, (from + length) * MINUTE);
-            if laid.iter().all(|(n, g, f, t)| (n, g) != (node, gpu) || to <= *f || *t <= from) {
-                laid.push((*node, *gpu, from, to));
-                queue.reserve(number, from, to, &one_gpu(*node, 0, *gpu));
-            }
-        }
-        let mut world = World::new(queue);
-        let mut coming: Vec<(u64, &Wanted)> = (0..).zip(&wanted).collect();
-        coming.sort_by_key(|(_, one)| one.job.at);
-        let mut coming = coming.into_iter().peekable();
-        let mut runs: Vec<(usize, f64, Micros, Micros)> = Vec::new();
-        let mut done = 0;
-        loop {
-            while let Some((key, one)) = coming.next_if(|(_, one)| one.job.at * MINUTE <= world.now) {
-                let Job { tasks, gpus, limit, part, class, .. } = one.job;
-                let need = Need { at_least: one.at_least, ..need(tasks, gpus) };
-                let ask = ask(people[one.who], need, limit * MINUTE, world.now);
-                let ask = counted(ask, [(GPUS, u64::from(tasks) * u64::from(gpus))]);
-                let lasts = (limit as f64 * part * MINUTE as f64) as Micros;
-                world.submit(key, Ask { class, ..ask }, lasts.max(1));
-            }
-            for start in world.plan_checked() {
-                let tasks = wanted[start.key.0 as usize].job.tasks;
-                prop_assert_eq!(start.placement.pieces.len() as u32, tasks);
-            }
-            let oracle = Oracle::of(&world, &laid);
-            prop_assert!(oracle.is_at_peace(world.now), "at {}", world.now);
-            if has_quotas {
-                prop_assert!(world.queue.quotas.used(projects[0], GPUS) <= 12);
-            }
-            for (key, ask) in &world.queue.asks {
-                let is_promised = world.queue.promises.contains_key(&(ask.due(), *key));
-                let is_allowed = world.queue.quotas.judge(&world.queue.shares, ask.account, &ask.wish.amounts).is_allowed();
-                if is_promised || !is_allowed || !oracle.is_plain(&ask.wish, world.now) {
-                    continue;
-                }
-                prop_assert!(!oracle.could_begin(&ask.wish, world.now), "{:?} at {}: {:?}", key, world.now, ask);
-            }
-            let next = coming.peek().map(|(_, one)| one.job.at * MINUTE);
-            if next.is_none() && world.ends.is_empty() && world.queue.waiting() == 0 {
-                break;
-            }
-            let wall_ends = laid.iter().map(|(.., to)| *to).filter(|to| *to > world.now).min();
-            let until = next.into_iter().chain(wall_ends).min().unwrap_or(Micros::MAX);
-            prop_assert!(until < Micros::MAX || !world.ends.is_empty() || world.queue.next_look(world.now).is_some(), "stuck");
-            let before: Map<Key, Micros> = world.began.iter().map(|(key, (began, _))| (*key, *began)).collect();
-            done += world.go_on(until).len();
-            for (key, began) in before {
-                if !world.queue.running.contains_key(&key) || world.queue.running[&key].began != began {
-                    let one = &wanted[key.0 as usize];
-                    let rate = f64::from(one.job.tasks) * f64::from(one.job.gpus);
-                    runs.push((one.who % 2, rate, began, world.now));
-                }
-            }
-        }
-        prop_assert_eq!(done, wanted.len());
-        let end = world.now;
-        let mut used = [0.0; 2];
-        for (project, rate, from, to) in runs {
-            used[project] += decayed(rate, from, to, end);
-        }
-        let all = used[0] + used[1];
-        for (project, used) in projects.iter().zip(used) {
-            let standing = world.queue.shares.standing(*project, |_| true);
-            prop_assert!((standing.used - used / all).abs() < 1e-6, "{} of {}", standing.used, used / all);
-        }
-        prop_assert_eq!(world.queue.quotas.used(world.queue.shares.site(), GPUS), 0);
-        prop_assert!(world.queue.promises.is_empty() && world.queue.promised == 0.0);
+    fn nothing_waits_that_could_begin(case in case()) {
+        nothing_waits(case)?;
     }
+}
+
+/// After every plan of a long run: nothing waits that could begin, nothing is held twice, no wall is crossed, gangs are whole, no quota is
+/// exceeded; and in the end all is done, and the ledger says what was held. Gives the number of events.
+fn nothing_waits(case: Case) -> Result<u64, TestCaseError> {
+    let (wanted, walls, [has_walls, by_shares, has_quotas]) = case;
+    let mut events = 0;
+    let order = if by_shares {
+        Order::Shares
+    } else {
+        Order::Shortest
+    };
+    let nodes: Vec<Node> = (0..NODES)
+        .map(|number| Node {
+            rack: number / 2,
+            ..node(usize::from(EACH))
+        })
+        .collect();
+    let mut queue = planner(order, &nodes);
+    let projects = [queue.shares.add_project(2.0), queue.shares.add_project(1.0)];
+    let people: Vec<Account> = (0..4)
+        .map(|who| queue.shares.person(projects[who % 2], who as u64))
+        .collect();
+    if has_quotas {
+        queue.quotas.allow(
+            projects[0],
+            GPUS,
+            Some(Allowance {
+                guaranteed: 8,
+                limit: Some(12),
+            }),
+        );
+        queue.quotas.allow(
+            projects[1],
+            GPUS,
+            Some(Allowance {
+                guaranteed: 8,
+                limit: None,
+            }),
+        );
+    }
+    let mut laid = Held::new();
+    for (number, (node, gpu, from, length)) in (0..).zip(&walls).filter(|_| has_walls) {
+        let (from, to) = (from * MINUTE, (from + length) * MINUTE);
+        if laid
+            .iter()
+            .all(|(n, g, f, t)| (n, g) != (node, gpu) || to <= *f || *t <= from)
+        {
+            laid.push((*node, *gpu, from, to));
+            queue.reserve(number, from, to, &one_gpu(*node, 0, *gpu));
+        }
+    }
+    let mut world = World::new(queue);
+    let mut coming: Vec<(u64, &Wanted)> = (0..).zip(&wanted).collect();
+    coming.sort_by_key(|(_, one)| one.job.at);
+    let mut coming = coming.into_iter().peekable();
+    let mut runs: Vec<(usize, f64, Micros, Micros)> = Vec::new();
+    let mut done = 0;
+    loop {
+        while let Some((key, one)) = coming.next_if(|(_, one)| one.job.at * MINUTE <= world.now) {
+            let Job {
+                tasks,
+                gpus,
+                limit,
+                part,
+                class,
+                ..
+            } = one.job;
+            let need = Need {
+                at_least: one.at_least,
+                ..need(tasks, gpus)
+            };
+            let ask = ask(people[one.who], need, limit * MINUTE, world.now);
+            let ask = counted(ask, [(GPUS, u64::from(tasks) * u64::from(gpus))]);
+            let lasts = (limit as f64 * part * MINUTE as f64) as Micros;
+            world.submit(key, Ask { class, ..ask }, lasts.max(1));
+            events += 1;
+        }
+        events += 1;
+        for start in world.plan_checked() {
+            let tasks = wanted[start.key.0 as usize].job.tasks;
+            prop_assert_eq!(start.placement.pieces.len() as u32, tasks);
+        }
+        let oracle = Oracle::of(&world, &laid);
+        prop_assert!(oracle.is_at_peace(world.now), "at {}", world.now);
+        if has_quotas {
+            prop_assert!(world.queue.quotas.used(projects[0], GPUS) <= 12);
+        }
+        for (key, ask) in &world.queue.asks {
+            let is_promised = world.queue.promises.contains_key(&(ask.due(), *key));
+            let is_allowed = world
+                .queue
+                .quotas
+                .judge(&world.queue.shares, ask.account, &ask.wish.amounts)
+                .is_allowed();
+            if is_promised || !is_allowed || !oracle.is_plain(&ask.wish, world.now) {
+                continue;
+            }
+            prop_assert!(
+                !oracle.could_begin(&ask.wish, world.now),
+                "{:?} at {}: {:?}",
+                key,
+                world.now,
+                ask
+            );
+        }
+        let next = coming.peek().map(|(_, one)| one.job.at * MINUTE);
+        if next.is_none() && world.ends.is_empty() && world.queue.waiting() == 0 {
+            break;
+        }
+        let wall_ends = laid
+            .iter()
+            .map(|(.., to)| *to)
+            .filter(|to| *to > world.now)
+            .min();
+        let until = next
+            .into_iter()
+            .chain(wall_ends)
+            .min()
+            .unwrap_or(Micros::MAX);
+        prop_assert!(
+            until < Micros::MAX
+                || !world.ends.is_empty()
+                || world.queue.next_look(world.now).is_some(),
+            "stuck"
+        );
+        let before: Map<Key, Micros> = world
+            .began
+            .iter()
+            .map(|(key, (began, _))| (*key, *began))
+            .collect();
+        done += world.go_on(until).len();
+        for (key, began) in before {
+            if !world.queue.running.contains_key(&key) || world.queue.running[&key].began != began {
+                let one = &wanted[key.0 as usize];
+                let rate = f64::from(one.job.tasks) * f64::from(one.job.gpus);
+                events += 1;
+                runs.push((one.who % 2, rate, began, world.now));
+            }
+        }
+    }
+    prop_assert_eq!(done, wanted.len());
+    let end = world.now;
+    let mut used = [0.0; 2];
+    for (project, rate, from, to) in runs {
+        used[project] += decayed(rate, from, to, end);
+    }
+    let all = used[0] + used[1];
+    for (project, used) in projects.iter().zip(used) {
+        let standing = world.queue.shares.standing(*project, |_| true);
+        prop_assert!(
+            (standing.used - used / all).abs() < 1e-6,
+            "{} of {}",
+            standing.used,
+            used / all
+        );
+    }
+    prop_assert_eq!(world.queue.quotas.used(world.queue.shares.site(), GPUS), 0);
+    prop_assert!(world.queue.promises.is_empty() && world.queue.promised == 0.0);
+    Ok(events)
 }
 
 #[test]

@@ -1,0 +1,403 @@
+//! What there will probably be of everything that somebody waits for: GPUs of each make and CPU, places for what has to stand together,
+//! seats, and what accounts may still hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::fleet::{Gpu, Gpus, Mode, Model, Near, Need, UNDIVIDED};
+
+use super::super::super::Micros;
+use super::super::super::profile::{Floors, Profile};
+use super::super::super::quota::{Counted, volume};
+use super::super::super::seats;
+use super::super::super::share::Account;
+use super::super::super::track::Taker;
+use super::super::{Ask, Key, Planner, RESERVED, Wish};
+
+/// So many sizes of what has to stand together are told apart, the largest first.
+const TOGETHER_MAX: usize = 16;
+/// As good as without a limit, and far from where sums of it would overflow.
+const UNLIMITED: i64 = 1 << 60;
+
+/// Things of which one is as good as another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Thousandths of a core.
+    Cpu,
+    /// Thousandths of GPUs of one model with so much memory.
+    Gpu(Model, u64),
+}
+
+impl Kind {
+    fn of(gpu: &Gpu) -> Option<Kind> {
+        let kind = Kind::Gpu(gpu.model, gpu.memory_bytes);
+        Some(kind).filter(|_| gpu.mode == Mode::Shared)
+    }
+
+    /// Whether it is what this wants; what wants GPUs is not measured by its CPU.
+    fn serves(self, need: &Need) -> bool {
+        match self {
+            Kind::Cpu => need.task.gpus.thousandths() == 0,
+            Kind::Gpu(model, memory_bytes) => {
+                need.task.gpus.thousandths() > 0
+                    && need.task.models.accept(model)
+                    && need.task.gpu_memory_bytes <= memory_bytes
+            }
+        }
+    }
+}
+
+/// Where something stands that has to stand together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Within {
+    Node,
+    Rack,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Thing {
+    All(Kind),
+    /// Places for so much of a kind within one node or rack.
+    Together(Kind, Within, i64),
+    Seats(seats::Pool),
+    Quota(Account, Counted),
+}
+
+/// How much one task takes, and where so much has to stand together how many times; none where that is no more than one.
+fn measure(need: &Need) -> (i64, Option<(Within, i64, i64)>) {
+    let each = match need.task.gpus {
+        Gpus::None | Gpus::Whole(0) | Gpus::Share(0) => need.task.cpu_milli as i64,
+        gpus => i64::from(gpus.thousandths()),
+    };
+    let tasks = i64::from(need.tasks);
+    let size = each.saturating_mul(tasks);
+    let (within, unit, count) = match need.at_least {
+        _ if need.is_for_one_node() => (Within::Node, size, 1),
+        Near::Rack => (Within::Rack, size, 1),
+        Near::Anywhere | Near::Node | Near::Link => (Within::Node, each, tasks),
+    };
+    let is_one = unit <= i64::from(UNDIVIDED);
+    (size, (!is_one).then_some((within, unit, count)))
+}
+
+/// So much of one of the supplies.
+type Want = (usize, i64);
+
+type Changes = Vec<(Micros, i64)>;
+
+#[derive(Debug)]
+struct Supply {
+    profile: Profile,
+    floors: Floors,
+}
+
+#[derive(Debug)]
+pub(super) struct Supplies {
+    all: Vec<Supply>,
+    places: BTreeMap<Thing, usize>,
+    kinds: Vec<Kind>,
+    /// What is left of budgets.
+    budgets: BTreeMap<(Account, Counted), i128>,
+}
+
+impl Supplies {
+    /// What there is now and ahead, without what runs until it is expected to end and what is reserved.
+    pub fn new(planner: &Planner, now: Micros) -> Supplies {
+        let mut things: BTreeMap<Thing, (i64, Changes)> = BTreeMap::new();
+        add_nodes(planner, now, &mut things);
+        add_seats(planner, now, &mut things);
+        add_quotas(planner, now, &mut things);
+        let places: BTreeMap<Thing, usize> = things.keys().copied().zip(0..).collect();
+        let kind = |thing: &Thing| match thing {
+            Thing::All(kind) => Some(*kind),
+            _ => None,
+        };
+        let mut supplies = Supplies {
+            all: Vec::new(),
+            kinds: things.keys().filter_map(kind).collect(),
+            places,
+            budgets: budgets(planner, now),
+        };
+        let mut asked = vec![(Vec::new(), Vec::new()); things.len()];
+        let mut wants = Vec::new();
+        for ask in planner.asks.values() {
+            for wish in ask.wishes() {
+                for kind in supplies.kinds_for(&wish.need) {
+                    supplies.wants(planner, ask, wish, kind, &mut wants);
+                    for (number, amount) in &wants {
+                        asked[*number].0.push(*amount);
+                        asked[*number].1.push(length(wish));
+                    }
+                }
+            }
+        }
+        let both = things.into_values().zip(asked);
+        let supply = |((free, changes), (sizes, lengths)): ((i64, Changes), _)| Supply {
+            profile: Profile::new(now, free, changes),
+            floors: Floors::new(sizes, lengths, now),
+        };
+        supplies.all = both.map(supply).collect();
+        supplies
+    }
+
+    /// What would do for this, by number.
+    pub fn kinds_for(&self, need: &Need) -> impl Iterator<Item = usize> + use<> {
+        let need = *need;
+        let kinds = self.kinds.clone().into_iter().enumerate();
+        kinds.filter_map(move |(number, kind)| kind.serves(&need).then_some(number))
+    }
+
+    /// All that a wish takes, if it is served by this kind.
+    fn wants(&self, planner: &Planner, ask: &Ask, wish: &Wish, kind: usize, wants: &mut Vec<Want>) {
+        wants.clear();
+        let kind = self.kinds[kind];
+        let mut add = |thing: Thing, amount: i64| {
+            wants.extend(self.places.get(&thing).map(|place| (*place, amount)));
+        };
+        let (size, together) = measure(&wish.need);
+        add(Thing::All(kind), size);
+        if let Some((within, unit, count)) = together {
+            add(Thing::Together(kind, within, unit), count);
+        }
+        for (pool, count) in &ask.seats {
+            add(Thing::Seats(*pool), *count as i64);
+        }
+        if planner.quotas.are_set() {
+            for account in planner.shares.up(ask.account) {
+                for (counted, amount) in wish.amounts.each() {
+                    add(Thing::Quota(account, counted), amount as i64);
+                }
+            }
+        }
+    }
+
+    /// When a wish could begin at the earliest, served by this kind.
+    pub fn earliest(
+        &mut self,
+        planner: &Planner,
+        ask: &Ask,
+        wish: &Wish,
+        kind: usize,
+        from: Micros,
+    ) -> Option<Micros> {
+        let mut wants = Vec::with_capacity(4);
+        self.wants(planner, ask, wish, kind, &mut wants);
+        // Nobody gets seats of which nobody has heard.
+        let is_known = |(pool, _): &seats::Count| self.places.contains_key(&Thing::Seats(*pool));
+        if !ask.seats.iter().all(is_known) {
+            return None;
+        }
+        let length = length(wish);
+        let mut begin = from;
+        for (number, amount) in &wants {
+            let supply = &mut self.all[*number];
+            let floor = supply.floors.get(*amount, length);
+            let alone = supply.profile.earliest(floor, *amount, length);
+            let floor = alone.unwrap_or(Micros::MAX);
+            supply.floors.raise(*amount, length, floor);
+            begin = begin.max(alone?);
+        }
+        // Each has a moment of its own; all of them have to have the same.
+        loop {
+            let before = begin;
+            for (number, amount) in &wants {
+                begin = self.all[*number].profile.earliest(begin, *amount, length)?;
+            }
+            if begin == before {
+                return Some(begin);
+            }
+        }
+    }
+
+    /// Whether what is left of budgets would do.
+    pub fn is_within_budgets(&self, planner: &Planner, ask: &Ask, wish: &Wish) -> bool {
+        self.budgets.is_empty()
+            || planner.shares.up(ask.account).all(|account| {
+                wish.amounts.each().all(|(counted, amount)| {
+                    let left = self.budgets.get(&(account, counted));
+                    left.is_none_or(|left| volume(amount, wish.limit) as i128 <= *left)
+                })
+            })
+    }
+
+    pub fn take(&mut self, planner: &Planner, ask: &Ask, wish: &Wish, kind: usize, begin: Micros) {
+        let mut wants = Vec::with_capacity(4);
+        self.wants(planner, ask, wish, kind, &mut wants);
+        if let (_, Some((within, unit, count))) = measure(&wish.need) {
+            // What stands together stands where several smaller ones could have.
+            let kind = self.kinds[kind];
+            let first = Thing::Together(kind, within, 0);
+            let last = Thing::Together(kind, within, unit);
+            for (thing, place) in self.places.range(first..last) {
+                if let Thing::Together(_, _, smaller) = thing {
+                    wants.push((*place, count * (unit / smaller)));
+                }
+            }
+        }
+        let end = begin.saturating_add(length(wish));
+        for (number, amount) in wants {
+            self.all[number].profile.take(begin, end, amount);
+        }
+        if !self.budgets.is_empty() {
+            for account in planner.shares.up(ask.account) {
+                for (counted, amount) in wish.amounts.each() {
+                    if let Some(left) = self.budgets.get_mut(&(account, counted)) {
+                        *left -= volume(amount, length(wish)) as i128;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How long it will probably take.
+pub(super) fn length(wish: &Wish) -> Micros {
+    wish.expected.max(1)
+}
+
+/// Until when a taker probably has what it has; none of what is only promised, which is looked at on its own.
+fn likely_end(planner: &Planner, by: Taker, to: Micros, now: Micros) -> Option<Micros> {
+    match planner.running.get(&Key(by.0)) {
+        Some(running) => Some(running.likely_end(now)),
+        None => (by.0 & RESERVED != 0).then_some(to),
+    }
+}
+
+/// All that the nodes have, and where of it something could stand together.
+fn add_nodes(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64, Changes)>) {
+    let wishes = planner.asks.values().flat_map(Ask::wishes);
+    let together = wishes.filter_map(|wish| {
+        let (within, unit, _) = measure(&wish.need).1?;
+        Some((unit, within, wish.need.task.gpus.thousandths() > 0))
+    });
+    let together: BTreeSet<(i64, Within, bool)> = together.collect();
+    let together: Vec<_> = together.into_iter().rev().take(TOGETHER_MAX).collect();
+    let mut racks: BTreeMap<(Option<u32>, Kind), (i64, Changes)> = BTreeMap::new();
+    let has_racks = together
+        .iter()
+        .any(|(_, within, _)| *within == Within::Rack);
+    let mut add_places = |within: Within, kind: Kind, all: i64, changes: &mut Changes| {
+        changes.sort_unstable();
+        for (unit, where_, is_gpu) in &together {
+            if *where_ == within && *is_gpu == (kind != Kind::Cpu) {
+                let thing = Thing::Together(kind, within, *unit);
+                let (free, steps) = things.entry(thing).or_default();
+                *free += all / unit;
+                add_steps(steps, all, *unit, changes);
+            }
+        }
+        if within == Within::Node {
+            let (free, steps) = things.entry(Thing::All(kind)).or_default();
+            *free += all;
+            steps.extend_from_slice(changes);
+        }
+    };
+    let mut own: BTreeMap<Kind, (i64, Changes)> = BTreeMap::new();
+    for (node, cpu_milli, gpus) in planner.ground.nodes() {
+        own.entry(Kind::Cpu).or_default().0 = cpu_milli as i64;
+        for kind in gpus.iter().filter_map(Kind::of) {
+            own.entry(kind).or_default().0 += i64::from(UNDIVIDED);
+        }
+        for taken in planner.ground.taken(node) {
+            let Some(to) = likely_end(planner, taken.by, taken.to, now) else {
+                continue;
+            };
+            let mut take = |kind: Kind, amount: i64| {
+                if let Some((_, changes)) = own.get_mut(&kind) {
+                    changes.extend([(taken.from, -amount), (to, amount)]);
+                }
+            };
+            take(Kind::Cpu, taken.part.cpu_milli as i64);
+            for part in &taken.part.gpus {
+                let gpu = gpus.get(usize::from(part.gpu));
+                if let Some(kind) = gpu.and_then(Kind::of) {
+                    take(kind, i64::from(part.thousandths));
+                }
+            }
+        }
+        for (kind, (all, mut changes)) in std::mem::take(&mut own) {
+            add_places(Within::Node, kind, all, &mut changes);
+            if has_racks {
+                let rack = racks.entry((planner.ground.rack(node), kind)).or_default();
+                rack.0 += all;
+                rack.1.append(&mut changes);
+            }
+        }
+    }
+    for ((_, kind), (all, mut changes)) in racks {
+        add_places(Within::Rack, kind, all, &mut changes);
+    }
+}
+
+/// By how many the places for so much change, where all that there is changes like this.
+fn add_steps(steps: &mut Changes, all: i64, unit: i64, changes: &Changes) {
+    let (mut free, mut places) = (all, all / unit);
+    for same in changes.chunk_by(|one, other| one.0 == other.0) {
+        free += same.iter().map(|(_, change)| change).sum::<i64>();
+        let then = free.max(0) / unit;
+        if then != places {
+            steps.push((same[0].0, then - places));
+            places = then;
+        }
+    }
+}
+
+fn add_seats(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64, Changes)>) {
+    for (pool, total, held) in planner.seats.held() {
+        let mut changes = Changes::new();
+        for one in held {
+            if let Some(to) = likely_end(planner, one.by, one.to, now) {
+                changes.extend([(one.from, -(one.count as i64)), (to, one.count as i64)]);
+            }
+        }
+        things.insert(Thing::Seats(pool), (total as i64, changes));
+    }
+}
+
+/// What accounts may hold at any time, without what runs.
+fn add_quotas(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64, Changes)>) {
+    if !planner.quotas.are_set() {
+        return;
+    }
+    let amount = |limit: Option<u64>| limit.map_or(UNLIMITED, |limit| limit as i64);
+    for (account, counted, limit, ahead) in planner.quotas.limits(&planner.shares) {
+        let free = amount(limit);
+        let mut before = free;
+        let mut changes = Changes::new();
+        for (at, limit) in ahead {
+            changes.push((*at, amount(*limit) - before));
+            before = amount(*limit);
+        }
+        things.insert(Thing::Quota(account, counted), (free, changes));
+    }
+    for running in planner.running.values() {
+        let to = running.likely_end(now);
+        for account in planner.shares.up(running.ask.account) {
+            for (counted, amount) in running.wish().amounts.each() {
+                if let Some((_, changes)) = things.get_mut(&Thing::Quota(account, counted)) {
+                    changes.extend([(running.began, -(amount as i64)), (to, amount as i64)]);
+                }
+            }
+        }
+    }
+}
+
+/// What is left of budgets, when what runs has ended.
+fn budgets(planner: &Planner, now: Micros) -> BTreeMap<(Account, Counted), i128> {
+    let left = planner.quotas.budgets(&planner.shares);
+    let mut left: BTreeMap<(Account, Counted), i128> = left.collect();
+    if left.is_empty() {
+        return left;
+    }
+    for running in planner.running.values() {
+        let length = running.likely_end(now).saturating_sub(running.began);
+        for account in planner.shares.up(running.ask.account) {
+            for (counted, amount) in running.wish().amounts.each() {
+                if let Some(left) = left.get_mut(&(account, counted)) {
+                    *left -= volume(amount, length) as i128;
+                }
+            }
+        }
+    }
+    left
+}
