@@ -5,9 +5,10 @@ mod support;
 use berth_app::queue::Act;
 use berth_model::attribute::AttributeValue;
 use berth_model::queue::{QuotaAmounts, QuotaSetting};
-use berth_model::workload::{Outcome, RunState, State};
+use berth_model::workload::{Because, Outcome, RunState, State};
 use berth_model::{Reference, Standing};
 use berth_store::claims;
+use jiff::SignedDuration;
 use serde_json::json;
 use support::{Lab, name, site};
 
@@ -20,6 +21,8 @@ on_both!(
     a_reservation_is_a_wall,
     a_booking_cuts_what_is_opportunistic_short,
     what_is_held_is_passed_over_and_what_is_cancelled_is_told,
+    single_tasks_are_cancelled_and_the_rest_goes_on,
+    what_is_cancelled_while_it_makes_room_does_not_come_back,
     one_waits_for_another,
     a_project_never_holds_more_than_its_quota,
     a_server_that_takes_over_goes_on_where_the_other_stopped,
@@ -230,9 +233,16 @@ async fn what_is_held_is_passed_over_and_what_is_cancelled_is_told(lab: Lab) {
         .expect("it is held");
     lab.round().await;
     assert_eq!(lab.state(number).await, State::Running);
-    lab.act(&lab.ada, number, Act::Cancel { reason: None })
-        .await
-        .expect("it runs");
+    lab.act(
+        &lab.ada,
+        number,
+        Act::Cancel {
+            tasks: None,
+            reason: None,
+        },
+    )
+    .await
+    .expect("it runs");
     assert_eq!(lab.state(number).await, State::Cancelled);
     lab.run_until(1).await;
     let run = &lab.workload_view(number).await.runs[0];
@@ -243,6 +253,94 @@ async fn what_is_held_is_passed_over_and_what_is_cancelled_is_told(lab: Lab) {
         }
     );
     assert!(run.ended_at.expect("it ended") <= lab.at(0) + jiff::SignedDuration::from_secs(30));
+}
+
+fn cancel(tasks: &str) -> Act {
+    Act::Cancel {
+        tasks: Some(tasks.parse().expect("tasks")),
+        reason: None,
+    }
+}
+
+async fn single_tasks_are_cancelled_and_the_rest_goes_on(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut ask = lab.ask(1, 1, 40);
+    ask["array"] = json!({ "tasks": "0-9", "at_once": 4 });
+    let number = lab.submit(&lab.ada, ask).await;
+    let mut needs_all = lab.ask(1, 1, 5);
+    let id = lab.workload_view(number).await.workload.id;
+    needs_all["after"] = json!([{ "workload": id }]);
+    let needs_all = lab.submit(&lab.ada, needs_all).await;
+    lab.round().await;
+    for (who, tasks) in [(&lab.bob, "0"), (&lab.ada, "77")] {
+        assert!(lab.act(who, number, cancel(tasks)).await.is_err());
+    }
+    let view = lab.act(&lab.ada, number, cancel("0,5-7")).await;
+    let workload = view.expect("some wait and one runs").workload;
+    assert_eq!(
+        (workload.state, workload.waiting.to_string().as_str()),
+        (State::Running, "4,8-9")
+    );
+    lab.run_until(3).await;
+    let view = lab.workload_view(number).await;
+    assert_eq!(
+        (
+            view.workload.state,
+            view.workload.counts.completed,
+            view.workload.cancelled()
+        ),
+        (State::Completed, 6, 4)
+    );
+    let first: Vec<_> = view.runs.iter().filter(|run| run.task == 0).collect();
+    assert_eq!(first.len(), 1, "what was cancelled does not begin again");
+    assert_eq!(
+        first[0].state,
+        RunState::Ended {
+            outcome: Outcome::Cancelled
+        }
+    );
+    assert!(first[0].ended_at.expect("it ended") <= lab.at(0) + SignedDuration::from_secs(30));
+    assert!(!view.runs.iter().any(|run| (5..=7).contains(&run.task)));
+    let reason = lab.workload_view(needs_all).await.reason.expect("it waits");
+    assert_eq!(reason.code, "dependency_never", "not all were completed");
+}
+
+async fn what_is_cancelled_while_it_makes_room_does_not_come_back(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut soft = lab.ask(4, 4, 50);
+    soft["class"] = json!("opportunistic");
+    soft["array"] = json!({ "tasks": "0-1" });
+    let soft = lab.submit(&lab.ada, soft).await;
+    lab.round().await;
+    lab.wait_until_moment(lab.at(0) + SignedDuration::from_mins(10))
+        .await;
+    let firm = lab.submit(&lab.bob, lab.ask(1, 4, 20)).await;
+    lab.round().await;
+    let run = &lab.workload_view(soft).await.runs[0];
+    let is_making_room = matches!(
+        run.state,
+        RunState::Stopping {
+            because: Because::Preempted,
+            ..
+        }
+    );
+    assert!(is_making_room, "{:?}", run.state);
+    lab.act(&lab.ada, soft, cancel("0"))
+        .await
+        .expect("it still runs");
+    lab.run_until(3).await;
+    let view = lab.workload_view(soft).await;
+    let tries: Vec<u32> = view.runs.iter().map(|run| run.task).collect();
+    assert_eq!(
+        tries,
+        [1, 0],
+        "the other task ran, and the cancelled one not again"
+    );
+    assert_eq!(
+        (view.workload.state, view.workload.cancelled()),
+        (State::Completed, 1)
+    );
+    assert_eq!(lab.state(firm).await, State::Completed);
 }
 
 async fn one_waits_for_another(lab: Lab) {

@@ -5,6 +5,7 @@ use berth_model::closure::ClosureKind;
 use berth_model::person::PersonState;
 use berth_model::reservation::{Privacy, State};
 use berth_model::site::{JoinState, OutsiderView, Role};
+use berth_model::workload::Class;
 use berth_model::{Standing, Status};
 
 use crate::error::{Error, Result};
@@ -36,6 +37,7 @@ words! {
     LogoKind { Png = "png", WebP = "webp", Svg = "svg" }
     ClosureKind { Holidays = "holidays", Blackouts = "blackouts" }
     Privacy { Site = "site", Private = "private" }
+    Class { Opportunistic = "opportunistic", Guaranteed = "guaranteed" }
 }
 
 impl Word for berth_model::workload::State {

@@ -7,6 +7,8 @@
 mod act;
 mod batches;
 mod carry;
+mod counts;
+mod crowd;
 mod floor;
 mod follow;
 mod forecast;
@@ -18,6 +20,7 @@ mod rations;
 mod round;
 mod settings;
 mod submit;
+mod trial;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -25,12 +28,17 @@ use std::sync::{Arc, Mutex};
 use berth_model::SiteId;
 
 pub use act::Act;
+pub use counts::{Count, QueueCounts};
 pub use forecast::QueueFigures;
-pub use look::{NodeView, QueueView, Reason, ShareView, Shares, WorkloadFilter, WorkloadView};
+pub use look::{
+    Ends, GpuView, NodeView, QueueView, Reason, ShareView, Shares, WorkloadFilter, WorkloadView,
+};
 pub use settings::{NewGrant, QueueSettings};
 pub use submit::NewWorkload;
+pub use trial::{Outlook, Trial};
 
 pub(crate) use batches::Batches;
+pub(crate) use crowd::Crowd;
 use plan::Plan;
 
 /// The plans of the sites, each with the fence of the lease under which it was made.

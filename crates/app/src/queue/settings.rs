@@ -175,6 +175,7 @@ impl App {
             grace: settings.grace,
             run_min: settings.run_min,
             limit_max: settings.limit_max,
+            waiting_max: settings.waiting_max,
             shares,
             quotas,
             levels,
@@ -240,6 +241,7 @@ impl App {
             grace: policy.grace,
             run_min: policy.run_min,
             limit_max: policy.limit_max,
+            waiting_max: policy.waiting_max,
             shares: policy
                 .shares
                 .iter()
@@ -393,6 +395,10 @@ fn check_lengths(settings: &Settings, errors: &mut FieldErrors) {
         if is < least || is > most {
             errors.push(field, format!("from {least:#} to {most:#}"));
         }
+    }
+    if !(1..=QueuePolicy::WAITING_MAX).contains(&settings.waiting_max) {
+        let most = QueuePolicy::WAITING_MAX;
+        errors.push("waiting_max", format!("from 1 to {most}"));
     }
     let lists = [
         ("roles", settings.roles.len()),

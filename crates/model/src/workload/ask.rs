@@ -496,6 +496,11 @@ impl Ask {
         Ok(self)
     }
 
+    /// How many tasks it consists of.
+    pub fn task_count(&self) -> u64 {
+        self.array.as_ref().map_or(1, |array| array.tasks.len())
+    }
+
     /// The tasks that it consists of.
     pub fn tasks(&self) -> Tasks {
         self.array
