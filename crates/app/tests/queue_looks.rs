@@ -120,8 +120,10 @@ async fn opportunistic_work_is_told_of_the_wall_before_it_begins(lab: Lab) {
 
 async fn what_waits_says_when_it_is_over_at_the_latest(lab: Lab) {
     let lab = lab.with_queue().await;
-    let both = [&lab.bob, &lab.ada].map(|who| lab.submit(who, lab.ask(4, 4, 50)));
-    let both = futures::future::join_all(both).await;
+    let both = [
+        lab.submit(&lab.bob, lab.ask(4, 4, 50)).await,
+        lab.submit(&lab.ada, lab.ask(4, 4, 50)).await,
+    ];
     lab.round().await;
     // There is room for one of them, whoever that is.
     let waiting = match lab.state(both[0]).await {

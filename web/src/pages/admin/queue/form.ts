@@ -32,6 +32,7 @@ export interface Form {
   graceS: number;
   runMinMs: number | null;
   limitMaxMs: number | null;
+  waitingMax: number;
   lends: boolean;
   roles: Record<string, Part | ''>;
   weights: Record<string, number | null>;
@@ -48,6 +49,7 @@ export function fromSettings(settings: Settings): Form {
     graceS: Math.round(periodMs(settings.grace) / 1_000),
     runMinMs: periodMs(settings.run_min),
     limitMaxMs: periodMs(settings.limit_max),
+    waitingMax: settings.waiting_max,
     lends: settings.lends,
     roles: { ...settings.roles },
     weights: { ...settings.shares },
@@ -80,6 +82,7 @@ export function toSettings(form: Form): Settings {
     grace: writePeriod((form.graceS || 0) * 1_000),
     run_min: writePeriod(form.runMinMs ?? 0),
     limit_max: writePeriod(form.limitMaxMs ?? 0),
+    waiting_max: form.waitingMax,
     lends: form.lends,
     roles: Object.fromEntries(Object.entries(form.roles).filter((entry): entry is [string, Part] => entry[1] !== '')),
     shares: Object.fromEntries(Object.entries(form.weights).filter((entry): entry is [string, number] => typeof entry[1] === 'number')),
