@@ -278,7 +278,7 @@ pub struct WorkloadQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub class: Option<Class>,
-    /// Only those with this in their title, their number or their owner's name.
+    /// Only those with this in their title, their number or their owner's name, or that run on the node of this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(max_length = 200)]
     pub text: Option<String>,

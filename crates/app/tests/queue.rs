@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::collections::HashSet;
+
 use berth_app::queue::Act;
 use berth_model::attribute::AttributeValue;
 use berth_model::queue::{QuotaAmounts, QuotaSetting};
@@ -16,6 +18,7 @@ on_both!(
     what_is_submitted_runs_with_claims_and_gives_them_back,
     what_does_not_fit_waits_with_a_reason_and_begins_when_there_is_room,
     a_gang_begins_whole,
+    tasks_that_stand_apart_have_a_node_each,
     an_array_is_one_row_and_every_task_runs_once,
     what_is_opportunistic_makes_room_and_comes_back,
     a_reservation_is_a_wall,
@@ -80,6 +83,21 @@ async fn what_does_not_fit_waits_with_a_reason_and_begins_when_there_is_room(lab
         assert_eq!(lab.state(number).await, State::Completed);
     }
     assert_eq!(lab.state(too_much).await, State::Waiting);
+}
+
+async fn tasks_that_stand_apart_have_a_node_each(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut ask = lab.ask(3, 1, 10);
+    ask["wishes"][0]["apart"] = json!(true);
+    let apart = lab.submit(&lab.ada, ask.clone()).await;
+    ask["wishes"][0]["tasks"] = json!(5);
+    let too_many = lab.submit(&lab.ada, ask).await;
+    lab.round().await;
+    let run = &lab.workload_view(apart).await.runs[0];
+    let nodes: HashSet<_> = run.pieces.iter().map(|piece| piece.node).collect();
+    assert_eq!(nodes.len(), 3);
+    let reason = lab.workload_view(too_many).await.reason.expect("it waits");
+    assert_eq!(reason.code, "never", "there are four nodes");
 }
 
 async fn a_gang_begins_whole(lab: Lab) {

@@ -225,6 +225,14 @@ async fn a_list_is_narrowed_by_class_and_text(lab: Lab) {
         );
         assert_eq!(found(of(texts("%"))).await, [soft], "a sign like any other");
     }
+    lab.round().await;
+    let on_first = found(texts("n0")).await;
+    let elsewhere = found(texts("n3")).await;
+    assert_eq!(
+        (on_first.len(), elsewhere.len()),
+        (2, 0),
+        "both fit one node"
+    );
 }
 
 async fn one_person_may_not_have_more_waiting_than_the_site_allows(lab: Lab) {

@@ -1,7 +1,7 @@
 //! Workloads and their runs.
 
 use berth_model::workload::{Class, Counts, Run, RunState, State, Workload};
-use berth_model::{PersonId, ProjectId, ReservationId, RunId, SiteId, WorkloadId};
+use berth_model::{PersonId, ProjectId, ReservationId, ResourceId, RunId, SiteId, WorkloadId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -186,8 +186,9 @@ pub struct Filter {
     pub owner: Option<PersonId>,
     pub project: Option<ProjectId>,
     pub class: Option<Class>,
-    /// In its title, its number, or its owner's name.
+    /// In its title, its number, or its owner's name; or it runs on this node.
     pub text: Option<String>,
+    pub node: Option<ResourceId>,
     pub states: Vec<State>,
     /// Only what was over after this, or is not over.
     pub since: Option<Timestamp>,
@@ -210,13 +211,15 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
                  AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5)) AND since > $6
                  AND ($8 IS NULL OR ask ->> '$.class' = $8)
                  AND ($9 IS NULL OR title LIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
-                     WHERE p.login LIKE $9 ESCAPE '!' OR p.display_name LIKE $9 ESCAPE '!'))
+                     WHERE p.login LIKE $9 ESCAPE '!' OR p.display_name LIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
              ORDER BY number DESC LIMIT $7",
             "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ended_at IS NULL
                  AND ($3::uuid IS NULL OR owner = $3) AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5)
                  AND since > $6 AND ($8::text IS NULL OR ask::json ->> 'class' = $8)
                  AND ($9::text IS NULL OR title ILIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
-                     WHERE p.login ILIKE $9 ESCAPE '!' OR p.display_name ILIKE $9 ESCAPE '!'))
+                     WHERE p.login ILIKE $9 ESCAPE '!' OR p.display_name ILIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
              ORDER BY number DESC LIMIT $7",
         ),
         false => either(
@@ -224,13 +227,15 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
                  AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5))
                  AND (ended_at IS NULL OR ended_at > $6) AND ($8 IS NULL OR ask ->> '$.class' = $8)
                  AND ($9 IS NULL OR title LIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
-                     WHERE p.login LIKE $9 ESCAPE '!' OR p.display_name LIKE $9 ESCAPE '!'))
+                     WHERE p.login LIKE $9 ESCAPE '!' OR p.display_name LIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
              ORDER BY number DESC LIMIT $7",
             "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3::uuid IS NULL OR owner = $3)
                  AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5) AND (ended_at IS NULL OR ended_at > $6)
                  AND ($8::text IS NULL OR ask::json ->> 'class' = $8)
                  AND ($9::text IS NULL OR title ILIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
-                     WHERE p.login ILIKE $9 ESCAPE '!' OR p.display_name ILIKE $9 ESCAPE '!'))
+                     WHERE p.login ILIKE $9 ESCAPE '!' OR p.display_name ILIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
              ORDER BY number DESC LIMIT $7",
         ),
     };
@@ -250,6 +255,7 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
         .bind(filter.class.map(|class| class.word().to_owned()))
         .bind(text.map(|text| format!("%{}%", escaped(text))))
         .bind(text.and_then(|text| text.parse::<i64>().ok()))
+        .bind(filter.node.map(|node| format!("%{node}%")))
         .map(conn, workload)
         .await
 }

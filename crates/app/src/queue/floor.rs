@@ -362,6 +362,7 @@ impl Floor {
             tasks: wish.tasks.get(),
             near: near(wish.near),
             at_least: near(wish.at_least),
+            apart: wish.apart,
             until_us: i64::MAX,
         })
     }

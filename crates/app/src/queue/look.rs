@@ -93,7 +93,7 @@ pub struct WorkloadFilter {
     pub owner: Option<PersonReference>,
     pub project: Option<ProjectReference>,
     pub class: Option<Class>,
-    /// In its title, its number, or its owner's name.
+    /// In its title, its number, or its owner's name; or the name of a node that it runs on.
     pub text: Option<String>,
     pub states: Vec<State>,
     pub since: Option<Timestamp>,
@@ -224,12 +224,26 @@ impl App {
             None => None,
             Some(project) => Some(self.project(&mut reader, place.id(), project).await?.id),
         };
+        // What looks like the name of a node may be meant as one.
+        let node = filter
+            .text
+            .as_deref()
+            .and_then(|text| text.trim().parse().ok());
+        let node = match node.map(Reference::Name) {
+            None => None,
+            Some(name) => match self.resource(&mut reader, place.id(), &name).await {
+                Ok(node) => Some(node.id),
+                Err(Error::NotFound(_)) => None,
+                Err(error) => return Err(error),
+            },
+        };
         let wanted = workloads::Filter {
             site: place.id(),
             owner,
             project,
             class: filter.class,
             text: filter.text,
+            node,
             states: filter.states,
             since: filter.since,
             before: filter.before,

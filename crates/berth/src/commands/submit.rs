@@ -70,6 +70,9 @@ pub struct Submit {
     /// Another way in which it could be served, as in `2:4h`: so many GPUs for so long
     #[arg(long = "or", value_name = "GPUS:TIME", value_parser = alternative)]
     alternatives: Vec<(u64, SignedDuration)>,
+    /// Each task in a node of its own
+    #[arg(long)]
+    apart: bool,
     /// How near to each other its tasks have to stand
     #[arg(long, value_enum, value_name = "WHERE")]
     near: Option<Nearness>,
@@ -322,6 +325,7 @@ fn wishes(submit: &Submit) -> anyhow::Result<Vec<Wish>> {
             Some(Nearness::Node) => Near::Node,
             Some(Nearness::Link) => Near::Link,
         },
+        apart: submit.apart,
     };
     let mut wishes = vec![first];
     for (gpus, limit) in &submit.alternatives {

@@ -30,6 +30,8 @@ pub enum AskError {
     Limit,
     #[error("a guarantee is no more than its limit")]
     Guarantee,
+    #[error("its tasks cannot stand in a node each and all in one node")]
+    Apart,
     #[error("{what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
     #[error("say what it needs: at least one wish")]
@@ -310,6 +312,9 @@ pub struct Wish {
     /// How near to each other they have to stand.
     #[serde(default)]
     pub at_least: Near,
+    /// Whether each of its tasks stands in a node of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 impl Wish {
@@ -461,6 +466,9 @@ impl Ask {
         for wish in &self.wishes {
             if wish.limit < SignedDuration::from_secs(1) || wish.limit > longest {
                 return Err(AskError::Limit);
+            }
+            if wish.apart && wish.at_least >= Near::Node && wish.tasks.get() > 1 {
+                return Err(AskError::Apart);
             }
             let task = &wish.task;
             let is_over_cores = task

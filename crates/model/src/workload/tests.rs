@@ -139,6 +139,12 @@ fn a_guarantee_beyond_its_limit_and_a_deadline_too_near_are_refused() {
     let mut over = ask();
     over.wishes[0].task.cores_milli_limit = Some(Cores::try_from(1).unwrap());
     assert_eq!(over.check(), Err(AskError::Guarantee));
+    let mut torn = ask();
+    torn.wishes[0].tasks = TaskCount::try_from(2).unwrap();
+    torn.wishes[0].apart = true;
+    assert!(torn.clone().check().is_ok());
+    torn.wishes[0].at_least = Near::Node;
+    assert_eq!(torn.check(), Err(AskError::Apart));
     let mut late = ask();
     late.not_before = Some(NOW);
     late.deadline = Some(NOW + jiff::SignedDuration::from_hours(1));

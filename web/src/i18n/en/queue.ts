@@ -18,7 +18,7 @@ export const queue = {
   filters: 'Filters of the queue',
   mine: 'Only mine',
   anyProject: 'All projects',
-  search: 'Number, title or person',
+  search: 'Number, title, person or node',
   show: { open: 'Now', waiting: 'Waiting', running: 'Running', over: 'Over' },
   shownOf: (shown: number, all: number) => `${shown} of ${all} are shown.`,
   longer: (read: string) => `The queue is longer than this: the newest ${read} were read. The others are found with the command line.`,

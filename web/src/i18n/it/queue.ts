@@ -18,7 +18,7 @@ export const queue: Messages['queue'] = {
   filters: 'Filtri della coda',
   mine: 'Solo i miei',
   anyProject: 'Tutti i progetti',
-  search: 'Numero, titolo o persona',
+  search: 'Numero, titolo, persona o nodo',
   show: { open: 'Ora', waiting: 'In attesa', running: 'In corso', over: 'Finiti' },
   shownOf: (shown, all) => `Se ne vedono ${shown} di ${all}.`,
   longer: (read) => `La coda è più lunga: sono stati letti i ${read} lavori più recenti. Gli altri si trovano dalla riga di comando.`,
