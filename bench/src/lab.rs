@@ -145,7 +145,8 @@ impl Lab {
         drop(reader);
         let caller = Caller::direct(person.context("the person of this lab")?);
         let settings =
-            serde_json::from_value(serde_json::json!({ "roles": { "server": "node" } }))?;
+            serde_json::json!({ "roles": { "server": "node" }, "waiting_max": 1_000_000 });
+        let settings = serde_json::from_value(settings)?;
         app.set_queue_settings(&caller, &self.site.into(), None, settings)
             .await?;
         store.close().await;

@@ -178,6 +178,7 @@ paths! {
     QUEUE_SETTINGS queue_settings(site) = "/sites/{site}/queue/settings";
     QUEUE_SHARES queue_shares(site) = "/sites/{site}/queue/shares";
     QUEUE_NODES queue_nodes(site) = "/sites/{site}/queue/nodes";
+    QUEUE_COUNTS queue_counts(site) = "/sites/{site}/queue/counts";
     GRANTS grants(site) = "/sites/{site}/queue/grants";
     GRANT grant(site, grant) = "/sites/{site}/queue/grants/{grant}";
 

@@ -3,7 +3,7 @@
 use berth_model::name::Text;
 use berth_model::queue::Settings;
 use berth_model::workload::{
-    After, Array, Class, Counts, Program, RunState, Seats, State, Tasks, Wish,
+    After, Array, Class, Counts, EndsBy, Program, RunState, Seats, State, Tasks, Wish,
 };
 use berth_model::{Amount, GrantId, Name, ReservationId, RunId, WorkloadId};
 use jiff::Timestamp;
@@ -64,6 +64,8 @@ pub struct Workload {
     /// Those of its tasks that have not begun, or have to begin again.
     pub waiting: Tasks,
     pub counts: Counts,
+    /// How many of its tasks were cancelled.
+    pub cancelled: u64,
     /// Only for its owner and the site's admins; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -109,6 +111,45 @@ pub struct Waits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub forecast: Option<Timestamp>,
+    /// When it would then be over at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ends: Option<Ends>,
+}
+
+/// When something is over at the latest, and why then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ends {
+    pub at: Timestamp,
+    pub by: EndsBy,
+}
+
+/// What would become of a workload if it were submitted now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadPreview {
+    /// The number that it would get, if nobody came before it.
+    pub number: u64,
+    /// What it asks for, with what a profile adds.
+    pub wishes: Vec<Wish>,
+    /// When it would probably begin; left out where nobody can say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub begins: Option<Timestamp>,
+    /// Why it would wait; left out if it began at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub waits: Option<Waits>,
+    /// Which of its wishes it would get, from zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub wish: Option<u64>,
+    /// When it would be over at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ends: Option<Ends>,
+    /// Where it would run, if it began at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<ResourceRef>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -140,6 +181,7 @@ pub struct Run {
     pub began: Timestamp,
     /// When it has to be over at the latest.
     pub until: Timestamp,
+    pub until_by: EndsBy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub ended_at: Option<Timestamp>,
@@ -211,6 +253,18 @@ fn yes() -> bool {
     true
 }
 
+/// What is to be cancelled of a workload, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelWorkload {
+    /// Only these tasks of an array, as in `3-7,9`; the rest goes on. All of it, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Tasks>,
+    /// Kept with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text>,
+}
+
 /// What to list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -224,6 +278,14 @@ pub struct WorkloadQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub project: Option<ProjectReference>,
+    /// Only of this class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub class: Option<Class>,
+    /// Only those with this in their title, their number or their owner's name, or that run on the node of this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[param(max_length = 200)]
+    pub text: Option<String>,
     /// Only in these states, divided by commas; those that are not over, if left out. `all` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(max_length = 200)]
@@ -237,6 +299,50 @@ pub struct WorkloadQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub cursor: Option<Cursor>,
+}
+
+/// How much of a site's queue waits and runs, and whose it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QueueCounts {
+    pub all: QueueCount,
+    /// Only those that have something in the queue, as everywhere here.
+    pub projects: Vec<ProjectCount>,
+    pub people: Vec<PersonCount>,
+    pub classes: Vec<ClassCount>,
+}
+
+/// Workloads that are not over, by what they do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct QueueCount {
+    pub waiting: u64,
+    pub held: u64,
+    pub running: u64,
+    /// An array is one workload, however many of its tasks run.
+    pub running_tasks: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ProjectCount {
+    /// Left out for work of no project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub project: Option<ProjectRef>,
+    #[serde(flatten)]
+    pub count: QueueCount,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PersonCount {
+    pub person: PersonRef,
+    #[serde(flatten)]
+    pub count: QueueCount,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ClassCount {
+    pub class: Class,
+    #[serde(flatten)]
+    pub count: QueueCount,
 }
 
 /// How a project, or a person in it, stands beside the others.
@@ -286,6 +392,8 @@ pub struct QueueSettingsView {
 pub struct QueueNode {
     pub node: ResourceRef,
     pub in_service: bool,
+    /// By its status, or because a maintenance window stands on some of it now.
+    pub maintenance: bool,
     /// Whether any of it is reserved now.
     pub reserved: bool,
     pub cores_milli: u64,
@@ -298,6 +406,10 @@ pub struct QueueNode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueueGpu {
     pub gpu: ResourceRef,
+    /// Its attribute `gpu_model`; of a slice its profile, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub model: Option<String>,
     /// Thousandths of it.
     pub free: u16,
 }

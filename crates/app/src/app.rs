@@ -13,7 +13,7 @@ use crate::desk::Boards;
 use crate::events::Tail;
 use crate::health::Rounds;
 use crate::policies::KeptPolicies;
-use crate::queue::{Batches, Queues};
+use crate::queue::{Batches, Crowd, Queues};
 use crate::refusals::Tally;
 use crate::vault::Vault;
 
@@ -67,6 +67,7 @@ pub struct Parts {
     pub(crate) queues: Queues,
     /// What is submitted while something is being written.
     pub(crate) batches: Batches,
+    pub(crate) crowd: Crowd,
     /// What runs workloads; none, and they wait.
     pub(crate) backend: Option<Arc<dyn Backend>>,
     pub(crate) policies: KeptPolicies,
@@ -107,6 +108,7 @@ impl App {
             boards: Boards::default(),
             queues: Queues::default(),
             batches: Batches::default(),
+            crowd: Crowd::default(),
             backend,
             policies: KeptPolicies::default(),
             refusals: Tally::default(),

@@ -73,6 +73,10 @@ pub enum Error {
     /// A workload is not in a state for that.
     #[error(transparent)]
     NotNow(#[from] berth_model::workload::NotNow),
+    #[error(
+        "{most} workloads of yours wait at this site, and that is as many as one person may have"
+    )]
+    TooManyWaiting { most: u32 },
     #[error("{0}")]
     InThePast(String),
     #[error("you hold {HOLDS_MAX} things already")]

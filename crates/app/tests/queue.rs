@@ -2,12 +2,15 @@
 
 mod support;
 
+use std::collections::HashSet;
+
 use berth_app::queue::Act;
 use berth_model::attribute::AttributeValue;
 use berth_model::queue::{QuotaAmounts, QuotaSetting};
-use berth_model::workload::{Outcome, RunState, State};
+use berth_model::workload::{Because, Outcome, RunState, State};
 use berth_model::{Reference, Standing};
 use berth_store::claims;
+use jiff::SignedDuration;
 use serde_json::json;
 use support::{Lab, name, site};
 
@@ -15,11 +18,14 @@ on_both!(
     what_is_submitted_runs_with_claims_and_gives_them_back,
     what_does_not_fit_waits_with_a_reason_and_begins_when_there_is_room,
     a_gang_begins_whole,
+    tasks_that_stand_apart_have_a_node_each,
     an_array_is_one_row_and_every_task_runs_once,
     what_is_opportunistic_makes_room_and_comes_back,
     a_reservation_is_a_wall,
     a_booking_cuts_what_is_opportunistic_short,
     what_is_held_is_passed_over_and_what_is_cancelled_is_told,
+    single_tasks_are_cancelled_and_the_rest_goes_on,
+    what_is_cancelled_while_it_makes_room_does_not_come_back,
     one_waits_for_another,
     a_project_never_holds_more_than_its_quota,
     a_server_that_takes_over_goes_on_where_the_other_stopped,
@@ -77,6 +83,21 @@ async fn what_does_not_fit_waits_with_a_reason_and_begins_when_there_is_room(lab
         assert_eq!(lab.state(number).await, State::Completed);
     }
     assert_eq!(lab.state(too_much).await, State::Waiting);
+}
+
+async fn tasks_that_stand_apart_have_a_node_each(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut ask = lab.ask(3, 1, 10);
+    ask["wishes"][0]["apart"] = json!(true);
+    let apart = lab.submit(&lab.ada, ask.clone()).await;
+    ask["wishes"][0]["tasks"] = json!(5);
+    let too_many = lab.submit(&lab.ada, ask).await;
+    lab.round().await;
+    let run = &lab.workload_view(apart).await.runs[0];
+    let nodes: HashSet<_> = run.pieces.iter().map(|piece| piece.node).collect();
+    assert_eq!(nodes.len(), 3);
+    let reason = lab.workload_view(too_many).await.reason.expect("it waits");
+    assert_eq!(reason.code, "never", "there are four nodes");
 }
 
 async fn a_gang_begins_whole(lab: Lab) {
@@ -230,9 +251,16 @@ async fn what_is_held_is_passed_over_and_what_is_cancelled_is_told(lab: Lab) {
         .expect("it is held");
     lab.round().await;
     assert_eq!(lab.state(number).await, State::Running);
-    lab.act(&lab.ada, number, Act::Cancel { reason: None })
-        .await
-        .expect("it runs");
+    lab.act(
+        &lab.ada,
+        number,
+        Act::Cancel {
+            tasks: None,
+            reason: None,
+        },
+    )
+    .await
+    .expect("it runs");
     assert_eq!(lab.state(number).await, State::Cancelled);
     lab.run_until(1).await;
     let run = &lab.workload_view(number).await.runs[0];
@@ -243,6 +271,94 @@ async fn what_is_held_is_passed_over_and_what_is_cancelled_is_told(lab: Lab) {
         }
     );
     assert!(run.ended_at.expect("it ended") <= lab.at(0) + jiff::SignedDuration::from_secs(30));
+}
+
+fn cancel(tasks: &str) -> Act {
+    Act::Cancel {
+        tasks: Some(tasks.parse().expect("tasks")),
+        reason: None,
+    }
+}
+
+async fn single_tasks_are_cancelled_and_the_rest_goes_on(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut ask = lab.ask(1, 1, 40);
+    ask["array"] = json!({ "tasks": "0-9", "at_once": 4 });
+    let number = lab.submit(&lab.ada, ask).await;
+    let mut needs_all = lab.ask(1, 1, 5);
+    let id = lab.workload_view(number).await.workload.id;
+    needs_all["after"] = json!([{ "workload": id }]);
+    let needs_all = lab.submit(&lab.ada, needs_all).await;
+    lab.round().await;
+    for (who, tasks) in [(&lab.bob, "0"), (&lab.ada, "77")] {
+        assert!(lab.act(who, number, cancel(tasks)).await.is_err());
+    }
+    let view = lab.act(&lab.ada, number, cancel("0,5-7")).await;
+    let workload = view.expect("some wait and one runs").workload;
+    assert_eq!(
+        (workload.state, workload.waiting.to_string().as_str()),
+        (State::Running, "4,8-9")
+    );
+    lab.run_until(3).await;
+    let view = lab.workload_view(number).await;
+    assert_eq!(
+        (
+            view.workload.state,
+            view.workload.counts.completed,
+            view.workload.cancelled()
+        ),
+        (State::Completed, 6, 4)
+    );
+    let first: Vec<_> = view.runs.iter().filter(|run| run.task == 0).collect();
+    assert_eq!(first.len(), 1, "what was cancelled does not begin again");
+    assert_eq!(
+        first[0].state,
+        RunState::Ended {
+            outcome: Outcome::Cancelled
+        }
+    );
+    assert!(first[0].ended_at.expect("it ended") <= lab.at(0) + SignedDuration::from_secs(30));
+    assert!(!view.runs.iter().any(|run| (5..=7).contains(&run.task)));
+    let reason = lab.workload_view(needs_all).await.reason.expect("it waits");
+    assert_eq!(reason.code, "dependency_never", "not all were completed");
+}
+
+async fn what_is_cancelled_while_it_makes_room_does_not_come_back(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let mut soft = lab.ask(4, 4, 50);
+    soft["class"] = json!("opportunistic");
+    soft["array"] = json!({ "tasks": "0-1" });
+    let soft = lab.submit(&lab.ada, soft).await;
+    lab.round().await;
+    lab.wait_until_moment(lab.at(0) + SignedDuration::from_mins(10))
+        .await;
+    let firm = lab.submit(&lab.bob, lab.ask(1, 4, 20)).await;
+    lab.round().await;
+    let run = &lab.workload_view(soft).await.runs[0];
+    let is_making_room = matches!(
+        run.state,
+        RunState::Stopping {
+            because: Because::Preempted,
+            ..
+        }
+    );
+    assert!(is_making_room, "{:?}", run.state);
+    lab.act(&lab.ada, soft, cancel("0"))
+        .await
+        .expect("it still runs");
+    lab.run_until(3).await;
+    let view = lab.workload_view(soft).await;
+    let tries: Vec<u32> = view.runs.iter().map(|run| run.task).collect();
+    assert_eq!(
+        tries,
+        [1, 0],
+        "the other task ran, and the cancelled one not again"
+    );
+    assert_eq!(
+        (view.workload.state, view.workload.cancelled()),
+        (State::Completed, 1)
+    );
+    assert_eq!(lab.state(firm).await, State::Completed);
 }
 
 async fn one_waits_for_another(lab: Lab) {

@@ -4,10 +4,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use berth_api::reference::{ResourceReference, SiteReference};
+use berth_api::reference::{ResourceReference, SiteReference, WorkloadReference};
 use berth_api::reservations::WantedResource;
 use berth_model::attribute::AttributeValue;
 use berth_model::inventory::Capacity;
+use berth_model::workload::Tasks;
 use berth_model::{Amount, Name};
 
 /// Something inside a site, which may be named with it: `torino/gpu-01`, or `gpu-01` in the site at hand.
@@ -27,6 +28,39 @@ impl<T: FromStr<Err: fmt::Display>> FromStr for Placed<T> {
         Ok(Self {
             site,
             it: it.parse().map_err(said)?,
+        })
+    }
+}
+
+/// A workload, or some tasks of an array as Slurm writes them: `12`, `12_3`, `12_[3-7,9]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SomeOf {
+    pub whole: WorkloadReference,
+    pub tasks: Option<Tasks>,
+}
+
+impl FromStr for SomeOf {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        // An id has a `_` of its own.
+        let (whole, tasks) = match text.split_once('_') {
+            Some((number, tasks)) if is_number(number) => (number, Some(tasks)),
+            _ => (text, None),
+        };
+        let tasks = tasks.map(|tasks| {
+            let list = tasks
+                .strip_prefix('[')
+                .and_then(|list| list.strip_suffix(']'));
+            let list = list.or(is_number(tasks).then_some(tasks));
+            let list = list.filter(|list| !list.is_empty()).ok_or_else(|| {
+                format!("`{text}` is not a task: write `{whole}_3` or `{whole}_[3-7,9]`")
+            })?;
+            list.parse().map_err(said)
+        });
+        Ok(Self {
+            whole: whole.parse().map_err(said)?,
+            tasks: tasks.transpose()?,
         })
     }
 }
@@ -230,6 +264,19 @@ mod tests {
         for bad in [
             "", "torino/", "/gpu-01", "a/b/c", "gpu-01:0", "gpu-01:x", "GPU",
         ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tasks_of_an_array_are_named_with_its_number() {
+        let read = |text: &str| text.parse::<Placed<SomeOf>>();
+        let tasks = |text: &str| read(text).unwrap().it.tasks.map(|tasks| tasks.to_string());
+        assert_eq!(tasks("12"), None);
+        assert_eq!(tasks("torino/12_3").as_deref(), Some("3"));
+        assert_eq!(tasks("12_[3-7,9]").as_deref(), Some("3-7,9"));
+        assert_eq!(tasks("job_01kc3v9xwbe8rv5w2n9q3m7t4h"), None);
+        for bad in ["12_", "12_[]", "12_[3", "12_3-7", "12_x", "_3"] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

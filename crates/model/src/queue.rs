@@ -25,6 +25,8 @@ pub struct QueuePolicy {
     pub run_min: SignedDuration,
     /// The longest limit that anybody may ask for.
     pub limit_max: SignedDuration,
+    /// How many workloads of one person may wait; an array is one.
+    pub waiting_max: u32,
     /// The weights of projects; one, for those who are not here.
     pub shares: BTreeMap<ProjectId, Weight>,
     pub quotas: Vec<Quota>,
@@ -33,6 +35,11 @@ pub struct QueuePolicy {
     /// Whether idle time inside reservations is lent to opportunistic work, unless the owner says otherwise.
     pub lends: bool,
     pub version: u64,
+}
+
+impl QueuePolicy {
+    /// The most that a site may let one person have waiting: a plan of more is no longer made in a second.
+    pub const WAITING_MAX: u32 = 1_000_000;
 }
 
 impl Default for QueuePolicy {
@@ -44,6 +51,7 @@ impl Default for QueuePolicy {
             checkpoint: SignedDuration::from_mins(2),
             run_min: SignedDuration::from_mins(5),
             limit_max: SignedDuration::from_hours(7 * 24),
+            waiting_max: 10_000,
             shares: BTreeMap::new(),
             quotas: Vec::new(),
             levels: BTreeMap::new(),
@@ -252,6 +260,9 @@ pub struct Settings {
     /// The longest limit that anybody may ask for.
     #[schema(value_type = String, examples("PT168H"))]
     pub limit_max: SignedDuration,
+    /// How many workloads of one person may wait; an array is one.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub waiting_max: u32,
     /// The weights of projects, by name; those who are not here weigh 1.
     #[schema(value_type = BTreeMap<String, u32>)]
     pub shares: BTreeMap<Name, Weight>,
@@ -273,6 +284,7 @@ impl Default for Settings {
             checkpoint,
             run_min,
             limit_max,
+            waiting_max,
             lends,
             ..
         } = QueuePolicy::default();
@@ -283,6 +295,7 @@ impl Default for Settings {
             checkpoint,
             run_min,
             limit_max,
+            waiting_max,
             shares: BTreeMap::new(),
             quotas: Vec::new(),
             levels: BTreeMap::new(),

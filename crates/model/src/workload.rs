@@ -131,6 +131,13 @@ pub struct NotNow {
     pub wanted: &'static str,
 }
 
+impl Counts {
+    /// Whether any of its tasks runs, or has run to an end.
+    pub fn has_begun(&self) -> bool {
+        self.running + self.completed + self.failed > 0
+    }
+}
+
 impl Workload {
     /// Passed over from now on; what runs goes on.
     pub fn hold(mut self) -> Result<Workload, NotNow> {
@@ -174,6 +181,35 @@ impl Workload {
         Ok(self)
     }
 
+    /// These of its tasks begin no more, and the rest goes on. Those of them that run have to be told by whoever asks.
+    pub fn cancel_tasks(
+        mut self,
+        tasks: &Tasks,
+        now: Timestamp,
+        reason: Option<Text>,
+    ) -> Result<Workload, NotNow> {
+        if self.state.is_final() {
+            return Err(NotNow {
+                state: self.state,
+                wanted: "cancelled",
+            });
+        }
+        self.waiting.remove_all(tasks);
+        self.reason = reason.or(self.reason);
+        Ok(self.settle(now))
+    }
+
+    /// How many of its tasks were cancelled: each of the others waits, runs or has come to its end.
+    pub fn cancelled(&self) -> u64 {
+        let Counts {
+            running,
+            completed,
+            failed,
+        } = self.counts;
+        let others = self.waiting.len() + running + completed + failed;
+        self.ask.task_count().saturating_sub(others)
+    }
+
     /// Nothing more of it begins; what runs goes on, and says how it ends.
     pub fn give_up(mut self, now: Timestamp, reason: Option<Text>) -> Result<Workload, NotNow> {
         if self.counts.running == 0 || self.state.is_final() {
@@ -209,29 +245,36 @@ impl Workload {
                     self.ask.inside = None;
                 }
             }
-            Outcome::Cancelled if self.state.is_final() => {}
+            // It is among those that neither wait nor run nor have come to their own end.
+            Outcome::Cancelled => {}
             Outcome::Preempted
             | Outcome::Checkpointed
             | Outcome::NodeFailed
             | Outcome::Failed { .. }
             | Outcome::OutOfMemory
             | Outcome::CouldNotStart
-            | Outcome::TimedOut
-            | Outcome::Cancelled => {
+            | Outcome::TimedOut => {
                 self.counts.failed += 1;
             }
         }
+        self.settle(now)
+    }
+
+    /// The state that follows from what is left to run. A cancelled workload stays so.
+    fn settle(mut self, now: Timestamp) -> Workload {
         if self.state.is_final() || self.counts.running > 0 {
             return self;
         }
         if !self.waiting.is_empty() {
-            self.state = State::Waiting;
+            if self.state == State::Running {
+                self.state = State::Waiting;
+            }
             return self;
         }
-        self.state = if self.counts.failed > 0 {
-            State::Failed
-        } else {
-            State::Completed
+        self.state = match self.counts {
+            Counts { failed: 1.., .. } => State::Failed,
+            Counts { completed: 1.., .. } => State::Completed,
+            _ => State::Cancelled,
         };
         self.ended_at = Some(now);
         self
@@ -264,10 +307,32 @@ pub struct Run {
     pub version: u64,
 }
 
+/// Why something is over by a moment at the latest. Everything has an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndsBy {
+    /// The limit that it asked for.
+    Limit,
+    /// Somebody else has what it stands on from then on.
+    Wall,
+    /// The reservation inside which it runs is over.
+    Reservation,
+}
+
 impl Run {
     /// The reservation inside whose claims it stands; none once it is kept after that.
     pub fn stands_inside(&self) -> Option<ReservationId> {
         self.inside.filter(|_| self.kept_from.is_none())
+    }
+
+    /// Why it has to be over when it has.
+    pub fn ends_by(&self, wish: Option<&Wish>) -> EndsBy {
+        let end = wish.and_then(|wish| self.began.checked_add(wish.limit).ok());
+        match (end.is_some_and(|end| self.until < end), self.stands_inside()) {
+            (false, _) => EndsBy::Limit,
+            (true, Some(_)) => EndsBy::Reservation,
+            (true, None) => EndsBy::Wall,
+        }
     }
 }
 
@@ -290,6 +355,21 @@ pub enum RunState {
 impl RunState {
     pub fn is_over(self) -> bool {
         matches!(self, RunState::Ended { .. })
+    }
+
+    /// What a run in this state has come to. One that was cancelled never begins again, whatever else became of it in
+    /// the same moment.
+    pub fn come_to(self, outcome: Outcome) -> Outcome {
+        match (self, outcome) {
+            (
+                RunState::Stopping {
+                    because: Because::Cancelled,
+                    ..
+                },
+                Outcome::Preempted | Outcome::NodeFailed,
+            ) => Outcome::Cancelled,
+            (_, outcome) => outcome,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use berth_model::person::PersonState;
 use berth_model::recut::CutOutcome;
 use berth_model::reservation::{Privacy, State};
 use berth_model::site::{JoinState, OutsiderView, Role};
+use berth_model::workload::Class;
 use berth_model::{Standing, Status};
 
 use crate::error::{Error, Result};
@@ -38,6 +39,7 @@ words! {
     CutOutcome { Done = "done", Failed = "failed" }
     ClosureKind { Holidays = "holidays", Blackouts = "blackouts" }
     Privacy { Site = "site", Private = "private" }
+    Class { Opportunistic = "opportunistic", Guaranteed = "guaranteed" }
 }
 
 impl Word for berth_model::workload::State {

@@ -1,7 +1,7 @@
 //! Workloads and their runs.
 
-use berth_model::workload::{Counts, Run, RunState, State, Workload};
-use berth_model::{PersonId, ProjectId, ReservationId, RunId, SiteId, WorkloadId};
+use berth_model::workload::{Class, Counts, Run, RunState, State, Workload};
+use berth_model::{PersonId, ProjectId, ReservationId, ResourceId, RunId, SiteId, WorkloadId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -43,6 +43,15 @@ pub async fn next_numbers(conn: &mut Conn, site: SiteId, count: u64) -> Result<u
     .one(conn)
     .await?;
     Ok(row.count("last")?.saturating_sub(count) + 1)
+}
+
+/// The number of the workload that came last to a site; 0 where none did.
+pub async fn last_number(conn: &mut Conn, site: SiteId) -> Result<u64> {
+    let row = query("SELECT last FROM queue_number WHERE site = $1")
+        .bind(site.0)
+        .optional(conn)
+        .await?;
+    row.map_or(Ok(0), |row| row.count("last"))
 }
 
 /// Writes what may change of a workload, if nobody else did since `version`.
@@ -122,12 +131,64 @@ pub async fn some(conn: &mut Conn, site: SiteId, ids: Vec<WorkloadId>) -> Result
     .await
 }
 
+/// How many workloads of one person wait at a site, held ones included.
+pub async fn waiting_of(conn: &mut Conn, site: SiteId, owner: PersonId) -> Result<u64> {
+    let row = query(
+        "SELECT count(*) AS n FROM workload
+         WHERE site = $1 AND owner = $2 AND ended_at IS NULL AND state IN ('WAITING', 'HELD')",
+    )
+    .bind(site.0)
+    .bind(owner.0)
+    .one(conn)
+    .await?;
+    row.count("n")
+}
+
+/// Workloads of one owner, project, class and state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alike {
+    pub owner: PersonId,
+    pub project: Option<ProjectId>,
+    pub class: Class,
+    pub state: State,
+    pub workloads: u64,
+    /// How many of their tasks run.
+    pub running: u64,
+}
+
+/// What of a site is not over, counted.
+pub async fn alike(conn: &mut Conn, site: SiteId) -> Result<Vec<Alike>> {
+    either(
+        "SELECT owner, project, state, ask ->> '$.class' AS class, count(*) AS workloads, sum(running) AS running
+         FROM workload WHERE site = $1 AND ended_at IS NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
+        "SELECT owner, project, state, ask::json ->> 'class' AS class, count(*) AS workloads,
+             CAST(sum(running) AS BIGINT) AS running
+         FROM workload WHERE site = $1 AND ended_at IS NULL GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
+    )
+    .bind(site.0)
+    .map(conn, |row| {
+        Ok(Alike {
+            owner: PersonId(row.get("owner")?),
+            project: row.get::<Option<Uuid>>("project")?.map(ProjectId),
+            class: row.word("class")?,
+            state: row.word("state")?,
+            workloads: row.count("workloads")?,
+            running: row.count("running")?,
+        })
+    })
+    .await
+}
+
 /// What to list, the newest first.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub site: SiteId,
     pub owner: Option<PersonId>,
     pub project: Option<ProjectId>,
+    pub class: Option<Class>,
+    /// In its title, its number, or its owner's name; or it runs on this node.
+    pub text: Option<String>,
+    pub node: Option<ResourceId>,
     pub states: Vec<State>,
     /// Only what was over after this, or is not over.
     pub since: Option<Timestamp>,
@@ -148,22 +209,38 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
         true => either(
             "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ended_at IS NULL AND ($3 IS NULL OR owner = $3)
                  AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5)) AND since > $6
+                 AND ($8 IS NULL OR ask ->> '$.class' = $8)
+                 AND ($9 IS NULL OR title LIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
+                     WHERE p.login LIKE $9 ESCAPE '!' OR p.display_name LIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
              ORDER BY number DESC LIMIT $7",
             "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ended_at IS NULL
                  AND ($3::uuid IS NULL OR owner = $3) AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5)
-                 AND since > $6
+                 AND since > $6 AND ($8::text IS NULL OR ask::json ->> 'class' = $8)
+                 AND ($9::text IS NULL OR title ILIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
+                     WHERE p.login ILIKE $9 ESCAPE '!' OR p.display_name ILIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
              ORDER BY number DESC LIMIT $7",
         ),
         false => either(
-        "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3 IS NULL OR owner = $3)
-             AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5))
-             AND (ended_at IS NULL OR ended_at > $6)
-         ORDER BY number DESC LIMIT $7",
-        "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3::uuid IS NULL OR owner = $3)
-             AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5) AND (ended_at IS NULL OR ended_at > $6)
-         ORDER BY number DESC LIMIT $7",
+            "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3 IS NULL OR owner = $3)
+                 AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5))
+                 AND (ended_at IS NULL OR ended_at > $6) AND ($8 IS NULL OR ask ->> '$.class' = $8)
+                 AND ($9 IS NULL OR title LIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
+                     WHERE p.login LIKE $9 ESCAPE '!' OR p.display_name LIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
+             ORDER BY number DESC LIMIT $7",
+            "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ($3::uuid IS NULL OR owner = $3)
+                 AND ($4::uuid IS NULL OR project = $4) AND state = ANY($5) AND (ended_at IS NULL OR ended_at > $6)
+                 AND ($8::text IS NULL OR ask::json ->> 'class' = $8)
+                 AND ($9::text IS NULL OR title ILIKE $9 ESCAPE '!' OR number = $10 OR owner IN (SELECT p.id FROM person p
+                     WHERE p.login ILIKE $9 ESCAPE '!' OR p.display_name ILIKE $9 ESCAPE '!')
+                     OR id IN (SELECT r.workload FROM run r WHERE r.site = $1 AND r.ended_at IS NULL AND r.pieces LIKE $11))
+             ORDER BY number DESC LIMIT $7",
         ),
     };
+    let text = filter.text.as_deref().map(str::trim);
+    let text = text.filter(|text| !text.is_empty());
     select
         .bind(filter.site.0)
         .bind(filter.before.unwrap_or(i64::MAX as u64))
@@ -175,8 +252,24 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
             false => filter.since.map_or(i64::MIN, |at| at.as_microsecond()),
         })
         .bind(filter.limit)
+        .bind(filter.class.map(|class| class.word().to_owned()))
+        .bind(text.map(|text| format!("%{}%", escaped(text))))
+        .bind(text.and_then(|text| text.parse::<i64>().ok()))
+        .bind(filter.node.map(|node| format!("%{node}%")))
         .map(conn, workload)
         .await
+}
+
+/// A text that is looked for as it stands, whatever signs are in it.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if matches!(sign, '%' | '_' | '!') {
+            escaped.push('!');
+        }
+        escaped.push(sign);
+    }
+    escaped
 }
 
 fn run(row: &Row) -> Result<Run> {

@@ -39,6 +39,12 @@ export async function release(before: Workload): Promise<Workload> {
   return after;
 }
 
+export async function cancelTask(before: Workload, task: number): Promise<Workload> {
+  const after = await client.cancel(before.site.name, before.number, '', task);
+  toasts.say(i18n.t.queue.said.cancelledTask(task, before.title));
+  return after;
+}
+
 export async function cancel(before: Workload, reason: string): Promise<Workload> {
   const after = await client.cancel(before.site.name, before.number, reason);
   toasts.say(i18n.t.queue.said.cancelled(before.title));

@@ -2,11 +2,13 @@
 import { api, call, ifMatch } from '../api/client';
 import { all } from '../api/pages';
 import type * as generated from '../api/types';
-import type { Grant, NewGrant, NewWorkload, QueueNode, Settings, SettingsView, Share, Workload } from './types';
+import type { Grant, NewGrant, NewWorkload, QueueCounts, QueueNode, Settings, SettingsView, Share, Workload, WorkloadPreview } from './types';
 
 interface Wanted {
   readonly owner?: string;
   readonly project?: string;
+  /** In its title, its number or its owner's name. */
+  readonly text?: string;
   /** Divided by commas; those that are not over, if left out. */
   readonly state?: string;
   readonly since?: string;
@@ -17,30 +19,43 @@ export const LIST_MOST = 2_000;
 
 export async function list(site: string, wanted: Wanted = {}): Promise<Workload[]> {
   const found = await all((page) => call(api.GET('/sites/{site}/workloads', { params: { path: { site }, query: { ...wanted, ...page } } })), LIST_MOST);
-  return found as unknown as Workload[];
+  return found;
 }
 
 /** By its number or its id. */
 export async function read(site: string, workload: string): Promise<Workload> {
-  return (await call(api.GET('/sites/{site}/workloads/{workload}', { params: { path: place(site, workload) } }))) as unknown as Workload;
+  return (await call(api.GET('/sites/{site}/workloads/{workload}', { params: { path: place(site, workload) } })));
 }
 
 export async function submit(site: string, body: NewWorkload, key: { readonly 'Idempotency-Key': string }): Promise<Workload> {
   const params = { path: { site }, header: key };
-  return (await call(api.POST('/sites/{site}/workloads', { params, body: body as unknown as generated.NewWorkload }))) as unknown as Workload;
+  // Only a dry run is answered with a preview.
+  return (await call(api.POST('/sites/{site}/workloads', { params, body }))) as Workload;
+}
+
+/** What would become of it; nothing is submitted. */
+export async function preview(site: string, body: NewWorkload): Promise<WorkloadPreview> {
+  const params = { path: { site }, query: { dry_run: true } };
+  return (await call(api.POST('/sites/{site}/workloads', { params, body }))) as WorkloadPreview;
+}
+
+/** How much waits and runs, and whose it is, however long the queue. */
+export function counts(site: string): Promise<QueueCounts> {
+  return call(api.GET('/sites/{site}/queue/counts', { params: { path: { site } } }));
 }
 
 export async function hold(site: string, number: number): Promise<Workload> {
-  return (await call(api.POST('/sites/{site}/workloads/{workload}/hold', { params: { path: { site, workload: number } } }))) as unknown as Workload;
+  return (await call(api.POST('/sites/{site}/workloads/{workload}/hold', { params: { path: { site, workload: number } } })));
 }
 
 export async function release(site: string, number: number): Promise<Workload> {
-  return (await call(api.POST('/sites/{site}/workloads/{workload}/release', { params: { path: { site, workload: number } } }))) as unknown as Workload;
+  return (await call(api.POST('/sites/{site}/workloads/{workload}/release', { params: { path: { site, workload: number } } })));
 }
 
-export async function cancel(site: string, number: number, reason: string): Promise<Workload> {
-  const body = reason ? { reason } : {};
-  return (await call(api.POST('/sites/{site}/workloads/{workload}/cancel', { params: { path: { site, workload: number } }, body }))) as unknown as Workload;
+/** All of it, or only one task of an array. */
+export async function cancel(site: string, number: number, reason: string, task?: number): Promise<Workload> {
+  const body = { ...(reason ? { reason } : {}), ...(task === undefined ? {} : { tasks: String(task) }) };
+  return (await call(api.POST('/sites/{site}/workloads/{workload}/cancel', { params: { path: { site, workload: number } }, body })));
 }
 
 export function nodes(site: string): Promise<QueueNode[]> {
@@ -64,12 +79,12 @@ export async function revoke(site: string, grant: string): Promise<void> {
 }
 
 export async function settings(site: string): Promise<SettingsView> {
-  return (await call(api.GET('/sites/{site}/queue/settings', { params: { path: { site } } }))) as unknown as SettingsView;
+  return (await call(api.GET('/sites/{site}/queue/settings', { params: { path: { site } } }))) as SettingsView;
 }
 
 export async function saveSettings(site: string, next: Settings, version: number): Promise<SettingsView> {
   const params = { path: { site }, header: ifMatch(version) };
-  return (await call(api.PUT('/sites/{site}/queue/settings', { params, body: next as unknown as generated.QueueSettings }))) as unknown as SettingsView;
+  return (await call(api.PUT('/sites/{site}/queue/settings', { params, body: next as unknown as generated.QueueSettings }))) as SettingsView;
 }
 
 // The API takes a number or an id where its description knows only of the number.

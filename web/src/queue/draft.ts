@@ -8,6 +8,16 @@ export type GpuKind = 'none' | 'whole' | 'share' | 'slice';
 export const ONLY_IF = ['completed', 'failed', 'over', 'begun'] as const;
 export type OnlyIf = (typeof ONLY_IF)[number];
 
+export interface Alternative {
+  gpus: number;
+  limitMs: number | null;
+}
+
+export interface SeatsRow {
+  resource: string;
+  amount: number;
+}
+
 export interface Draft {
   title: string;
   project: string;
@@ -32,7 +42,15 @@ export interface Draft {
   requeue: boolean;
   near: Near;
   held: boolean;
+  /** Other ways that would do: so many GPUs for so long. */
+  or: Alternative[];
+  /** Of licences and other counted things. */
+  seats: SeatsRow[];
+  /** The id of a reservation of one's own. */
+  inside: string;
   command: string;
+  /** In place of a command. */
+  script: string;
   image: string;
   environment: string;
 }
@@ -41,7 +59,7 @@ export function freshDraft(): Draft {
   return {
     title: '', project: '', profile: '', gpuKind: 'none', gpuCount: 1, model: '', slice: '', sharePercent: 50,
     cores: 4, memory: '16GiB', tasks: 1, limitMs: 4 * 3_600_000, class: 'guaranteed', level: '', array: '', notBefore: null, deadline: null,
-    after: '', onlyIf: 'completed', requeue: true, near: 'anywhere', held: false, command: '', image: '', environment: '',
+    after: '', onlyIf: 'completed', requeue: true, near: 'anywhere', held: false, or: [], seats: [], inside: '', command: '', script: '', image: '', environment: '',
   };
 }
 
@@ -77,6 +95,9 @@ export function fromWorkload(workload: Workload): Partial<Draft> {
     level: workload.level ?? '',
     array: array ? `${array.tasks}${array.at_once ? `%${array.at_once}` : ''}` : '',
     requeue: workload.requeue,
+    or: workload.wishes.slice(1).map(({ task, limit }) => ({ gpus: task.gpus?.count ?? 1, limitMs: periodMs(limit) })),
+    seats: (workload.seats ?? []).map(({ resource, amount }) => ({ resource: resource.name, amount })),
+    script: program?.script ?? '',
     command: (program?.command ?? []).map(quote).join(' '),
     image: program?.image ?? '',
     environment: Object.entries(program?.environment ?? {}).map(([name, value]) => `${name}=${value}`).join('\n'),
@@ -85,7 +106,7 @@ export function fromWorkload(workload: Workload): Partial<Draft> {
 
 /** Whether the form still asks for just what the preset does, so that the preset's name says it all. */
 export function isAsProfile(draft: Draft, profile: Profile | undefined): boolean {
-  if (!profile) return false;
+  if (!profile || draft.or.length > 0) return false;
   return Object.entries(fromProfile(draft.profile, profile)).every(([key, value]) => draft[key as keyof Draft] === value);
 }
 
@@ -97,6 +118,18 @@ export function wishOf(draft: Draft): Wish {
     limit: writePeriod(draft.limitMs ?? 0),
     ...(draft.near === 'anywhere' ? {} : { near: draft.near }),
   };
+}
+
+/** All ways in which it could be served, the first being preferred. Another way is as many whole GPUs for another time. */
+export function wishesOf(draft: Draft): Wish[] {
+  const first = wishOf(draft);
+  if (draft.gpuKind !== 'whole') return [first];
+  const others = draft.or.map(({ gpus, limitMs }) => ({
+    ...first,
+    task: { ...first.task, gpus: { ...first.task.gpus, count: whole(gpus) } },
+    limit: writePeriod(limitMs ?? 0),
+  }));
+  return [first, ...others];
 }
 
 function gpusOf(draft: Draft): Gpus | null {
@@ -122,20 +155,23 @@ function whole(value: number): number {
 export function toNewWorkload(draft: Draft, profile: Profile | undefined, after: readonly string[]): NewWorkload {
   const array = /^([^%]+?)\s*(?:%\s*(\d+))?$/.exec(draft.array.trim());
   const environment = readEnvironment(draft.environment);
+  const seats = draft.seats.filter(({ resource }) => resource).map(({ resource, amount }) => ({ resource, amount: whole(amount) }));
   const program = {
-    ...(draft.command.trim() ? { command: splitCommand(draft.command) } : {}),
+    ...(draft.script.trim() ? { script: draft.script } : draft.command.trim() ? { command: splitCommand(draft.command) } : {}),
     ...(draft.image.trim() ? { image: draft.image.trim() } : {}),
     ...(Object.keys(environment).length > 0 ? { environment } : {}),
   };
   return {
     title: draft.title.trim(),
     ...(draft.project ? { project: draft.project } : {}),
-    ...(isAsProfile(draft, profile) ? { profile: draft.profile } : { wishes: [wishOf(draft)], class: draft.class }),
+    ...(isAsProfile(draft, profile) ? { profile: draft.profile } : { wishes: wishesOf(draft), class: draft.class }),
     ...(draft.level ? { level: draft.level } : {}),
     ...(array?.[1] ? { array: { tasks: array[1].replace(/\s/g, ''), ...(array[2] ? { at_once: Number(array[2]) } : {}) } } : {}),
     ...(draft.notBefore === null ? {} : { not_before: new Date(draft.notBefore).toISOString() }),
     ...(draft.deadline === null ? {} : { deadline: new Date(draft.deadline).toISOString() }),
     ...(after.length > 0 ? { after: after.map((workload) => ({ workload, only_if: draft.onlyIf })) } : {}),
+    ...(seats.length > 0 ? { seats } : {}),
+    ...(draft.inside ? { inside: draft.inside } : {}),
     ...(draft.requeue ? {} : { requeue: false }),
     ...(draft.held ? { held: true } : {}),
     ...(Object.keys(program).length > 0 ? { program } : {}),
@@ -159,7 +195,7 @@ export function splitCommand(line: string): string[] {
   return words.map((word) => word.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'/g, (_, double?: string, single?: string) => double?.replace(/\\(.)/g, '$1') ?? single ?? ''));
 }
 
-export type Unsaid = 'near' | 'requeue' | 'image' | 'environment' | 'onlyIf';
+export type Unsaid = 'script' | 'near' | 'requeue' | 'image' | 'environment' | 'onlyIf';
 
 /** What to type for the same, and what of it can only be said here or over the API. */
 export function commandOf(draft: Draft, site: string, profile: Profile | undefined): { readonly text: string; readonly unsaid: readonly Unsaid[] } {
@@ -170,13 +206,14 @@ export function commandOf(draft: Draft, site: string, profile: Profile | undefin
   if (asProfile) say('--profile', draft.profile);
   else {
     if (draft.gpuKind === 'share') say('--share', Math.round(draft.sharePercent * 10));
-    else if (draft.gpuKind !== 'none') say('--gpus', draft.gpuCount);
+    else if (draft.gpuKind === 'whole') say('--gpus', draft.gpuCount);
     if (draft.gpuKind === 'slice') say('--slice', draft.slice);
     else if (draft.gpuKind !== 'none' && draft.model) say('--gpu-model', draft.model);
     say('--cores', draft.cores || 0);
     say('--memory', writeMemory(parseMemory(draft.memory) ?? 0));
     if (draft.tasks > 1) say('--tasks', draft.tasks);
     if (draft.limitMs) say('--time', writeLength(draft.limitMs));
+    if (draft.gpuKind === 'whole') for (const { gpus, limitMs } of draft.or) say('--or', `${gpus}:${writeLength(limitMs ?? 0)}`);
     if (draft.class === 'opportunistic') say('--class', draft.class);
   }
   if (draft.array.trim()) say('--array', draft.array.replace(/\s/g, ''));
@@ -184,9 +221,12 @@ export function commandOf(draft: Draft, site: string, profile: Profile | undefin
   if (draft.notBefore !== null) say('--not-before', new Date(draft.notBefore).toISOString());
   if (draft.deadline !== null) say('--deadline', new Date(draft.deadline).toISOString());
   if (draft.level) say('--level', draft.level);
+  for (const { resource, amount } of draft.seats) if (resource) say('--seats', `${resource}:${amount}`);
+  if (draft.inside) say('--inside', draft.inside);
   if (draft.held) words.push('--hold');
-  if (draft.command.trim()) words.push('--', ...splitCommand(draft.command).map(quote));
+  if (draft.command.trim() && !draft.script.trim()) words.push('--', ...splitCommand(draft.command).map(quote));
   const unsaid: Unsaid[] = [];
+  if (draft.script.trim()) unsaid.push('script');
   if (draft.near !== 'anywhere' && !asProfile) unsaid.push('near');
   if (!draft.requeue) unsaid.push('requeue');
   if (draft.image.trim()) unsaid.push('image');

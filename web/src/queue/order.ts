@@ -1,19 +1,5 @@
-/** Which workloads a list shows, and in which order: what comes next is on top. */
+/** The order in which a list shows workloads: what comes next is on top. */
 import { isOver, type Workload } from './types';
-
-export interface Narrowed {
-  readonly text: string;
-  readonly project: string;
-}
-
-export function narrowed(workloads: readonly Workload[], { text, project }: Narrowed): Workload[] {
-  const wanted = text.trim().toLowerCase();
-  return workloads.filter(
-    (one) =>
-      (project === '' || one.project?.name === project) &&
-      (wanted === '' || [String(one.number), one.title, one.owner.display_name, one.owner.login, one.project?.title ?? '', ...nodesOf(one)].some((part) => part.toLowerCase().includes(wanted))),
-  );
-}
 
 /** Those that wait, by when they are expected to begin; those that run, by when they end; those that are over, the latest first. */
 export function inOrder(workloads: readonly Workload[]): Workload[] {

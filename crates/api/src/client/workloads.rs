@@ -6,12 +6,12 @@ use reqwest::Method;
 
 use super::{Client, Created, Error};
 use crate::headers::{IdempotencyKey, IfMatch};
-use crate::members::Reason;
-use crate::page::{Page, PageQuery};
+use crate::page::{DryRunQuery, Page, PageQuery};
 use crate::paths;
 use crate::reference::{SiteReference, WorkloadReference};
 use crate::workloads::{
-    Grant, NewGrant, NewWorkload, QueueNode, QueueSettingsView, Share, Workload, WorkloadQuery,
+    CancelWorkload, Grant, NewGrant, NewWorkload, QueueCounts, QueueNode, QueueSettingsView, Share,
+    Workload, WorkloadPreview, WorkloadQuery,
 };
 
 impl Client {
@@ -44,14 +44,31 @@ impl Client {
         call.key(key).body(new).created().await
     }
 
+    /// What would become of it.
+    pub async fn preview_workload(
+        &self,
+        site: &SiteReference,
+        new: &NewWorkload,
+    ) -> Result<WorkloadPreview, Error> {
+        let call = self.call(Method::POST, &paths::workloads(site));
+        let call = call.query(&DryRunQuery { dry_run: true });
+        call.body(new).json().await
+    }
+
+    pub async fn queue_counts(&self, site: &SiteReference) -> Result<QueueCounts, Error> {
+        self.call(Method::GET, &paths::queue_counts(site))
+            .json()
+            .await
+    }
+
     pub async fn cancel_workload(
         &self,
         site: &SiteReference,
         workload: &WorkloadReference,
-        reason: &Reason,
+        what: &CancelWorkload,
     ) -> Result<Workload, Error> {
         let call = self.call(Method::POST, &paths::workload_cancel(site, workload));
-        call.body(reason).json().await
+        call.body(what).json().await
     }
 
     pub async fn hold_workload(

@@ -137,6 +137,9 @@ codes! {
     WorkloadIllegalState "workload.illegal_state" 409
         "The workload is not in a state that allows this"
         "Read it again: it may have begun, ended or been cancelled meanwhile.";
+    WorkloadTooManyWaiting "workload.too_many_waiting" 409
+        "As much of yours waits as one person may have"
+        "Submit many alike as one array, wait for some to begin, or cancel some.";
     ReservationTooManyHolds "reservation.too_many_holds" 409
         "You hold as much as one person may"
         "Take one of your holds or let it go; each ends by itself within two minutes.";

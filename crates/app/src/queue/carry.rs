@@ -114,7 +114,7 @@ impl App {
         if !workloads::update(&mut tx, &after, before.version).await? {
             return Ok(Begun::Refused);
         }
-        if run.attempt == 1 && before.counts == berth_model::workload::Counts::default() {
+        if run.attempt == 1 && !before.counts.has_begun() {
             workloads::score_forecasts(&mut tx, before.id, now).await?;
         }
         let change = Change::new("workload.start", Some(plan.site), before.id).tell_only(
@@ -287,6 +287,7 @@ impl App {
         if before.state.is_over() {
             return Ok(Some((workload, before)));
         }
+        let outcome = before.state.come_to(outcome);
         let at = at.min(now).max(before.began);
         claims::release(&mut tx, &before.claims, at).await?;
         let after = Run {

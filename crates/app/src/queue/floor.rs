@@ -3,9 +3,10 @@
 //!
 //! A slice that the hardware cuts from a GPU is to the engine a GPU of its own model; a GPU that is cut is none at all.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod views;
 
-use super::look::NodeView;
+use std::collections::{BTreeMap, HashMap};
+
 use berth_engine::fleet::{
     self, Gpu, Left, Mode, Model, Models, Near, Need, Node, NodeIndex, Part, Piece, Placement,
 };
@@ -27,8 +28,8 @@ pub(crate) struct Floor {
     kinds: Vec<GpuKind>,
     /// What taking all of a resource takes of the nodes, and of those that can be divided how much a unit is.
     takes: HashMap<ResourceId, Vec<Taken>>,
-    /// Nodes that are out of service, with everything on them.
-    pub out: Vec<NodeIndex>,
+    /// Nodes that are out of service with everything on them, and how.
+    pub out: HashMap<NodeIndex, Status>,
     units: Units,
     all: Left,
     /// Where each node stands in the lists above.
@@ -98,7 +99,7 @@ impl Floor {
             parts: Vec::new(),
             kinds: Vec::new(),
             takes: HashMap::new(),
-            out: Vec::new(),
+            out: HashMap::new(),
             units: Units {
                 cores_milli: 1,
                 memory_bytes: 1,
@@ -127,8 +128,9 @@ impl Floor {
             let next = racks.len() as u32;
             let rack = *racks.entry(node.parent).or_insert(next);
             floor.add(index, node, &below, rack, role, tree);
-            if tree.effective_status(node.id, status).0 != Status::Active {
-                floor.out.push(index);
+            let is_now = tree.effective_status(node.id, status).0;
+            if is_now != Status::Active {
+                floor.out.insert(index, is_now);
             }
             // Whoever takes something above a node takes all of the node.
             for above in tree.ancestors(node.id).filter(|above| *above != node.id) {
@@ -365,6 +367,7 @@ impl Floor {
             tasks: wish.tasks.get(),
             near: near(wish.near),
             at_least: near(wish.at_least),
+            apart: wish.apart,
             until_us: i64::MAX,
         })
     }
@@ -558,54 +561,6 @@ impl Floor {
         Some(Placement {
             pieces: takes.iter().map(piece).collect(),
         })
-    }
-
-    /// The nodes with what is left of them after all that is held and reserved.
-    pub fn views(&self, held: Vec<Placement>, reserved: &[Placement]) -> Vec<NodeView> {
-        let mut left: Vec<Left> = self
-            .nodes
-            .iter()
-            .map(|node| Left {
-                cpu_milli: node.cpu_milli,
-                memory_bytes: node.memory_bytes,
-                gpus: vec![UNDIVIDED; node.gpus.len()],
-            })
-            .collect();
-        for piece in held
-            .iter()
-            .chain(reserved)
-            .flat_map(|placement| &placement.pieces)
-        {
-            let Some(left) = left.get_mut(piece.node.0 as usize) else {
-                continue;
-            };
-            left.cpu_milli = left.cpu_milli.saturating_sub(piece.cpu_milli);
-            left.memory_bytes = left.memory_bytes.saturating_sub(piece.memory_bytes);
-            for part in &piece.gpus {
-                if let Some(free) = left.gpus.get_mut(usize::from(part.gpu)) {
-                    *free = free.saturating_sub(part.thousandths);
-                }
-            }
-        }
-        let pieces = reserved.iter().flat_map(|placement| &placement.pieces);
-        let reserved: HashSet<NodeIndex> = pieces.map(|piece| piece.node).collect();
-        let out: HashSet<NodeIndex> = self.out.iter().copied().collect();
-        let all = (0..)
-            .map(NodeIndex)
-            .zip(&self.nodes)
-            .zip(&self.parts)
-            .zip(left);
-        all.map(|(((index, node), parts), left)| NodeView {
-            node: parts.node,
-            is_in_service: !out.contains(&index),
-            cores_milli: node.cpu_milli,
-            cores_milli_free: left.cpu_milli,
-            memory_mib: node.memory_bytes / MIB,
-            memory_mib_free: left.memory_bytes / MIB,
-            gpus: parts.gpus.iter().copied().zip(left.gpus).collect(),
-            is_reserved: reserved.contains(&index),
-        })
-        .collect()
     }
 
     /// All resources that the queue counts: whatever is claimed of them is a wall to it.

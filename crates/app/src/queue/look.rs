@@ -7,7 +7,7 @@ use berth_engine::queue::quota::Verdict;
 use berth_engine::queue::share::{Account, Standing};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference, WorkloadReference};
-use berth_model::workload::{Class, Run, State, Workload};
+use berth_model::workload::{Class, EndsBy, Run, State, Workload};
 use berth_model::{PersonId, ProjectId, Recut, Reference, ResourceId, SiteId, WorkloadId};
 use berth_store::{Conn, people, workloads};
 use jiff::{SignedDuration, Timestamp};
@@ -47,16 +47,26 @@ pub struct Reason {
     pub promised: Option<Timestamp>,
     /// When it is expected to begin.
     pub forecast: Option<Timestamp>,
+    /// When it would be over at the latest, if it begins then.
+    pub ends: Option<Ends>,
+}
+
+/// When something is over at the latest, and why then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    pub at: Timestamp,
+    pub by: EndsBy,
 }
 
 impl Reason {
-    fn new(code: &'static str, words: impl Into<String>) -> Reason {
+    pub(super) fn new(code: &'static str, words: impl Into<String>) -> Reason {
         Reason {
             code,
             words: words.into(),
             remedy: None,
             promised: None,
             forecast: None,
+            ends: None,
         }
     }
 
@@ -85,6 +95,9 @@ pub struct QueueView {
 pub struct WorkloadFilter {
     pub owner: Option<PersonReference>,
     pub project: Option<ProjectReference>,
+    pub class: Option<Class>,
+    /// In its title, its number, or its owner's name; or the name of a node that it runs on.
+    pub text: Option<String>,
     pub states: Vec<State>,
     pub since: Option<Timestamp>,
     pub before: Option<u64>,
@@ -115,14 +128,24 @@ pub struct Shares {
 pub struct NodeView {
     pub node: ResourceId,
     pub is_in_service: bool,
+    /// By its status, or because a maintenance window stands on some of it now.
+    pub is_in_maintenance: bool,
     pub cores_milli: u64,
     pub cores_milli_free: u64,
     pub memory_mib: u64,
     pub memory_mib_free: u64,
-    /// Of each GPU or slice, what is free of it, in thousandths.
-    pub gpus: Vec<(ResourceId, u16)>,
+    pub gpus: Vec<GpuView>,
     /// Whether any of it is reserved now.
     pub is_reserved: bool,
+}
+
+/// A GPU or a slice of one.
+#[derive(Debug, Clone)]
+pub struct GpuView {
+    pub gpu: ResourceId,
+    pub model: Option<String>,
+    /// Thousandths of it.
+    pub free: u16,
 }
 
 impl App {
@@ -204,10 +227,26 @@ impl App {
             None => None,
             Some(project) => Some(self.project(&mut reader, place.id(), project).await?.id),
         };
+        // What looks like the name of a node may be meant as one.
+        let node = filter
+            .text
+            .as_deref()
+            .and_then(|text| text.trim().parse().ok());
+        let node = match node.map(Reference::Name) {
+            None => None,
+            Some(name) => match self.resource(&mut reader, place.id(), &name).await {
+                Ok(node) => Some(node.id),
+                Err(Error::NotFound(_)) => None,
+                Err(error) => return Err(error),
+            },
+        };
         let wanted = workloads::Filter {
             site: place.id(),
             owner,
             project,
+            class: filter.class,
+            text: filter.text,
+            node,
             states: filter.states,
             since: filter.since,
             before: filter.before,
@@ -302,7 +341,7 @@ impl App {
         let mut reader = self.store.read().await?;
         let named = nodes
             .iter()
-            .flat_map(|node| node.gpus.iter().map(|(gpu, _)| *gpu).chain([node.node]));
+            .flat_map(|node| node.gpus.iter().map(|one| one.gpu).chain([node.node]));
         directory
             .learn_resources(&mut reader, named.collect::<Vec<_>>())
             .await?;
@@ -312,15 +351,24 @@ impl App {
     /// Asks the plan of a site: the one that is carried out here, or else one made for the question, and for those that
     /// follow it closely.
     async fn with_plan<T>(&self, site: SiteId, ask: impl FnOnce(&Plan) -> T) -> Result<T> {
+        self.with_own_plan(site, |plan| ask(plan)).await
+    }
+
+    /// The same for who has to get to know somebody new by it.
+    pub(super) async fn with_own_plan<T>(
+        &self,
+        site: SiteId,
+        ask: impl FnOnce(&mut Plan) -> T,
+    ) -> Result<T> {
         let kept = self.queues.of(site);
         let mut kept = kept.lock().await;
         let now = self.now();
-        match kept.as_ref() {
+        match kept.as_mut() {
             Some((For::Carrying(_), plan)) => return Ok(ask(plan)),
             Some((For::Answers(until), plan)) if now < *until => return Ok(ask(plan)),
             _ => {}
         }
-        let mut plan = self.plan_now(site, None).await?;
+        let mut plan = Box::pin(self.plan_now(site, None)).await?;
         plan.decide(now);
         let until = now.checked_add(ANSWERS).unwrap_or(now);
         let (_, plan) = kept.insert((For::Answers(until), plan));
@@ -329,7 +377,28 @@ impl App {
 
     fn reason(&self, plan: &Plan, workload: WorkloadId) -> Option<Reason> {
         let (stands, why) = plan.why(workload)?;
-        let reason = match stands {
+        let entry = plan.workloads.get(&workload)?;
+        let is_soft = entry.workload.ask.class == Class::Opportunistic;
+        let is_project = |account| plan.is_project(account);
+        let reason = self.reason_of(stands, why, is_soft, &is_project);
+        let forecast = plan.forecast(workload);
+        let begins = reason.promised.or(forecast);
+        let ends = plan.ends_of(&entry.workload, begins, self.now());
+        let reason = match plan.cutting.made_for(workload) {
+            Some(recut) => reason_cutting(plan, recut),
+            None => Reason { forecast, ..reason },
+        };
+        Some(Reason { ends, ..reason })
+    }
+
+    pub(super) fn reason_of(
+        &self,
+        stands: Stands,
+        why: Option<Why>,
+        is_soft: bool,
+        is_project: &dyn Fn(Account) -> bool,
+    ) -> Reason {
+        match stands {
             Stands::Held => Reason::new("held", "it is held").remedy("release it"),
             Stands::After(others) => {
                 let count = others.len();
@@ -351,21 +420,16 @@ impl App {
                 Reason::new("no_such_gpu", "no GPU of this site is what it asks for")
                     .remedy("ask for another model, memory or profile")
             }
-            Stands::InLine => {
-                let entry = plan.workloads.get(&workload);
-                let is_soft =
-                    entry.is_some_and(|entry| entry.workload.ask.class == Class::Opportunistic);
-                self.reason_in_line(plan, why, is_soft)
-            }
-        };
-        let forecast = plan.forecast(workload);
-        match plan.cutting.made_for(workload) {
-            None => Some(Reason { forecast, ..reason }),
-            Some(recut) => Some(reason_cutting(plan, recut)),
+            Stands::InLine => self.reason_in_line(why, is_soft, is_project),
         }
     }
 
-    fn reason_in_line(&self, plan: &Plan, why: Option<Why>, is_soft: bool) -> Reason {
+    fn reason_in_line(
+        &self,
+        why: Option<Why>,
+        is_soft: bool,
+        is_project: &dyn Fn(Account) -> bool,
+    ) -> Reason {
         if self.backend.is_none() {
             return Reason::new(
                 "no_backend",
@@ -409,7 +473,7 @@ impl App {
             }
             Some(Why::Quota(Verdict::OverLimit { account, counted })) => {
                 let what = counted_words(counted);
-                let whose = if plan.is_project(account) {
+                let whose = if is_project(account) {
                     "its project"
                 } else {
                     "its owner"
@@ -435,7 +499,7 @@ impl App {
                 )
             }
             Some(Why::Quota(Verdict::OverBudget { account, .. })) => {
-                let whose = if plan.is_project(account) {
+                let whose = if is_project(account) {
                     "its project"
                 } else {
                     "its owner"
@@ -510,6 +574,33 @@ async fn learn(
 }
 
 impl Plan {
+    /// When a workload that begins then is over at the latest: by the longest of its limits, or with its reservation.
+    pub(super) fn ends_of(
+        &self,
+        workload: &Workload,
+        begins: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Option<Ends> {
+        let limit = workload.ask.wishes.iter().map(|wish| wish.limit).max()?;
+        let by_limit = |begins: Timestamp| begins.checked_add(limit).ok();
+        let Some(reservation) = workload.ask.inside else {
+            let by = EndsBy::Limit;
+            return by_limit(begins?).map(|at| Ends { at, by });
+        };
+        let (from, to) = self.reserved_span(reservation)?;
+        let at = by_limit(from.max(now))?;
+        Some(match to < at {
+            true => Ends {
+                at: to,
+                by: EndsBy::Reservation,
+            },
+            false => Ends {
+                at,
+                by: EndsBy::Limit,
+            },
+        })
+    }
+
     fn is_project(&self, account: Account) -> bool {
         self.projects().any(|(_, project)| project == account)
     }

@@ -7,6 +7,8 @@
 mod act;
 mod batches;
 mod carry;
+mod counts;
+mod crowd;
 mod cuttable;
 mod ending;
 mod floor;
@@ -22,6 +24,7 @@ mod recut;
 mod round;
 mod settings;
 mod submit;
+mod trial;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -30,12 +33,17 @@ use berth_model::SiteId;
 use jiff::Timestamp;
 
 pub use act::Act;
+pub use counts::{Count, QueueCounts};
 pub use forecast::QueueFigures;
-pub use look::{NodeView, QueueView, Reason, ShareView, Shares, WorkloadFilter, WorkloadView};
+pub use look::{
+    Ends, GpuView, NodeView, QueueView, Reason, ShareView, Shares, WorkloadFilter, WorkloadView,
+};
 pub use settings::{NewGrant, QueueSettings};
 pub use submit::NewWorkload;
+pub use trial::{Outlook, Trial};
 
 pub(crate) use batches::Batches;
+pub(crate) use crowd::Crowd;
 use plan::Plan;
 
 /// The plans of the sites that this server carries on, or was asked about.

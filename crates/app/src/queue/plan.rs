@@ -306,7 +306,7 @@ impl Plan {
     }
 
     /// What the engine is asked for: those of its wishes that there are GPUs for.
-    fn ask(&mut self, workload: &Workload) -> Option<Ask> {
+    pub(super) fn ask(&mut self, workload: &Workload) -> Option<Ask> {
         let usable = self.floor.usable(workload);
         self.ask_for(
             workload,
@@ -388,7 +388,7 @@ impl Plan {
         self.runs.insert(running.run.id, running);
     }
 
-    fn fresh_key(&mut self) -> Key {
+    pub(super) fn fresh_key(&mut self) -> Key {
         self.next_key += 1;
         Key(self.next_key)
     }
@@ -493,7 +493,7 @@ impl Plan {
             .collect()
     }
 
-    fn where_it_stands(&self, workload: &Workload) -> Stands {
+    pub(super) fn where_it_stands(&self, workload: &Workload) -> Stands {
         if workload.state == State::Held {
             return Stands::Held;
         }
@@ -506,7 +506,7 @@ impl Plan {
         let open = |after: &&workload::After| match self.workloads.get(&after.workload) {
             None => false,
             Some(other) => match after.only_if {
-                OnlyIf::Begun => other.workload.counts == workload::Counts::default(),
+                OnlyIf::Begun => !other.workload.counts.has_begun(),
                 OnlyIf::Completed | OnlyIf::Failed | OnlyIf::Over => true,
             },
         };
@@ -656,12 +656,10 @@ impl Plan {
 /// Whether a workload that is over has ended as another asked for.
 pub(crate) fn is_met(only_if: OnlyIf, over: &Workload) -> bool {
     match only_if {
-        OnlyIf::Completed => over.state == State::Completed,
+        OnlyIf::Completed => over.state == State::Completed && over.cancelled() == 0,
         OnlyIf::Failed => over.state == State::Failed,
         OnlyIf::Over => over.state.is_final(),
-        OnlyIf::Begun => {
-            over.state != State::Cancelled || over.counts != workload::Counts::default()
-        }
+        OnlyIf::Begun => over.state != State::Cancelled || over.counts.has_begun(),
     }
 }
 

@@ -176,6 +176,7 @@ impl App {
             checkpoint: settings.checkpoint,
             run_min: settings.run_min,
             limit_max: settings.limit_max,
+            waiting_max: settings.waiting_max,
             shares,
             quotas,
             levels,
@@ -242,6 +243,7 @@ impl App {
             checkpoint: policy.checkpoint,
             run_min: policy.run_min,
             limit_max: policy.limit_max,
+            waiting_max: policy.waiting_max,
             shares: policy
                 .shares
                 .iter()
@@ -401,6 +403,10 @@ fn check_lengths(settings: &Settings, errors: &mut FieldErrors) {
         if is < least || is > most {
             errors.push(field, format!("from {least:#} to {most:#}"));
         }
+    }
+    if !(1..=QueuePolicy::WAITING_MAX).contains(&settings.waiting_max) {
+        let most = QueuePolicy::WAITING_MAX;
+        errors.push("waiting_max", format!("from 1 to {most}"));
     }
     let lists = [
         ("roles", settings.roles.len()),

@@ -34,6 +34,15 @@ pub struct NewWorkload {
     pub ask: Ask,
 }
 
+/// What is to be written, once it was checked.
+pub(super) struct Prepared {
+    pub place: Place,
+    pub workload: Workload,
+    pub directory: Directory,
+    /// How many of one person may wait here.
+    pub waiting_max: u32,
+}
+
 impl App {
     pub async fn submit(
         &self,
@@ -45,7 +54,16 @@ impl App {
             return self.submit_once(caller, site, new).await;
         }
         let mut reader = self.store.read().await?;
-        let (place, workload, mut directory) = self.prepare(&mut reader, caller, site, new).await?;
+        let Prepared {
+            place,
+            workload,
+            mut directory,
+            waiting_max,
+        } = self.prepare(&mut reader, caller, site, new).await?;
+        let whose = (place.id(), caller.id());
+        self.crowd
+            .join(&mut reader, whose, waiting_max, workload.since)
+            .await?;
         drop(reader);
         directory.add_person(&caller.person);
         let workload = self.batches.add(self, caller, workload).await?;
@@ -66,14 +84,17 @@ impl App {
         new: NewWorkload,
     ) -> Result<Made<WorkloadView>> {
         transact!(self, tx => {
-            let (place, prepared, _) = self.prepare(&mut tx, caller, site, new.clone()).await?;
-            if let Some(earlier) = self.first_time(&mut tx, caller, prepared.id).await? {
+            let prepared = self.prepare(&mut tx, caller, site, new.clone()).await?;
+            let Prepared { place, workload, waiting_max, .. } = prepared;
+            if let Some(earlier) = self.first_time(&mut tx, caller, workload.id).await? {
                 let known = workloads::get(&mut tx, place.id(), earlier).await?;
                 let known = known.ok_or(Error::NotFound("workload"))?;
                 return Ok(Made::before(self.view(&mut tx, place, known).await?));
             }
+            let whose = (place.id(), caller.id());
+            self.crowd.join(&mut tx, whose, waiting_max, workload.since).await?;
             let number = workloads::next_numbers(&mut tx, place.id(), 1).await?;
-            let workload = Workload { number, ..prepared };
+            let workload = Workload { number, ..workload };
             submissions::insert_all(&mut tx, &[self.submission(caller, workload.clone())]).await?;
             Ok(Made::now(self.view(&mut tx, place, workload).await?))
         })
@@ -81,13 +102,13 @@ impl App {
     }
 
     /// What is to be written, but for its number, which it gets when it is.
-    async fn prepare(
+    pub(super) async fn prepare(
         &self,
         conn: &mut Conn,
         caller: &Caller,
         site: &SiteReference,
         new: NewWorkload,
-    ) -> Result<(Place, Workload, Directory)> {
+    ) -> Result<Prepared> {
         let place = self.place(conn, caller, site, Action::Submit).await?;
         let mut directory = Directory::with_site(&place.site);
         let project = self
@@ -131,7 +152,12 @@ impl App {
             ended_at: None,
             version: 1,
         };
-        Ok((place, workload, directory))
+        Ok(Prepared {
+            place,
+            workload,
+            directory,
+            waiting_max: policy.waiting_max,
+        })
     }
 
     pub(super) fn submission(&self, by: impl Into<By>, workload: Workload) -> Submission {

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use berth_api::headers::IfMatch;
 use berth_api::reference::{PersonReference, ProjectReference, WorkloadReference};
 use berth_api::workloads::{
-    Grant, NewGrant, QueueNode, QueueSettingsView, Run, Share, Workload, WorkloadQuery,
+    Grant, NewGrant, QueueCount, QueueCounts, QueueNode, QueueSettingsView, Run, Share, Workload,
+    WorkloadQuery,
 };
 use berth_model::queue::Settings;
 use berth_model::workload::{Outcome, RunState, State};
@@ -45,6 +46,9 @@ struct List {
     /// Only of this project
     #[arg(long)]
     project: Option<ProjectReference>,
+    /// Only those with this in their title, their number or their owner's name
+    #[arg(long)]
+    text: Option<String>,
     /// Only in these states, divided by commas; `all` for what is over, too
     #[arg(long, value_name = "STATES")]
     state: Option<String>,
@@ -56,6 +60,8 @@ struct List {
 enum Command {
     /// Show the nodes of the queue, and what is left of them now
     Nodes,
+    /// Count what waits and runs, by project, person and class
+    Counts,
     /// Show how the queue is run: roles, shares, quotas, levels and profiles
     Settings,
     /// Set how the queue is run, from a file of YAML or JSON
@@ -105,6 +111,10 @@ pub async fn run(queue: Queue, context: &Context) -> anyhow::Result<()> {
         Some(Command::Nodes) => {
             let nodes = whole(async |query| client.queue_nodes(site, &query).await).await?;
             out.show(&nodes, |screen| nodes_table(&nodes.items).render(screen))
+        }
+        Some(Command::Counts) => {
+            let counts = client.queue_counts(site).await?;
+            out.show(&counts, |screen| counts_table(&counts).render(screen))
         }
         Some(Command::Settings) => {
             let settings = client.queue_settings(site).await?;
@@ -169,6 +179,7 @@ async fn list(list: List, context: &Context) -> anyhow::Result<()> {
     let query = WorkloadQuery {
         owner,
         project: list.project,
+        text: list.text,
         state: list.state,
         ..WorkloadQuery::default()
     };
@@ -301,6 +312,12 @@ fn details(one: &Workload, times: &Times) -> Details {
                 .and_then(|waits| waits.forecast)
                 .map(|at| times.moment_and_distance(at)),
         )
+        .maybe(
+            "Over by",
+            waits
+                .and_then(|waits| waits.ends)
+                .map(|ends| words::ends(ends, times)),
+        )
         .maybe("Reason", one.reason.as_ref())
         .line("Owner", show::person(&one.owner))
         .maybe(
@@ -340,7 +357,11 @@ fn run_words(run: &Run, times: &Times) -> String {
             "kept after its reservation, until {} at the latest",
             times.moment(run.until)
         ),
-        RunState::Running => format!("until {} at the latest", times.moment(run.until)),
+        RunState::Running => format!(
+            "until {} at the latest, {}",
+            times.moment(run.until),
+            words::ends_by(run.until_by)
+        ),
         RunState::Stopping { .. } => format!("told to be gone by {}", times.moment(run.until)),
         RunState::Ended { outcome } => outcome_words(outcome),
     };
@@ -448,10 +469,11 @@ fn nodes_table(nodes: &[QueueNode]) -> Table<5> {
     ];
     let mut table = Table::new(columns, "The queue of this site has no nodes.");
     for node in nodes {
-        let state = match (node.in_service, node.reserved) {
-            (false, _) => "out of service",
-            (true, true) => "reserved",
-            (true, false) => "open",
+        let state = match (node.maintenance, node.in_service, node.reserved) {
+            (true, ..) => "maintenance",
+            (false, false, _) => "out of service",
+            (false, true, true) => "reserved",
+            (false, true, false) => "open",
         };
         let gpu = |free: u16| match free {
             1000 => '□',
@@ -475,11 +497,47 @@ fn nodes_table(nodes: &[QueueNode]) -> Table<5> {
             ),
             match node.gpus.len() {
                 0 => String::new(),
-                all => format!("{gpus} {free} of {all}"),
+                all => format!("{gpus} {free} of {all} {}", models(node)),
             },
         ]);
     }
     table
+}
+
+fn counts_table(counts: &QueueCounts) -> Table<5> {
+    let columns = [
+        Column::left("WHOSE"),
+        Column::right("WAITING"),
+        Column::right("HELD"),
+        Column::right("RUNNING"),
+        Column::right("TASKS RUNNING"),
+    ];
+    let mut table = Table::new(columns, "Nothing waits, and nothing runs.");
+    let mut add = |whose: String, one: QueueCount| {
+        let counts = [one.waiting, one.held, one.running, one.running_tasks];
+        let [waiting, held, running, tasks] = counts.map(|count| count.to_string());
+        table.row([whose, waiting, held, running, tasks]);
+    };
+    add("all".to_owned(), counts.all);
+    for one in &counts.classes {
+        add(show::word(one.class), one.count);
+    }
+    for one in &counts.projects {
+        let project = one.project.as_ref();
+        let project = project.map_or("no project", |project| project.name.as_str());
+        add(project.to_owned(), one.count);
+    }
+    for one in &counts.people {
+        add(one.person.login.clone(), one.count);
+    }
+    table
+}
+
+/// What its GPUs are, each model once.
+fn models(node: &QueueNode) -> String {
+    let models = node.gpus.iter().filter_map(|gpu| gpu.model.as_deref());
+    let models: std::collections::BTreeSet<&str> = models.collect();
+    models.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 fn settings_details(view: &QueueSettingsView) -> Details {
@@ -547,6 +605,7 @@ fn settings_details(view: &QueueSettingsView) -> Details {
         .line("Checkpoint", checkpoint)
         .line("Runs at least", run_min)
         .line("Longest limit", limit_max)
+        .line("Waiting, at most", settings.waiting_max)
         .line("Version", view.version)
 }
 

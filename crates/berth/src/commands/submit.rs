@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use berth_api::list::List;
-use berth_api::members::Reason;
 use berth_api::reference::{ProjectReference, Reference, WorkloadReference};
-use berth_api::workloads::{NewWorkload, Workload};
+use berth_api::workloads::{CancelWorkload, NewWorkload, Run, Workload, WorkloadPreview};
 use berth_model::attribute::Requirement;
 use berth_model::workload::{
     After, Array, AtOnce, Class, Cores, GpuCount, Gpus, Memory, Near, OnlyIf, Program, Seats, Task,
-    TaskCount, Thousandths, Wish,
+    TaskCount, Tasks, Thousandths, Wish,
 };
 use berth_model::{Name, ReservationId, Text};
 use clap::{Args, ValueEnum};
@@ -18,10 +17,12 @@ use jiff::{SignedDuration, SpanRelativeTo};
 use super::Once;
 use super::queue::words;
 use super::types::read_text;
-use crate::arguments::{Placed, Wanted};
+use crate::arguments::{Placed, SomeOf, Wanted};
 use crate::context::Context;
+use crate::details::Details;
 use crate::failure::usage;
 use crate::table::printable;
+use crate::times::Times;
 use crate::when::parse_duration;
 
 /// Submit work to the queue
@@ -69,6 +70,9 @@ pub struct Submit {
     /// Another way in which it could be served, as in `2:4h`: so many GPUs for so long
     #[arg(long = "or", value_name = "GPUS:TIME", value_parser = alternative)]
     alternatives: Vec<(u64, SignedDuration)>,
+    /// Each task in a node of its own
+    #[arg(long)]
+    apart: bool,
     /// How near to each other its tasks have to stand
     #[arg(long, value_enum, value_name = "WHERE")]
     near: Option<Nearness>,
@@ -102,6 +106,9 @@ pub struct Submit {
     /// Do not begin again after it had to make room or its node failed
     #[arg(long)]
     no_requeue: bool,
+    /// Submit nothing: check it, and say when it would begin and when it would be over
+    #[arg(long)]
+    dry_run: bool,
     /// A file with a script, in place of a command; `-` reads the standard input
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     script: Option<PathBuf>,
@@ -148,8 +155,14 @@ pub async fn run(submit: Submit, context: &Context) -> anyhow::Result<()> {
             only_if: *only_if,
         });
     }
-    let key = submit.once.clone();
+    let (key, is_dry) = (submit.once.clone(), submit.dry_run);
     let new = wanted(submit, after, context)?;
+    if is_dry {
+        let preview = client.preview_workload(site, &new).await?;
+        return out.show(&preview, |screen| {
+            previewed(&preview, &context.times).render(screen) + &context.times.footnote()
+        });
+    }
     let made = client.submit(site, &new, key.key()).await?.object;
     let typed = context.typed(&made.site.name, made.number);
     out.show(&made, |_| told(&made, &typed))
@@ -165,6 +178,33 @@ fn told(made: &Workload, typed: &str) -> String {
     format!(
         "Submitted {typed}: {title}, {tasks}{asks}.\nWhy it waits and when it begins: berth why {typed}\n"
     )
+}
+
+fn previewed(preview: &WorkloadPreview, times: &Times) -> Details {
+    let waits = preview.waits.as_ref();
+    let begins = match (preview.begins, waits) {
+        (Some(_), None) => "at once".to_owned(),
+        (Some(at), Some(_)) => times.moment_and_distance(at),
+        (None, _) => "not known".to_owned(),
+    };
+    let wish = preview.wish.and_then(|wish| usize::try_from(wish).ok());
+    let wish = wish.and_then(|wish| preview.wishes.get(wish));
+    let is_choice = preview.wishes.len() > 1;
+    let nodes = preview.nodes.iter().map(|node| node.name.as_str());
+    let nodes = nodes.collect::<Vec<_>>().join(" ");
+    Details::default()
+        .line("Asks for", words::asks(&preview.wishes))
+        .line("Would begin", begins)
+        .maybe("Because", waits.map(|waits| waits.words.clone()))
+        .maybe("What helps", waits.and_then(|waits| waits.remedy.clone()))
+        .maybe(
+            "Would get",
+            wish.filter(|_| is_choice)
+                .map(|wish| words::asks(std::slice::from_ref(wish))),
+        )
+        .maybe("Where", Some(nodes).filter(|nodes| !nodes.is_empty()))
+        .maybe("Over by", preview.ends.map(|ends| words::ends(ends, times)))
+        .line("Submitted", "nothing")
 }
 
 fn wanted(submit: Submit, after: Vec<After>, context: &Context) -> anyhow::Result<NewWorkload> {
@@ -285,6 +325,7 @@ fn wishes(submit: &Submit) -> anyhow::Result<Vec<Wish>> {
             Some(Nearness::Node) => Near::Node,
             Some(Nearness::Link) => Near::Link,
         },
+        apart: submit.apart,
     };
     let mut wishes = vec![first];
     for (gpus, limit) in &submit.alternatives {
@@ -401,9 +442,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
 /// Which workload, and why it is given up.
 #[derive(Debug, Args)]
 pub struct Cancel {
-    /// The workloads, by number or id
+    /// The workloads, by number or id; `12_3` or `12_[3-7,9]` for some tasks of an array
     #[arg(required = true, value_name = "JOB")]
-    workloads: Vec<Placed<WorkloadReference>>,
+    workloads: Vec<Placed<SomeOf>>,
     /// Why; kept with it
     #[arg(long)]
     reason: Option<Text>,
@@ -418,24 +459,33 @@ pub struct These {
 }
 
 pub async fn cancel(command: Cancel, context: &Context) -> anyhow::Result<()> {
-    let reason = Reason {
-        reason: command.reason,
-    };
     for workload in &command.workloads {
         let site = context.site_of(workload)?;
-        let after = context
-            .client
-            .cancel_workload(&site, &workload.it, &reason)
-            .await?;
-        let running = match after.counts.running {
-            0 => String::new(),
-            some => format!("; {some} of its tasks still run, and are told to end"),
+        let SomeOf { whole, tasks } = &workload.it;
+        let what = CancelWorkload {
+            tasks: tasks.clone(),
+            reason: command.reason.clone(),
         };
+        let after = context.client.cancel_workload(&site, whole, &what).await?;
         context
             .out
-            .show(&after, |_| format!("Cancelled {}{running}.\n", workload.it))?;
+            .show(&after, |_| cancelled(whole, tasks.as_ref(), &after))?;
     }
     Ok(())
+}
+
+fn cancelled(whole: &WorkloadReference, tasks: Option<&Tasks>, after: &Workload) -> String {
+    let is_meant =
+        |run: &&Run| !run.state.is_over() && tasks.is_none_or(|tasks| tasks.contains(run.task));
+    let running = match after.runs.iter().filter(is_meant).count() {
+        0 => String::new(),
+        1 => "; one task still runs, and is told to end".to_owned(),
+        some => format!("; {some} tasks still run, and are told to end"),
+    };
+    match tasks {
+        None => format!("Cancelled {whole}{running}.\n"),
+        Some(tasks) => format!("Cancelled tasks {tasks} of {whole}{running}.\n"),
+    }
 }
 
 pub async fn hold(command: These, context: &Context) -> anyhow::Result<()> {

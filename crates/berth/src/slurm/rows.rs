@@ -49,11 +49,10 @@ fn parts(workload: &Workload) -> Vec<Part<'_>> {
     parts.reverse();
     let rest = rest(workload, &seen);
     let limit = workload.array.as_ref().and_then(|array| array.at_once);
-    let state = match workload.state {
-        State::Waiting | State::Held | State::Running => JobState::Pending,
-        State::Completed => JobState::Completed,
-        State::Failed => JobState::Failed,
-        State::Cancelled => JobState::Cancelled,
+    // Of what is over, only those that were cancelled never began.
+    let state = match workload.state.is_final() {
+        false => JobState::Pending,
+        true => JobState::Cancelled,
     };
     let waiting = match (
         &workload.array,

@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use berth_api::Client;
 use berth_api::reference::SiteReference;
-use berth_api::workloads::{NewWorkload, Workload, WorkloadQuery};
+use berth_api::workloads::{Workload, WorkloadPreview, WorkloadQuery};
 use berth_model::workload::{After, OnlyIf, Outcome, RunState, State};
-use berth_slurm::UsageError;
 use berth_slurm::sbatch::{self, Asked, Batch, CommandLine, Manner, Work};
+use berth_slurm::{UsageError, hostlist};
+use jiff::tz::TimeZone;
 
 use super::want::{self, Known, Place, Script};
 use super::{Program, clock, context, on_one_thread, partition, said, variable, version, work};
@@ -73,8 +74,17 @@ async fn hand_in(batch: &Batch, script: &Script, context: &Context) -> anyhow::R
     };
     let new = want::workload(batch, script, &place(&site)?, known)?;
     if batch.manner.is_only_a_test {
-        PROGRAM.say(test_words(&new, &site));
-        return Ok(ExitCode::SUCCESS);
+        let preview = client.preview_workload(&site, &new).await?;
+        return Ok(match test_words(&preview, &site, &TimeZone::system()) {
+            Ok(words) => {
+                PROGRAM.say(words);
+                ExitCode::SUCCESS
+            }
+            Err(words) => {
+                PROGRAM.error(words);
+                ExitCode::FAILURE
+            }
+        });
     }
     let made = client.submit(&site, &new, None).await?.object;
     said(&told(made.number, batch.manner))?;
@@ -92,16 +102,48 @@ fn told(number: u64, manner: Manner) -> String {
     }
 }
 
-/// The server cannot be asked for a forecast of what is not submitted, so none is given.
-fn test_words(new: &NewWorkload, site: &SiteReference) -> String {
-    let wish = new.wishes.as_slice().first();
-    let pieces = wish.map_or(1, |wish| wish.tasks.get());
-    let cores = wish.map_or(0, |wish| wish.task.cores_milli.get() / 1000);
-    let cores = cores.saturating_mul(u64::from(pieces));
-    format!(
-        "Job would be submitted to use {cores} processors in {pieces} parts in partition {site}; \
-         nothing was, and when it would start is not known"
-    )
+/// As Slurm says it, where it can be said: `Job 12 to start at … using 4 processors on nodes gpu-01 in partition torino`.
+/// What would wait in vain is an error.
+fn test_words(
+    preview: &WorkloadPreview,
+    site: &SiteReference,
+    zone: &TimeZone,
+) -> Result<String, String> {
+    let number = preview.number;
+    let Some(begins) = preview.begins else {
+        let (code, why) = match &preview.waits {
+            Some(waits) => (waits.code.as_str(), waits.words.as_str()),
+            None => ("", "when it would start is not known"),
+        };
+        return match code {
+            "never" | "no_such_gpu" | "dependency_never" => {
+                Err(format!("allocation failure: {why}"))
+            }
+            _ => Ok(format!(
+                "Job {number} would wait in partition {site}: {why}"
+            )),
+        };
+    };
+    let wish = preview.wish.and_then(|wish| usize::try_from(wish).ok());
+    let wish = preview.wishes.get(wish.unwrap_or(0));
+    let milli = wish.map_or(0, |wish| {
+        let tasks = u64::from(wish.tasks.get());
+        wish.task.cores_milli.get().saturating_mul(tasks)
+    });
+    let nodes: Vec<&str> = preview
+        .nodes
+        .iter()
+        .map(|node| node.name.as_str())
+        .collect();
+    let nodes = match nodes.is_empty() {
+        true => "(not yet chosen)".to_owned(),
+        false => hostlist::compress(&nodes),
+    };
+    Ok(format!(
+        "Job {number} to start at {} using {} processors on nodes {nodes} in partition {site}",
+        begins.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S"),
+        milli.div_ceil(1000),
+    ))
 }
 
 fn place(site: &SiteReference) -> anyhow::Result<Place> {
@@ -182,6 +224,46 @@ fn exit_code(job: &Workload) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_says_when_the_job_would_start() {
+        let preview = |changes: serde_json::Value| -> WorkloadPreview {
+            let mut all = serde_json::json!({
+                "number": 12,
+                "wishes": [{"tasks": 2, "task": {"cores_milli": 4000, "memory_mib": 1}, "limit": "PT1H"}],
+            });
+            for (key, value) in changes.as_object().unwrap() {
+                all[key] = value.clone();
+            }
+            serde_json::from_value(all).unwrap()
+        };
+        let node = |name: &str| {
+            let id = "res_01kc3v9xwbe8rv5w2n9q3m7t4h";
+            serde_json::json!({"id": id, "name": name, "type": "node"})
+        };
+        let words = |changes| {
+            let site = "torino".parse().unwrap();
+            test_words(&preview(changes), &site, &TimeZone::UTC)
+        };
+        assert_eq!(
+            words(serde_json::json!({
+                "begins": "2026-11-16T10:00:00Z", "nodes": [node("gpu-01"), node("gpu-02")],
+            })),
+            Ok(
+                "Job 12 to start at 2026-11-16T10:00:00 using 8 processors on nodes gpu-[01-02] in partition torino"
+                    .to_owned()
+            )
+        );
+        let waits = |code: &str| serde_json::json!({"waits": {"code": code, "words": "because"}});
+        assert_eq!(
+            words(waits("held")),
+            Ok("Job 12 would wait in partition torino: because".to_owned())
+        );
+        assert_eq!(
+            words(waits("never")),
+            Err("allocation failure: because".to_owned())
+        );
+    }
 
     #[test]
     fn the_answer_is_what_scripts_look_for() {

@@ -1,15 +1,15 @@
-//! `scancel`: workloads are cancelled, by number or by what they are.
+//! `scancel`: workloads and tasks of arrays are cancelled, by number or by what they are.
 
 use std::process::ExitCode;
 
 use berth_api::client::Error;
-use berth_api::members::Reason;
 use berth_api::reference::SiteReference;
-use berth_api::workloads::{Workload, WorkloadQuery};
-use berth_slurm::job_id::Tasks;
+use berth_api::workloads::{CancelWorkload, Workload, WorkloadQuery};
+use berth_model::workload::Tasks;
+use berth_slurm::job_id;
 use berth_slurm::preset::{self, with_environment};
 use berth_slurm::scancel::{self, Asked, Scancel};
-use berth_slurm::{JobRow, UsageError};
+use berth_slurm::{JobRow, Member, UsageError};
 use jiff::Timestamp;
 
 use super::want::unsupported;
@@ -52,32 +52,55 @@ fn refuse(scancel: &Scancel) -> Result<(), UsageError> {
     Ok(())
 }
 
+/// What is to be cancelled of one workload.
+#[derive(Debug)]
+struct Meant {
+    workload: Workload,
+    /// None for all of it.
+    tasks: Option<Tasks>,
+}
+
+impl Meant {
+    /// As Slurm writes it: `12`, `12_3` or `12_[3-7]`.
+    fn id(&self) -> String {
+        let number = self.workload.number;
+        match &self.tasks {
+            None => number.to_string(),
+            Some(tasks) if tasks.len() == 1 => format!("{number}_{tasks}"),
+            Some(tasks) => format!("{number}_[{tasks}]"),
+        }
+    }
+}
+
 async fn cancel(scancel: &Scancel, context: &Context) -> anyhow::Result<ExitCode> {
     let site = match &scancel.partition {
         Some(name) => partition(name)?,
         None => context.site()?.clone(),
     };
     let (found, mut is_well) = meant(scancel, context, &site).await?;
-    for workload in found {
-        let number = workload.number;
+    for meant in found {
+        let (id, workload) = (meant.id(), &meant.workload);
         let question = format!(
-            "Cancel job_id={number} name={} partition={}",
+            "Cancel job_id={id} name={} partition={}",
             workload.title, workload.site.name
         );
         if scancel.is_interactive && !agreed(&question)? {
             continue;
         }
         if scancel.is_verbose {
-            PROGRAM.say(format!("Terminating job {number}"));
+            PROGRAM.say(format!("Terminating job {id}"));
         }
-        let none = Reason { reason: None };
+        let what = CancelWorkload {
+            tasks: meant.tasks,
+            reason: None,
+        };
         let client = &context.client;
         if let Err(error) = client
-            .cancel_workload(&site, &workload.id.into(), &none)
+            .cancel_workload(&site, &workload.id.into(), &what)
             .await
         {
             is_well = false;
-            tell(number, error);
+            tell(&id, error);
         }
     }
     Ok(match is_well {
@@ -86,18 +109,18 @@ async fn cancel(scancel: &Scancel, context: &Context) -> anyhow::Result<ExitCode
     })
 }
 
-fn tell(number: u64, error: Error) {
+fn tell(id: &str, error: Error) {
     for line in lines(&error.into()) {
-        PROGRAM.error(format!("Kill job error on job id {number}: {line}"));
+        PROGRAM.error(format!("Kill job error on job id {id}: {line}"));
     }
 }
 
-/// The workloads that are meant, and whether all that were named are among them.
+/// What is meant, and whether all that was named is among it.
 async fn meant(
     scancel: &Scancel,
     context: &Context,
     site: &SiteReference,
-) -> anyhow::Result<(Vec<Workload>, bool)> {
+) -> anyhow::Result<(Vec<Meant>, bool)> {
     let client = &context.client;
     let me = match scancel.is_mine {
         true => client.me().await?.person.login.to_string(),
@@ -106,29 +129,24 @@ async fn meant(
     let now = context.times.now.timestamp();
     if scancel.jobs.is_empty() {
         let all = work::list(client, site, &WorkloadQuery::default()).await?;
-        let mut found = Vec::new();
-        for one in all {
-            if choose(scancel, &one, &me, now)? {
-                found.push(one);
-            }
-        }
-        return Ok((found, true));
+        let found = all
+            .into_iter()
+            .filter_map(|one| choose(scancel, one, None, &me, now));
+        return Ok((found.collect(), true));
     }
     let (mut found, mut is_well) = (Vec::new(), true);
     for job in &scancel.jobs {
         let refused = match work::numbered(client, site, job.id).await? {
             None => "Invalid job id specified",
-            Some(one) if one.state.is_final() => {
+            Some(one) if one.array.is_none() && job.tasks.is_some() => "Invalid job id specified",
+            Some(one) if is_over(job.tasks.as_ref(), &one) => {
                 if scancel.is_quiet {
                     continue;
                 }
                 "Job/step already completing or completed"
             }
             Some(one) => {
-                is_whole(job.tasks.as_ref(), &one)?;
-                if choose(scancel, &one, &me, now)? {
-                    found.push(one);
-                }
+                found.extend(choose(scancel, one, job.tasks.as_ref(), &me, now));
                 continue;
             }
         };
@@ -138,32 +156,26 @@ async fn meant(
     Ok((found, is_well))
 }
 
-/// Only whole workloads can be cancelled.
-fn is_whole(tasks: Option<&Tasks>, workload: &Workload) -> Result<(), UsageError> {
-    let Some(Tasks::These(wanted)) = tasks else {
-        return Ok(());
+/// Whether nothing that was named of it waits or runs.
+fn is_over(named: Option<&job_id::Tasks>, workload: &Workload) -> bool {
+    let Some(job_id::Tasks::These(named)) = named else {
+        return workload.state.is_final();
     };
-    let array = workload.array.as_ref();
-    let is_all = array.is_some_and(|array| array.tasks.iter().all(|task| wanted.contains(task)));
-    if is_all {
-        return Ok(());
-    }
-    let number = workload.number;
-    Err(unsupported(
-        &format!("cancelling single tasks ({number}_[{wanted}])"),
-        &format!("cancel the whole array with `scancel {number}`"),
-    ))
+    let runs = workload.runs.iter().filter(|run| !run.state.is_over());
+    let mut live = workload.waiting.iter().chain(runs.map(|run| run.task));
+    workload.state.is_final() || !live.any(|task| named.contains(task))
 }
 
-/// Whether a workload meets all that was said of it.
+/// What of a workload meets all that was said of it, if anything does.
 fn choose(
     scancel: &Scancel,
-    workload: &Workload,
+    workload: Workload,
+    named: Option<&job_id::Tasks>,
     me: &str,
     now: Timestamp,
-) -> Result<bool, UsageError> {
-    let rows = rows::jobs(std::slice::from_ref(workload), now);
-    let fits = |row: &JobRow| {
+) -> Option<Meant> {
+    let rows = rows::jobs(std::slice::from_ref(&workload), now);
+    let fits = |row: &&JobRow| {
         let is = |wanted: &Option<String>, value: Option<&String>| {
             wanted.is_none() || wanted.as_ref() == value
         };
@@ -174,19 +186,31 @@ fn choose(
             && is(&scancel.name, Some(&row.name))
             && is(&scancel.qos, row.qos.as_ref())
             && (scancel.nodes.is_empty() || row.node_list.iter().any(on_node))
+            && scancel.state.is_none_or(|state| row.state == state)
     };
-    let rows: Vec<_> = rows.into_iter().filter(fits).collect();
-    let Some(state) = scancel.state else {
-        return Ok(!rows.is_empty());
-    };
-    let in_state = rows.iter().filter(|row| row.state == state).count();
-    if in_state > 0 && in_state < rows.len() {
-        return Err(unsupported(
-            &format!("--state={} of array {}", state.long(), workload.number),
-            "some of its tasks are in another state, and only whole arrays can be cancelled",
-        ));
+    let chosen: Vec<&JobRow> = rows.iter().filter(fits).collect();
+    if chosen.is_empty() {
+        return None;
     }
-    Ok(in_state > 0)
+    let named = match named {
+        Some(job_id::Tasks::These(named)) => Some(named),
+        None | Some(job_id::Tasks::Every) => None,
+    };
+    if chosen.len() == rows.len() && named.is_none() {
+        let tasks = None;
+        return Some(Meant { workload, tasks });
+    }
+    let members = chosen.iter().filter_map(|row| row.member.as_ref());
+    let tasks = members.flat_map(|member| match member {
+        Member::Task { index, .. } => vec![*index],
+        Member::Waiting { tasks, .. } => tasks.indices().collect(),
+    });
+    let tasks = tasks.filter(|task| named.is_none_or(|named| named.contains(*task)));
+    let tasks: Tasks = tasks.collect();
+    (!tasks.is_empty()).then_some(Meant {
+        workload,
+        tasks: Some(tasks),
+    })
 }
 
 #[cfg(test)]
@@ -211,27 +235,38 @@ mod tests {
         assert!(refused.contains("--signal=USR1"), "{refused}");
     }
 
+    /// What is cancelled of a workload, in Slurm's words.
+    fn chosen(line: &str, workload: Workload) -> Option<String> {
+        let asked = asked(line);
+        let named = asked.jobs.first().and_then(|job| job.tasks.as_ref());
+        let meant = choose(&asked, workload, named, "ada", Timestamp::UNIX_EPOCH);
+        meant.map(|meant| meant.id())
+    }
+
     #[test]
-    fn an_array_is_cancelled_whole_or_not_at_all() {
+    fn single_tasks_of_an_array_are_cancelled_by_name_or_state() {
         let array = array();
-        let tasks = |line: &str| asked(line).jobs[0].tasks.clone();
-        for whole in ["7", "7_*", "7_[0-3]", "7_[0-9]"] {
-            assert_eq!(is_whole(tasks(whole).as_ref(), &array), Ok(()), "{whole}");
+        for (line, wanted) in [
+            ("7", Some("7")),
+            ("7_*", Some("7")),
+            ("7_1", Some("7_1")),
+            ("7_[0-2]", Some("7_[0-2]")),
+            ("-t R", Some("7_1")),
+            ("-t PD", Some("7_[2-3]")),
+            ("-t PD 7_[0-2]", Some("7_2")),
+            ("-t R 7_2", None),
+        ] {
+            assert_eq!(chosen(line, array.clone()).as_deref(), wanted, "{line}");
         }
-        assert!(is_whole(tasks("7_[0-2]").as_ref(), &array).is_err());
-        assert!(is_whole(tasks("7_1").as_ref(), &waiting()).is_err());
-        // One of its tasks runs and the others wait.
-        let now = Timestamp::UNIX_EPOCH;
-        let refused = choose(&asked("-t PD"), &array, "ada", now).unwrap_err();
-        assert!(refused.to_string().contains("array 7"), "{refused}");
+        let tasks = |line: &str| asked(line).jobs[0].tasks.clone();
+        assert!(!is_over(tasks("7_[2-9]").as_ref(), &array));
+        assert!(is_over(tasks("7_[8-9]").as_ref(), &array));
     }
 
     #[test]
     fn what_is_cancelled_meets_all_that_was_said() {
-        let now = Timestamp::UNIX_EPOCH;
-        let means = |line: &str| choose(&asked(line), &waiting(), "ada", now).unwrap();
         for line in ["-u ada", "--me", "-n train -A vision", "-t PD", "-q urgent"] {
-            assert!(means(line), "{line}");
+            assert_eq!(chosen(line, waiting()).as_deref(), Some("7"), "{line}");
         }
         for line in [
             "-u bo",
@@ -240,7 +275,7 @@ mod tests {
             "-t R",
             "-w gpu-01",
         ] {
-            assert!(!means(line), "{line}");
+            assert_eq!(chosen(line, waiting()), None, "{line}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use berth_api::reference::SiteReference;
-use berth_api::workloads::QueueNode;
+use berth_api::workloads::{QueueGpu, QueueNode};
 use berth_model::Reference;
 use berth_slurm::preset::{self, with_environment};
 use berth_slurm::sinfo::{self, Asked, Sinfo};
@@ -111,24 +111,46 @@ fn rows(floors: &[Floor]) -> (Vec<PartitionRow>, Vec<NodeRow>) {
 fn node_row(name: &str, node: &QueueNode) -> NodeRow {
     let cores = |milli: u64| u32::try_from(milli / 1000).unwrap_or(u32::MAX);
     let used = node.cores_milli.saturating_sub(node.cores_milli_free);
-    let free = node.gpus.iter().filter(|gpu| gpu.free == 1000).count();
-    let gpus = |count: usize| (!node.gpus.is_empty()).then(|| format!("gpu:{count}"));
     NodeRow {
         state: state(node),
         cpus_allocated: cores(used.next_multiple_of(1000)),
         memory_allocated_mib: node.memory_mib.saturating_sub(node.memory_mib_free),
         memory_free_mib: Some(node.memory_mib_free),
-        gres: gpus(node.gpus.len()),
-        gres_used: gpus(node.gpus.len() - free),
+        gres: gres(node, |_| true),
+        gres_used: gres(node, |gpu| gpu.free < 1000),
         ..NodeRow::idle(name, cores(node.cores_milli), node.memory_mib)
     }
+}
+
+/// The GPUs of a node that are meant, by model as in `gpu:a100:2`; all of its models are named, with none of them at zero.
+fn gres(node: &QueueNode, is_meant: impl Fn(&QueueGpu) -> bool) -> Option<String> {
+    let mut counts: BTreeMap<Option<String>, usize> = BTreeMap::new();
+    for gpu in &node.gpus {
+        let model = gpu.model.as_ref();
+        let model = model.map(|model| model.to_lowercase().replace(' ', "-"));
+        *counts.entry(model).or_default() += usize::from(is_meant(gpu));
+    }
+    let parts = counts.into_iter().map(|(model, count)| match model {
+        None => format!("gpu:{count}"),
+        Some(model) => format!("gpu:{model}:{count}"),
+    });
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join(","))
 }
 
 fn state(node: &QueueNode) -> NodeState {
     let is_untouched = node.cores_milli_free == node.cores_milli
         && node.memory_mib_free == node.memory_mib
         && node.gpus.iter().all(|gpu| gpu.free == 1000);
-    if !node.in_service {
+    if node.maintenance && node.in_service {
+        NodeState::Maintenance
+    } else if node.maintenance {
+        // Its status says so, which moves nobody.
+        match is_untouched {
+            true => NodeState::Drained,
+            false => NodeState::Draining,
+        }
+    } else if !node.in_service {
         NodeState::Down
     } else if node.reserved {
         NodeState::Reserved
@@ -152,6 +174,7 @@ mod tests {
         let gpu = |free| json!({"gpu": {"id": id, "name": "g", "type": "gpu"}, "free": free});
         serde_json::from_value(json!({
             "node": {"id": id, "name": name, "type": "node"}, "in_service": true, "reserved": false,
+            "maintenance": false,
             "cores_milli": 8000, "cores_milli_free": cores_free,
             "memory_mib": 1024, "memory_mib_free": 1024, "gpus": gpus_free.map(gpu),
         }))
@@ -178,6 +201,28 @@ mod tests {
             ..reserved
         };
         assert_eq!(state(&out), NodeState::Down);
+        let cared_for = |in_service, free| QueueNode {
+            maintenance: true,
+            in_service,
+            ..node("n", free, [1000, 1000])
+        };
+        assert_eq!(state(&cared_for(true, 8000)), NodeState::Maintenance);
+        assert_eq!(state(&cared_for(false, 8000)), NodeState::Drained);
+        assert_eq!(state(&cared_for(false, 4000)), NodeState::Draining);
+    }
+
+    #[test]
+    fn gpus_are_counted_by_model() {
+        let mut mixed = node("n", 8000, [1000, 0]);
+        mixed.gpus[0].model = Some("A100".to_owned());
+        let all = gres(&mixed, |_| true);
+        assert_eq!(all.as_deref(), Some("gpu:1,gpu:a100:1"));
+        let used = gres(&mixed, |gpu| gpu.free < 1000);
+        assert_eq!(used.as_deref(), Some("gpu:1,gpu:a100:0"));
+        assert_eq!(
+            gres(&node("n", 8000, [0, 0]), |_| true).as_deref(),
+            Some("gpu:2")
+        );
     }
 
     #[test]

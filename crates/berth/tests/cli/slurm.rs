@@ -97,12 +97,12 @@ async fn a_script_is_submitted_seen_cancelled_and_remembered() {
     let third = desk.run_as("squeue", "-h -j 3 -o |%i %l %E|").succeeds();
     says(&third, &["3 2-00:00:00"]);
 
-    let one_task = desk.run_as("scancel", "2_1");
-    one_task.ends_with(1);
-    assert!(
-        one_task.stderr.contains("single tasks (2_[1])"),
-        "{one_task:?}"
-    );
+    desk.run_as("scancel", "2_1").succeeds();
+    let rest = desk.run_as("squeue", "-h -j 2 -o %i").succeeds();
+    assert_eq!(rest.stdout, "2_[0,2-3%2]\n");
+    let gone = desk.run_as("scancel", "2_1");
+    gone.ends_with(1);
+    assert!(gone.stderr.contains("2_1: Job/step already"), "{gone:?}");
     desk.run_as("scancel", "--me -t PD").succeeds();
     desk.run_as("scancel", "1").succeeds();
     while !watch.next_line().contains("\"workload.cancelled\"") {}

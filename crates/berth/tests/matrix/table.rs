@@ -282,6 +282,7 @@ pub fn rows() -> Vec<Row> {
         // The queue.
         row("list_workloads", MEMBERS_SEE),
         row("submit_workload", MEMBERS_BOOK).gives(201).body(|_| work()),
+        row("submit_workload", MEMBERS_BOOK).about("dry run").query("?dry_run=true").body(|_| work()),
         row("get_workload", MEMBERS_SEE),
         row("cancel_workload", OWNERS_DO).body(|_| json!({})),
         row("hold_workload", OWNERS_DO),
@@ -290,6 +291,7 @@ pub fn rows() -> Vec<Row> {
         row("set_queue_settings", ADMINS_DO).body(|_| json!({"roles": {"server": "node"}})),
         row("list_shares", MEMBERS_SEE),
         row("list_queue_nodes", MEMBERS_SEE),
+        row("count_queue", MEMBERS_SEE),
         row("list_grants", MEMBERS_SEE),
         row("give_grant", ADMINS_DO).gives(201).body(|fresh| grant(&fresh.tomorrow())),
         row("revoke_grant", ADMINS_DO).gives(204),

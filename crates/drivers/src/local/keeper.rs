@@ -280,7 +280,12 @@ impl Running {
         };
         let fate = self.fate.await.ok();
         let out_of_memory = group.map_or(0, |group| group.used().out_of_memory);
-        let (how, said) = judge(fate, status, is_told || ends_at.is_some(), out_of_memory > 0);
+        let (how, said) = judge(
+            fate,
+            status,
+            is_told || ends_at.is_some(),
+            out_of_memory > 0,
+        );
         Ok(End {
             at: now(),
             how,

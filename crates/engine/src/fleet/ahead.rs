@@ -34,7 +34,7 @@ impl Fleet {
             return 0;
         };
         let kind = &self.kinds[self.classes.state_of(number).kind as usize];
-        let (task, most) = (need.task.plain(), u64::from(need.tasks));
+        let (task, most) = (need.task.plain(), need.most_in_a_node());
         match need.link() {
             Link::Any => room_for(kind, left, &task, most),
             Link::One => room_linked(kind, left, &task, most),

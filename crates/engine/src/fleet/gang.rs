@@ -13,10 +13,11 @@ impl Fleet {
         }
         let near = need.near.max(need.at_least);
         // One task stands near itself; whether its GPUs are linked is all that is left to wish for.
-        let near = if need.tasks == 1 {
-            near.max(Near::Node)
-        } else {
-            near
+        // Tasks that stand apart are in one rack at the nearest.
+        let near = match (need.tasks, need.apart) {
+            (1, _) => near.max(Near::Node),
+            (_, true) => near.min(Near::Rack),
+            (_, false) => near,
         };
         let bundle = Bundle {
             task: need.task.plain(),
@@ -38,12 +39,12 @@ impl Fleet {
         if pieces.is_none() && !need.is_for_one_node() {
             let one = Bundle { count: 1, ..bundle };
             pieces = match near {
-                Near::Anywhere if !self.has_room(&one, need.tasks, need.until_us) => None,
-                Near::Anywhere => self.gather(&one, &[(None, need.tasks)], need.until_us),
+                Near::Anywhere if !self.has_room(&one, need) => None,
+                Near::Anywhere => self.gather(&one, &[(None, need.tasks)], need),
                 Near::Rack | Near::Node | Near::Link => {
-                    let racks = self.racks_for(&bundle, need.until_us)?;
+                    let racks = self.racks_for(&bundle, need)?;
                     let is_near_enough = need.at_least < Near::Rack || racks.len() == 1;
-                    is_near_enough.then(|| self.gather(&one, &racks, need.until_us))?
+                    is_near_enough.then(|| self.gather(&one, &racks, need))?
                 }
             };
         }
@@ -51,9 +52,9 @@ impl Fleet {
     }
 
     /// Whether so many tasks fit, each anywhere: to count is much cheaper than to try, and most of a long queue does not fit.
-    fn has_room(&mut self, one: &Bundle, tasks: u32, until_us: i64) -> bool {
+    fn has_room(&mut self, one: &Bundle, need: &Need) -> bool {
         let look = self.offers.look(&self.kinds, &self.classes, one);
-        look.has_room(tasks, until_us)
+        look.has_room(need.tasks, need.most_in_a_node(), need.until_us)
     }
 
     /// So many tasks from each of these racks, none being the whole fleet: one after another, each where it is the least
@@ -62,13 +63,15 @@ impl Fleet {
         &mut self,
         one: &Bundle,
         from: &[(Option<u32>, u32)],
-        until_us: i64,
+        need: &Need,
     ) -> Option<Vec<Piece>> {
+        let until_us = need.until_us;
         let tasks = from
             .iter()
             .flat_map(|(rack, count)| std::iter::repeat_n(*rack, *count as usize));
         let freed = self.classes.freed();
         let mut pieces: Vec<Piece> = Vec::new();
+        let mut shut: Vec<(u32, i64)> = Vec::new();
         let mut whole = true;
         for rack in tasks {
             let found = match rack {
@@ -79,7 +82,15 @@ impl Fleet {
             let taken = piece.filter(|piece| self.take_piece(piece).is_ok());
             whole = taken.is_some();
             let Some(piece) = taken else { break };
+            if need.apart {
+                // A node that has one of them is shut for the others.
+                let node = piece.node.0;
+                shut.push((node, self.wall_off(node, i64::MIN)));
+            }
             pieces.push(piece);
+        }
+        for (node, until_us) in shut {
+            self.wall_off(node, until_us);
         }
         for piece in pieces.iter().rev() {
             self.give_back_piece(piece).ok()?;
@@ -91,13 +102,20 @@ impl Fleet {
         whole.then_some(pieces)
     }
 
+    /// Gives a node another wall; says which it had.
+    fn wall_off(&mut self, node: u32, until_us: i64) -> i64 {
+        let before = std::mem::replace(&mut self.walls_us[node as usize], until_us);
+        self.classes.set_wall(node, before, until_us);
+        before
+    }
+
     /// How many of the bundle's tasks come from which racks: all from the tightest that has room for them, else as
     /// many as there is room for from the widest, and the rest likewise.
-    fn racks_for(&self, bundle: &Bundle, until_us: i64) -> Option<Vec<(Option<u32>, u32)>> {
+    fn racks_for(&self, bundle: &Bundle, need: &Need) -> Option<Vec<(Option<u32>, u32)>> {
         let mut room: Vec<(u64, u32)> = self
             .racks
             .iter()
-            .map(|(rack, nodes)| (self.room_in(nodes, bundle, until_us), *rack))
+            .map(|(rack, nodes)| (self.room_in(nodes, bundle, need), *rack))
             .collect();
         room.sort_unstable_by_key(|(room, rack)| (std::cmp::Reverse(*room), *rack));
         let mut more = u64::from(bundle.count);
@@ -115,11 +133,11 @@ impl Fleet {
         Some(from)
     }
 
-    fn room_in(&self, nodes: &[u32], bundle: &Bundle, until_us: i64) -> u64 {
-        let most = u64::from(bundle.count);
+    fn room_in(&self, nodes: &[u32], bundle: &Bundle, need: &Need) -> u64 {
+        let most = need.most_in_a_node();
         let reaching = nodes
             .iter()
-            .filter(|node| self.walls_us[**node as usize] >= until_us);
+            .filter(|node| self.walls_us[**node as usize] >= need.until_us);
         let room = reaching.map(|node| {
             let state = self.classes.state_of(*node);
             let kind = &self.kinds[state.kind as usize];

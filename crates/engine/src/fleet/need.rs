@@ -68,6 +68,8 @@ pub struct Need {
     pub near: Near,
     /// How near they have to stand: if they cannot, they wait.
     pub at_least: Near,
+    /// Whether each of its tasks stands in a node of its own.
+    pub apart: bool,
     /// When it will have ended at the latest, in microseconds; nodes with an earlier wall are out.
     pub until_us: i64,
 }
@@ -76,6 +78,14 @@ impl Need {
     /// Whether all of it has to stand in one node.
     pub fn is_for_one_node(&self) -> bool {
         self.tasks == 1 || self.at_least >= Near::Node
+    }
+
+    /// How many of its tasks one node may have at the most.
+    pub(super) fn most_in_a_node(&self) -> u64 {
+        match self.apart {
+            true => 1,
+            false => u64::from(self.tasks),
+        }
     }
 
     /// Whether its GPUs have to be linked to each other; one is linked to itself.
@@ -99,6 +109,7 @@ impl Need {
             tasks: 1,
             near: Near::Anywhere,
             at_least: Near::Anywhere,
+            apart: false,
             until_us: i64::MAX,
         }
     }

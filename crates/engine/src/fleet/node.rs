@@ -21,6 +21,10 @@ impl Model {
         (number < Model::COUNT_MAX).then_some(Model(number))
     }
 
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
     fn bit(self) -> u64 {
         1 << self.0
     }

@@ -42,8 +42,8 @@ pub(super) struct Offers {
 struct Row {
     losses: Vec<Loss>,
     refused: Option<Refused>,
-    /// The same of gangs of so many.
-    gangs: BTreeMap<u32, Refused>,
+    /// The same of gangs of so many, of which one node may have so many.
+    gangs: BTreeMap<(u32, u64), Refused>,
 }
 
 /// There was no place for what ends at this moment, and so there is none for what ends later, until something is
@@ -203,9 +203,10 @@ impl Look<'_> {
     }
 
     /// Whether there is room for so many such bundles on the nodes that reach this moment.
-    pub fn has_room(mut self, count: u32, until_us: i64) -> bool {
+    pub fn has_room(mut self, count: u32, most_in_a_node: u64, until_us: i64) -> bool {
         let freed = self.classes.freed();
-        let refused = self.offers.rows[self.row].gangs.get(&count);
+        let gang = (count, most_in_a_node);
+        let refused = self.offers.rows[self.row].gangs.get(&gang);
         if refused.is_some_and(|refused| refused.still(freed, until_us)) {
             return false;
         }
@@ -216,7 +217,8 @@ impl Look<'_> {
             }
             let state = self.classes.state(class);
             let kind = &self.kinds[state.kind as usize];
-            let each = room_for(kind, &state.left, &self.bundle.task, more).max(1);
+            let most = more.min(most_in_a_node);
+            let each = room_for(kind, &state.left, &self.bundle.task, most).max(1);
             let nodes = self
                 .classes
                 .count_reaching(class, until_us, more.div_ceil(each));
@@ -226,7 +228,7 @@ impl Look<'_> {
             }
         }
         let refused = Refused { until_us, freed };
-        self.offers.rows[self.row].gangs.insert(count, refused);
+        self.offers.rows[self.row].gangs.insert(gang, refused);
         false
     }
 

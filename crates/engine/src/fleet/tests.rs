@@ -292,6 +292,7 @@ fn a_need() -> impl Strategy<Value = Need> {
         tasks,
         near,
         at_least: Anywhere,
+        apart: false,
         until_us,
     })
 }
@@ -326,7 +327,58 @@ fn all_left(fleet: &Fleet) -> Vec<Left> {
     nodes.cloned().collect()
 }
 
+#[test]
+fn tasks_that_stand_apart_have_a_node_each() {
+    let node = || node(8, Vec::new());
+    let mut fleet = Fleet::new(&[node(), node(), node()], Mix::default());
+    let apart = |tasks| Need {
+        apart: true,
+        ..gang(tasks, Near::Node, task(1, Gpus::None))
+    };
+    let placed = fleet.place(&apart(3)).unwrap();
+    assert_eq!(nodes_of(&placed), [0, 1, 2]);
+    assert_eq!(fleet.place(&apart(4)), None, "there are three nodes");
+    let together = gang(4, Near::Anywhere, task(1, Gpus::None));
+    assert!(
+        fleet.place(&together).is_some(),
+        "that says nothing of others"
+    );
+    fleet.take(&placed).unwrap();
+    assert!(fleet.place(&apart(3)).is_some(), "others may stand there");
+}
+
 proptest! {
+    /// Where each task wants a node of its own, there is an answer exactly when so many nodes have room for one.
+    #[test]
+    fn tasks_apart_are_placed_wherever_there_are_enough_nodes(
+        nodes in prop::collection::vec(a_node(), 1..6), mix in a_mix(), before in prop::collection::vec(a_need(), 0..4),
+        need in a_need()
+    ) {
+        let mut fleet = Fleet::new(&nodes, mix);
+        for one in before {
+            if let Some(placement) = fleet.place(&one) {
+                fleet.take(&placement).unwrap();
+            }
+        }
+        let need = Need { apart: true, near: need.near.min(Near::Rack), tasks: need.tasks.max(1), ..need };
+        let left = all_left(&fleet);
+        let has_room = |index: u32| {
+            let node = NodeIndex(index);
+            nodes[index as usize].until_us >= need.until_us && fleet.room(node, &left[index as usize], &need) > 0
+        };
+        let open = (0..nodes.len() as u32).filter(|index| has_room(*index)).count();
+        let placed = fleet.place(&need);
+        prop_assert_eq!(placed.is_some(), open >= need.tasks as usize);
+        prop_assert_eq!(all_left(&fleet), left, "looking takes nothing");
+        prop_assert_eq!(fleet.place(&need), placed.clone(), "and changes no answer");
+        if let Some(placement) = placed {
+            let mut stands = nodes_of(&placement);
+            stands.dedup();
+            prop_assert_eq!(stands.len(), need.tasks as usize);
+            prop_assert!(fleet.take(&placement).is_ok());
+        }
+    }
+
     /// There is an answer exactly when a search through everything finds one, and it is what was asked for.
     #[test]
     fn a_place_is_found_wherever_there_is_one(

@@ -37,6 +37,7 @@ pub fn need(tasks: u32, cpu_milli: u64, gpus: u16) -> Need {
         tasks,
         near: Near::Anywhere,
         at_least: Near::Anywhere,
+        apart: false,
         until_us: 0,
     }
 }

@@ -30,6 +30,8 @@ pub enum AskError {
     Limit,
     #[error("a guarantee is no more than its limit")]
     Guarantee,
+    #[error("its tasks cannot stand in a node each and all in one node")]
+    Apart,
     #[error("{what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
     #[error("say what it needs: at least one wish")]
@@ -310,6 +312,9 @@ pub struct Wish {
     /// How near to each other they have to stand.
     #[serde(default)]
     pub at_least: Near,
+    /// Whether each of its tasks stands in a node of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 impl Wish {
@@ -475,6 +480,9 @@ impl Ask {
             if wish.limit < SignedDuration::from_secs(1) || wish.limit > longest {
                 return Err(AskError::Limit);
             }
+            if wish.apart && wish.at_least >= Near::Node && wish.tasks.get() > 1 {
+                return Err(AskError::Apart);
+            }
             let task = &wish.task;
             let is_over_cores = task
                 .cores_milli_limit
@@ -507,6 +515,11 @@ impl Ask {
             return Err(AskError::Variable(name.chars().take(64).collect()));
         }
         Ok(self)
+    }
+
+    /// How many tasks it consists of.
+    pub fn task_count(&self) -> u64 {
+        self.array.as_ref().map_or(1, |array| array.tasks.len())
     }
 
     /// The tasks that it consists of.

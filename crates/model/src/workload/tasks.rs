@@ -71,6 +71,33 @@ impl Tasks {
         true
     }
 
+    /// Takes these out, whether or not they were there.
+    pub fn remove_all(&mut self, others: &Tasks) {
+        let mut left = Vec::new();
+        let mut others = others.0.iter().copied().peekable();
+        for (mut from, to) in self.0.drain(..) {
+            let mut is_left = true;
+            while let Some((first, last)) = others.peek().copied().filter(|(first, _)| *first <= to)
+            {
+                if last >= from {
+                    if first > from {
+                        left.push((from, first - 1));
+                    }
+                    if last >= to {
+                        is_left = false;
+                        break;
+                    }
+                    from = last + 1;
+                }
+                others.next();
+            }
+            if is_left {
+                left.push((from, to));
+            }
+        }
+        self.0 = left;
+    }
+
     pub fn insert(&mut self, task: u32) {
         if self.contains(task) {
             return;
@@ -90,6 +117,14 @@ impl Tasks {
             (false, true) => self.0[at].0 = task,
             (false, false) => self.0.insert(at, (task, task)),
         }
+    }
+}
+
+impl FromIterator<u32> for Tasks {
+    fn from_iter<I: IntoIterator<Item = u32>>(all: I) -> Tasks {
+        let mut tasks = Tasks::none();
+        all.into_iter().for_each(|task| tasks.insert(task));
+        tasks
     }
 }
 

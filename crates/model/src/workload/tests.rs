@@ -24,7 +24,13 @@ fn workload(tasks: &str) -> Workload {
         number: 1,
         owner: PersonId(Uuid::from_u128(3)),
         project: None,
-        ask: ask(),
+        ask: Ask {
+            array: Some(Array {
+                tasks: tasks.parse().unwrap(),
+                at_once: None,
+            }),
+            ..ask()
+        },
         state: State::Waiting,
         reason: None,
         waiting: tasks.parse().unwrap(),
@@ -83,6 +89,50 @@ fn what_made_room_waits_again_unless_it_was_cancelled_meanwhile() {
 }
 
 #[test]
+fn tasks_that_are_cancelled_leave_and_the_rest_goes_on() {
+    let tasks = |text: &str| text.parse::<Tasks>().unwrap();
+    let begun = workload("0-4").begin(0).unwrap().begin(1).unwrap();
+    let cancelled = begun.cancel_tasks(&tasks("1-3,9"), NOW, None).unwrap();
+    assert_eq!(
+        (cancelled.state, cancelled.waiting.to_string().as_str()),
+        (State::Running, "4")
+    );
+    // The second was told to end; neither a lost node nor somebody firmer brings it back.
+    let told = RunState::Stopping {
+        because: Because::Cancelled,
+        since: NOW,
+    };
+    for otherwise in [Outcome::Preempted, Outcome::NodeFailed] {
+        let went_on = cancelled.clone().end(1, &told.come_to(otherwise), NOW);
+        assert_eq!(
+            (went_on.waiting.to_string().as_str(), went_on.cancelled()),
+            ("4", 3)
+        );
+    }
+    assert_eq!(told.come_to(Outcome::Completed), Outcome::Completed);
+    let last = cancelled
+        .end(1, &Outcome::Cancelled, NOW)
+        .end(0, &Outcome::Completed, NOW);
+    assert_eq!(last.state, State::Waiting);
+    let over = last.cancel_tasks(&tasks("4"), NOW, None).unwrap();
+    assert_eq!(
+        (over.state, over.ended_at, over.cancelled()),
+        (State::Completed, Some(NOW), 4)
+    );
+    assert!(over.cancel_tasks(&tasks("4"), NOW, None).is_err());
+}
+
+#[test]
+fn who_cancels_every_task_has_cancelled_the_workload() {
+    let held = workload("0-9").hold().unwrap();
+    let some = held.cancel_tasks(&"0-4".parse().unwrap(), NOW, None);
+    let some = some.unwrap();
+    assert_eq!(some.state, State::Held);
+    let all = some.cancel_tasks(&"5-9".parse().unwrap(), NOW, None);
+    assert_eq!(all.unwrap().state, State::Cancelled);
+}
+
+#[test]
 fn gpus_are_asked_for_in_exactly_one_way() {
     let read = |json| serde_json::from_value::<Gpus>(json);
     assert!(read(serde_json::json!({"count": 2, "where": ["gpu_model=A100"]})).is_ok());
@@ -102,6 +152,12 @@ fn a_guarantee_beyond_its_limit_and_a_deadline_too_near_are_refused() {
     let mut over = ask();
     over.wishes[0].task.cores_milli_limit = Some(Cores::try_from(1).unwrap());
     assert_eq!(over.check(), Err(AskError::Guarantee));
+    let mut torn = ask();
+    torn.wishes[0].tasks = TaskCount::try_from(2).unwrap();
+    torn.wishes[0].apart = true;
+    assert!(torn.clone().check().is_ok());
+    torn.wishes[0].at_least = Near::Node;
+    assert_eq!(torn.check(), Err(AskError::Apart));
     let mut late = ask();
     late.not_before = Some(NOW);
     late.deadline = Some(NOW + jiff::SignedDuration::from_hours(1));
@@ -159,6 +215,16 @@ proptest! {
             prop_assert_eq!(tasks.len(), truth.len() as u64);
             prop_assert_eq!(tasks.to_string().parse::<Tasks>().unwrap(), tasks.clone());
         }
+    }
+
+    #[test]
+    fn what_is_taken_out_at_once_is_what_is_taken_out_one_by_one(
+        tasks in prop::collection::btree_set(0u32..60, 0..50), out in prop::collection::btree_set(0u32..60, 0..50)
+    ) {
+        let set = |all: &BTreeSet<u32>| all.iter().copied().collect::<Tasks>();
+        let mut at_once = set(&tasks);
+        at_once.remove_all(&set(&out));
+        prop_assert_eq!(at_once, set(&tasks.difference(&out).copied().collect()));
     }
 
     #[test]

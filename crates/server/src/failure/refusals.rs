@@ -80,6 +80,7 @@ impl From<Error> for Failure {
             Error::Unreadable(_) => say(Code::ClosureUnreadable),
             Error::State(_) => say(Code::ReservationIllegalState),
             Error::NotNow(_) => say(Code::WorkloadIllegalState),
+            Error::TooManyWaiting { .. } => say(Code::WorkloadTooManyWaiting),
             Error::SeriesOver => say(Code::SeriesOver),
             Error::TooManyHolds => say(Code::ReservationTooManyHolds),
             Error::HoldOver => say(Code::ReservationHoldOver),
@@ -205,6 +206,7 @@ mod tests {
                 reason: None,
             },
             Error::TooManyHolds,
+            Error::TooManyWaiting { most: 10_000 },
             Error::InThePast("over".into()),
         ];
         for error in refusals {

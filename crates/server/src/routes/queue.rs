@@ -3,7 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use berth_api::page::{Page, PageQuery};
-use berth_api::workloads::{Grant, Modes, NewGrant, QueueGpu, QueueNode, QueueSettingsView, Share};
+use berth_api::workloads::{
+    ClassCount, Grant, Modes, NewGrant, PersonCount, ProjectCount, QueueCount, QueueCounts,
+    QueueGpu, QueueNode, QueueSettingsView, Share,
+};
 use berth_api::{Names, paths};
 use berth_app::queue::{self, QueueSettings, ShareView};
 use berth_model::queue::{self as model, Settings, Whose};
@@ -25,6 +28,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .routes(routes!(get_queue_settings, set_queue_settings))
         .routes(routes!(list_shares))
         .routes(routes!(list_queue_nodes))
+        .routes(routes!(count_queue))
         .routes(routes!(list_grants, give_grant))
         .routes(routes!(revoke_grant))
 }
@@ -173,6 +177,7 @@ async fn list_queue_nodes(
     let shown = |node: queue::NodeView| QueueNode {
         node: names.resource(node.node),
         in_service: node.is_in_service,
+        maintenance: node.is_in_maintenance,
         reserved: node.is_reserved,
         cores_milli: node.cores_milli,
         cores_milli_free: node.cores_milli_free,
@@ -181,9 +186,10 @@ async fn list_queue_nodes(
         gpus: node
             .gpus
             .into_iter()
-            .map(|(gpu, free)| QueueGpu {
-                gpu: names.resource(gpu),
-                free,
+            .map(|one| QueueGpu {
+                gpu: names.resource(one.gpu),
+                model: one.model,
+                free: one.free,
             })
             .collect(),
     };
@@ -191,6 +197,50 @@ async fn list_queue_nodes(
     Ok(Json(out_of_all(nodes, &query, |node: &QueueNode| {
         node.node.name.clone()
     })?))
+}
+
+/// How much of the queue waits and runs: in all, and by project, person and class.
+#[utoipa::path(
+    get, path = paths::QUEUE_COUNTS, tag = "queue", params(SiteAt),
+    responses((status = 200, description = "The counts.", body = QueueCounts))
+)]
+async fn count_queue(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<SiteAt>,
+) -> Result<Json<QueueCounts>> {
+    let found = server.app.count_queue(&caller, &at.site).await?;
+    let names = names(&found.directory);
+    let projects = found
+        .projects
+        .into_iter()
+        .map(|(project, one)| ProjectCount {
+            project: project.map(|id| names.project(id)),
+            count: count(one),
+        });
+    let people = found.people.into_iter().map(|(person, one)| PersonCount {
+        person: names.person(person),
+        count: count(one),
+    });
+    let classes = found.classes.into_iter().map(|(class, one)| ClassCount {
+        class,
+        count: count(one),
+    });
+    Ok(Json(QueueCounts {
+        all: count(found.all),
+        projects: projects.collect(),
+        people: people.collect(),
+        classes: classes.collect(),
+    }))
+}
+
+fn count(one: queue::Count) -> QueueCount {
+    QueueCount {
+        waiting: one.waiting,
+        held: one.held,
+        running: one.running,
+        running_tasks: one.running_tasks,
+    }
 }
 
 /// Whose work is urgent now, by whose word and why.

@@ -2,15 +2,18 @@
 
 use axum::Json;
 use axum::extract::State;
-use berth_api::members::Reason;
-use berth_api::page::Page;
+use axum::response::{IntoResponse, Response};
+use berth_api::page::{DryRunQuery, Page};
 use berth_api::workloads::{
-    NewWorkload, Run, RunGpu, RunNode, TakenSeats, Waits, Workload, WorkloadQuery,
+    CancelWorkload, Ends, NewWorkload, Run, RunGpu, RunNode, TakenSeats, Waits, Workload,
+    WorkloadPreview, WorkloadQuery,
 };
 use berth_api::{Names, paths};
-use berth_app::queue::{self, Act, WorkloadFilter, WorkloadView};
+use berth_app::queue::{self, Act, Trial, WorkloadFilter, WorkloadView};
 use berth_model::workload as model;
 use berth_model::{FieldErrors, Reference};
+use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -46,6 +49,8 @@ async fn list_workloads(
     let filter = WorkloadFilter {
         owner: query.owner,
         project: query.project,
+        class: query.class,
+        text: query.text,
         states: states(query.state.as_deref())?,
         since: query.since.map(|since| since.get()),
         before: place(query.cursor.as_ref())?,
@@ -66,9 +71,20 @@ async fn list_workloads(
     Ok(Json(page.map(&mut shown)))
 }
 
+/// A workload that was submitted before, or what would become of it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum SubmittedOrPreview {
+    Submitted(Box<Workload>),
+    Preview(WorkloadPreview),
+}
+
 /// Submit work to the queue.
+///
+/// A dry run checks everything and submits nothing: it says when the work would probably begin, why it would wait,
+/// which of its wishes it would get, and when it would be over at the latest.
 #[utoipa::path(
-    post, path = paths::WORKLOADS, tag = "queue", params(SiteAt, IdempotencyKeyHeader),
+    post, path = paths::WORKLOADS, tag = "queue", params(SiteAt, DryRunQuery, IdempotencyKeyHeader),
     request_body = NewWorkload,
     responses(
         (status = 201, description = "Submitted.", body = Workload,
@@ -76,20 +92,18 @@ async fn list_workloads(
                 ("ETag" = String, description = "The workload's version."),
                 ("Location" = String, description = "Where to read it."),
             )),
-        (status = 200, description = "An earlier request with this key submitted it; here it is as it is now.",
-            body = Workload,
-            headers(
-                ("ETag" = String, description = "The workload's version."),
-                ("Location" = String, description = "Where to read it."),
-                ("Idempotency-Replayed" = bool, description = "`true` on such an answer."),
-            )),
+        (status = 200,
+            description = "A dry run's preview; or the workload that an earlier request with this key submitted.",
+            body = SubmittedOrPreview,
+            headers(("Idempotency-Replayed" = bool, description = "`true` if the workload was submitted before."))),
     )
 )]
 async fn submit_workload(
     State(server): State<Server>,
     Path(at): Path<SiteAt>,
+    Query(query): Query<DryRunQuery>,
     Creating { caller, body }: Creating<NewWorkload>,
-) -> Result<Made<Workload>> {
+) -> Result<Response> {
     let new = queue::NewWorkload {
         project: body.project,
         profile: body.profile,
@@ -109,14 +123,55 @@ async fn submit_workload(
             program: body.program,
         },
     };
+    if query.dry_run {
+        let trial = server.app.try_to_submit(&caller, &at.site, new).await?;
+        return Ok(Json(SubmittedOrPreview::Preview(preview(trial))).into_response());
+    }
     let made = server.app.submit(&caller, &at.site, new).await?;
     let workload = &made.value.workload;
     let (location, version) = (
         paths::workload(&workload.site, &workload.number),
         workload.version,
     );
-    let made = Made::from(made.map(|view| whole(view, true)));
-    Ok(made.at(server.link(&location)).version(version))
+    let made = made.map(|view| SubmittedOrPreview::Submitted(Box::new(whole(view, true))));
+    let made = Made::from(made).at(server.link(&location));
+    Ok(made.version(version).into_response())
+}
+
+fn preview(trial: Trial) -> WorkloadPreview {
+    let names = names(&trial.directory);
+    let outlook = trial.outlook;
+    WorkloadPreview {
+        number: trial.number,
+        wishes: trial.workload.ask.wishes,
+        begins: outlook.begins,
+        waits: outlook.reason.map(waits),
+        wish: outlook.wish.map(|wish| wish as u64),
+        ends: outlook.ends.map(ends),
+        nodes: outlook
+            .nodes
+            .into_iter()
+            .map(|node| names.resource(node))
+            .collect(),
+    }
+}
+
+fn waits(reason: queue::Reason) -> Waits {
+    Waits {
+        code: reason.code.to_owned(),
+        words: reason.words,
+        remedy: reason.remedy,
+        promised: reason.promised,
+        forecast: reason.forecast,
+        ends: reason.ends.map(ends),
+    }
+}
+
+fn ends(ends: queue::Ends) -> Ends {
+    Ends {
+        at: ends.at,
+        by: ends.by,
+    }
 }
 
 /// One workload with its runs, and why it waits.
@@ -141,9 +196,9 @@ async fn get_workload(
     Ok(versioned(view, may_see))
 }
 
-/// Cancel a workload: nothing of it begins any more, and what runs of it is told to come to its end.
+/// Cancel a workload, or some tasks of it: nothing of that begins any more, and what runs of it is told to come to its end.
 #[utoipa::path(
-    post, path = paths::WORKLOAD_CANCEL, tag = "queue", params(WorkloadAt), request_body = Reason,
+    post, path = paths::WORKLOAD_CANCEL, tag = "queue", params(WorkloadAt), request_body = CancelWorkload,
     responses((status = 200, description = "The workload, as it is now.", body = Workload,
         headers(("ETag" = String, description = "The workload's version."))))
 )]
@@ -151,9 +206,10 @@ async fn cancel_workload(
     State(server): State<Server>,
     Signed(caller): Signed,
     Path(at): Path<WorkloadAt>,
-    Body(body): Body<Reason>,
+    Body(body): Body<CancelWorkload>,
 ) -> Result<Versioned<Workload>> {
     let act = Act::Cancel {
+        tasks: body.tasks,
         reason: body.reason,
     };
     let view = server
@@ -243,6 +299,7 @@ fn shown(
     runs: Vec<model::Run>,
     names: &Names,
 ) -> Workload {
+    let cancelled = workload.cancelled();
     let ask = workload.ask;
     let seats = ask.seats.iter().filter_map(|seats| match &seats.resource {
         Reference::Id(id) => Some(TakenSeats {
@@ -261,14 +318,12 @@ fn shown(
         class: ask.class,
         level: ask.level,
         state: workload.state,
-        waits: reason.map(|reason| Waits {
-            code: reason.code.to_owned(),
-            words: reason.words,
-            remedy: reason.remedy,
-            promised: reason.promised,
-            forecast: reason.forecast,
-        }),
+        waits: reason.map(waits),
         reason: workload.reason,
+        runs: runs
+            .into_iter()
+            .map(|run| shown_run(run, &ask.wishes, names))
+            .collect(),
         wishes: ask.wishes,
         seats: seats.collect(),
         after: ask.after,
@@ -279,15 +334,15 @@ fn shown(
         requeue: ask.requeue,
         waiting: workload.waiting,
         counts: workload.counts,
+        cancelled,
         program: Some(ask.program),
-        runs: runs.into_iter().map(|run| shown_run(run, names)).collect(),
         since: workload.since,
         ended_at: workload.ended_at,
         version: workload.version,
     }
 }
 
-fn shown_run(run: model::Run, names: &Names) -> Run {
+fn shown_run(run: model::Run, wishes: &[model::Wish], names: &Names) -> Run {
     let gpu = |gpu: &model::RunGpu| RunGpu {
         gpu: names.resource(gpu.gpu),
         share: gpu.share,
@@ -309,6 +364,7 @@ fn shown_run(run: model::Run, names: &Names) -> Run {
         nodes: run.pieces.iter().map(node).collect(),
         began: run.began,
         until: run.until,
+        until_by: run.ends_by(wishes.get(run.wish)),
         ended_at: run.ended_at,
     }
 }

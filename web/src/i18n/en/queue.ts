@@ -1,4 +1,4 @@
-import type { Class, WorkloadState } from '../../api/types';
+import type { Class, EndsBy, WorkloadState } from '../../api/types';
 
 const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
 const of = (what: string, model: string) => (model ? `${what} ${model}` : what);
@@ -43,7 +43,8 @@ export const queue = {
   endsBy: (when: string) => `ends ${when} at the latest`,
   endedAt: (when: string) => `ended ${when}`,
   progress: (done: number, all: number) => `${done} of ${all}`,
-  progressMore: (running: number, failed: number) => [running > 0 ? `${running} run` : '', failed > 0 ? `${failed} failed` : ''].filter(Boolean).join(', '),
+  progressMore: (running: number, failed: number, cancelled: number) =>
+    [running > 0 ? `${running} run` : '', failed > 0 ? `${failed} failed` : '', cancelled > 0 ? `${cancelled} cancelled` : ''].filter(Boolean).join(', '),
   gpus: (count: number, model: string) => of(count === 1 ? '1 GPU' : `${count} GPUs`, model),
   gpuShare: (percent: string, model: string) => of(`${percent} of a GPU`, model),
   slices: (count: number, profile: string, model: string) => of(`${counted(count, 'slice', 'slices')} ${profile}`, model),
@@ -86,9 +87,11 @@ export const queue = {
     held: (title: string) => `“${title}” is held.`,
     released: (title: string) => `“${title}” is in line again.`,
     cancelled: (title: string) => `“${title}” is cancelled.`,
+    cancelledTask: (task: number, title: string) => `Task ${task} of “${title}” is told to end.`,
     submitted: (number: number) => `Submitted as number ${number}.`,
   },
   cancelTitle: (number: number, title: string) => `Cancel ${number}, “${title}”?`,
+  cancelTask: (task: number) => `Cancel task ${task}`,
   cancelWaiting: 'It leaves the queue. To have it back, submit it again.',
   cancelRunning: (count: number) => `${counted(count, 'task that runs is', 'tasks that run are')} told to end, and nothing of it begins any more. This cannot be undone.`,
   keep: 'Keep it',
@@ -127,6 +130,8 @@ export const queue = {
   ended: 'Ended',
   expected: 'Expected start',
   promised: 'Starts at the latest',
+  overBy: 'Over at the latest',
+  endsBecause: { limit: 'That is its limit.', wall: 'Somebody else has the place from then on.', reservation: 'Its reservation ends then.' } satisfies Record<EndsBy, string>,
   program: 'What runs',
   noProgram: 'Nothing was said about what runs.',
   command: 'Command',
@@ -193,6 +198,21 @@ export const submit = {
   image: 'Environment or image',
   environment: 'Variables',
   environmentHint: 'One in each line: NAME=value',
+  scriptHint: 'In place of a command. Its first line says what runs it: #!/bin/sh',
+  inside: 'Inside a reservation',
+  insideHint: 'There and nowhere else, while you have it.',
+  notInside: 'No',
+  or: 'Other ways that would do',
+  orHint: 'Such as half as many GPUs for twice as long. Of those that can begin, it gets the one that is over first.',
+  orAdd: 'Add another way',
+  orRemove: (number: number) => `Remove way ${number}`,
+  seatsOf: 'Of what',
+  seatsAdd: 'Add seats',
+  seatsRemove: (name: string) => `Remove the seats of ${name}`,
+  tryIt: 'When would it begin?',
+  outlook: 'If it were submitted now',
+  atOnce: 'It would begin at once.',
+  gets: (what: string) => `It would get ${what}.`,
   summary: 'In words',
   inAll: (what: string) => `In all ${what}.`,
   gpuHours: (hours: string) => `At most ${hours} GPU-hours.`,
@@ -200,7 +220,7 @@ export const submit = {
   free: (count: number) => (count === 0 ? 'No such GPU is free now, so it waits for one.' : count === 1 ? '1 such GPU is free now.' : `${count} such GPUs are free now.`),
   cli: 'The same on the command line',
   unsaid: (what: string) => `Not in the command: ${what}.`,
-  unsaidWords: { near: 'nearness', requeue: 'beginning again', image: 'the image', environment: 'the variables', onlyIf: 'how the other has to end' },
+  unsaidWords: { script: 'the script', near: 'nearness', requeue: 'beginning again', image: 'the image', environment: 'the variables', onlyIf: 'how the other has to end' },
   send: 'Submit',
 };
 
@@ -249,6 +269,8 @@ export const queueAdmin = {
   runMin: 'Runs undisturbed for',
   runMinHint: 'Nothing is told to make room before.',
   limitMax: 'Longest time limit',
+  waitingMax: 'Most that one person has waiting',
+  waitingMaxHint: 'An array counts as one.',
   lends: 'Lend idle time inside reservations to opportunistic work',
   roles: 'What the types are to the queue',
   rolesLead: 'A node runs work. Cores, memory, GPUs and slices are parts of the node that they stand below; seats are counted for the whole site.',

@@ -147,6 +147,7 @@ export const problems: Messages['problems'] = {
   'reservation.in_the_past': { title: 'L’orario è nel passato', hint: 'Scegline uno futuro.' },
   'reservation.no_room': { title: 'Non c’è posto per questo, allora', hint: 'Prendi una delle alternative, o aspetta che si liberi.' },
   'reservation.status': { title: 'Una risorsa non accetta nuove prenotazioni', hint: 'Scegli un’altra risorsa, o aspetta che torni attiva.' },
+  'workload.too_many_waiting': { title: 'In attesa hai già quanto è permesso a una persona', hint: 'Invia lavori uguali come un solo insieme di compiti, aspetta che alcuni inizino o annullane.' },
   'reservation.too_many_holds': { title: 'Trattieni già quanto è permesso a una persona', hint: 'Conferma o lascia ciò che trattieni.' },
   'resource.amount': { title: 'La quantità non è adatta alla risorsa', hint: 'Chiedi una quantità tra uno e quanto ce n’è.' },
   'resource.cycle': { title: 'Una risorsa non può stare dentro sé stessa', hint: 'Scegli un altro posto.' },

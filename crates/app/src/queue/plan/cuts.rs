@@ -190,8 +190,8 @@ impl Plan {
         let need = self.floor.need(wish);
         let models = self.floor.nodes.get(number).map(|node| &node.gpus);
         let slices = node.gpus.iter().zip(models.into_iter().flatten());
-        let there = slices.filter(|((_, left), gpu)| {
-            *left == UNDIVIDED
+        let there = slices.filter(|(view, gpu)| {
+            view.free == UNDIVIDED
                 && need
                     .as_ref()
                     .is_some_and(|need| need.task.models.accept(gpu.model))
@@ -233,7 +233,7 @@ impl Plan {
     fn views(&self, held: Vec<Placement>, is_taken: impl Fn(&Wall) -> bool) -> Vec<NodeView> {
         let walls = self.walls.values().flatten().filter(|wall| is_taken(wall));
         let reserved: Vec<Placement> = walls.map(|wall| wall.placement.clone()).collect();
-        self.floor.views(held, &reserved)
+        self.floor.views(&held, &reserved, &[])
     }
 }
 
@@ -280,6 +280,6 @@ fn more(one: &Cuttable, cut: &Cut, profile: usize) -> u64 {
 /// The GPUs and slices of which nothing is taken.
 fn whole(nodes: Vec<NodeView>) -> HashSet<ResourceId> {
     let gpus = nodes.into_iter().flat_map(|node| node.gpus);
-    let whole = gpus.filter(|(_, left)| *left == UNDIVIDED);
-    whole.map(|(id, _)| id).collect()
+    let whole = gpus.filter(|gpu| gpu.free == UNDIVIDED);
+    whole.map(|gpu| gpu.gpu).collect()
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use berth_engine::fleet::{Piece, Placement};
 use berth_engine::queue::planner::{Decision, Key, Why};
-use berth_model::WorkloadId;
 use berth_model::workload::{self, Because, Run, RunState, Workload};
+use berth_model::{ReservationId, WorkloadId};
 use jiff::Timestamp;
 
 use super::super::look::NodeView;
-use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, moment, weighs};
+use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, Wall, moment, weighs};
 
 impl Plan {
     /// Looks at everything that time alone changes, and then at who begins.
@@ -177,17 +177,29 @@ impl Plan {
             .values()
             .filter_map(|running| self.floor.placement(&running.run.pieces));
         // A part that is out of service, or is being cut, is not free on a node that serves.
-        let serves = |piece: &Piece| !self.floor.out.contains(&piece.node);
+        let serves = |piece: &Piece| !self.floor.out.contains_key(&piece.node);
         let closed = self.floor.closed.iter();
         let closed = closed.filter(|placement| placement.pieces.iter().all(serves));
         let held = held.chain(closed.cloned());
-        let reserved = self
-            .walls
-            .values()
-            .flatten()
-            .filter(|wall| wall.from <= at && at < wall.to);
-        let reserved: Vec<Placement> = reserved.map(|wall| wall.placement.clone()).collect();
-        self.floor.views(held.collect(), &reserved)
+        let walls = self.walls.values().flatten();
+        let standing = walls.filter(|wall| wall.from <= at && at < wall.to);
+        // Only what a person reserved is anybody's.
+        let (reserved, maintained): (Vec<_>, Vec<_>) =
+            standing.partition(|wall| wall.account.is_some());
+        let placements = |walls: Vec<&Wall>| -> Vec<Placement> {
+            walls.iter().map(|wall| wall.placement.clone()).collect()
+        };
+        let held: Vec<Placement> = held.collect();
+        let (reserved, maintained) = (placements(reserved), placements(maintained));
+        self.floor.views(&held, &reserved, &maintained)
+    }
+
+    /// From when to when a reservation holds something of the nodes.
+    pub fn reserved_span(&self, reservation: ReservationId) -> Option<(Timestamp, Timestamp)> {
+        let walls = self.walls.get(&reservation.0)?;
+        let from = walls.iter().map(|wall| wall.from).min()?;
+        let to = walls.iter().map(|wall| wall.to).max()?;
+        Some((moment(from), moment(to)))
     }
 
     /// The planner's number of a task that stands in line; a number that nobody has, where it does not.

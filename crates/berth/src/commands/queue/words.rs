@@ -1,13 +1,30 @@
 //! What is asked for, in the words of people.
 
-use berth_model::workload::{Gpus, Wish};
+use berth_api::workloads::Ends;
+use berth_model::workload::{EndsBy, Gpus, Wish};
 
+use crate::times::Times;
 use crate::when::duration;
 
 /// "4 x (2 GPUs A100, 8 cores, 64 GiB) for up to 2 h, or …".
 pub fn asks(wishes: &[Wish]) -> String {
     let wishes: Vec<String> = wishes.iter().map(ask).collect();
     wishes.join(", or ")
+}
+
+/// "Mon 16 Nov, 14:00 (in 2 h), its limit".
+pub fn ends(ends: Ends, times: &Times) -> String {
+    let at = times.moment_and_distance(ends.at);
+    format!("{at}, {}", ends_by(ends.by))
+}
+
+/// Why something is over at the latest then.
+pub fn ends_by(by: EndsBy) -> &'static str {
+    match by {
+        EndsBy::Limit => "its limit",
+        EndsBy::Wall => "when somebody else has the place",
+        EndsBy::Reservation => "when its reservation ends",
+    }
 }
 
 fn ask(wish: &Wish) -> String {

@@ -28,7 +28,7 @@ fn workload(changes: Value) -> Workload {
             },
         }],
         "requeue": true, "waiting": "0", "counts": {"running": 0, "completed": 0, "failed": 0},
-        "runs": [], "since": "2026-11-16T08:00:00Z",
+        "cancelled": 0, "runs": [], "since": "2026-11-16T08:00:00Z",
     });
     serde_json::from_value(with(all, changes)).unwrap()
 }

@@ -15,6 +15,8 @@ const MIB_PER_CORE: u64 = 2048;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pieces {
     pub count: u32,
+    /// Whether each is a node.
+    pub is_nodes: bool,
     /// Slurm's tasks in each of them.
     pub tasks: u32,
     pub cores: u64,
@@ -24,7 +26,8 @@ pub struct Pieces {
 /// With nodes, a piece for each; otherwise one for each task, unless their GPUs cannot be parted.
 pub fn pieces(batch: &Batch) -> Result<Pieces, UsageError> {
     let shape = batch.shape();
-    let (count, tasks) = match nodes(batch)? {
+    let nodes = nodes(batch)?;
+    let (count, tasks) = match nodes {
         Some(nodes) => (nodes, shape.tasks.div_ceil(nodes)),
         None if is_one_piece(batch, shape.tasks) => (1, shape.tasks),
         None => (shape.tasks, 1),
@@ -39,6 +42,7 @@ pub fn pieces(batch: &Batch) -> Result<Pieces, UsageError> {
     }
     Ok(Pieces {
         count,
+        is_nodes: nodes.is_some() && count > 1,
         tasks,
         cores: u64::from(tasks) * u64::from(shape.cpus_per_task),
         gpus: gpus_of_piece(batch, count, tasks)?,
@@ -111,6 +115,8 @@ pub fn wish(batch: &Batch, pieces: &Pieces, limit: SignedDuration) -> Result<Wis
         limit,
         near: Near::Anywhere,
         at_least: Near::Anywhere,
+        // Slurm's nodes are that many different ones.
+        apart: pieces.is_nodes,
     })
 }
 

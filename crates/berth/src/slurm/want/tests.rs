@@ -97,6 +97,14 @@ fn a_job_is_as_large_as_slurm_would_make_it() {
     ] {
         assert_eq!(size(line), wanted, "{line}");
     }
+    for (line, is_apart) in [
+        ("-N 2 -n 8", true),
+        ("-n 8 --ntasks-per-node=4", true),
+        ("-n 4", false),
+        ("-N 1", false),
+    ] {
+        assert_eq!(wish(line).apart, is_apart, "{line}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ const settings: Settings = {
   checkpoint: 'PT2M',
   run_min: 'PT5M',
   limit_max: 'PT72H',
+  waiting_max: 10_000,
   shares: { vision: 5 },
   quotas: [
     { project: 'vision', amounts: { gpus_milli: 72_000, gpus_milli_guaranteed: 500 }, hours: '08:00-18:00' },

@@ -33,6 +33,7 @@ export interface Form {
   checkpointS: number;
   runMinMs: number | null;
   limitMaxMs: number | null;
+  waitingMax: number;
   lends: boolean;
   roles: Record<string, Part | ''>;
   weights: Record<string, number | null>;
@@ -50,6 +51,7 @@ export function fromSettings(settings: Settings): Form {
     checkpointS: Math.round(periodMs(settings.checkpoint) / 1_000),
     runMinMs: periodMs(settings.run_min),
     limitMaxMs: periodMs(settings.limit_max),
+    waitingMax: settings.waiting_max,
     lends: settings.lends,
     roles: { ...settings.roles },
     weights: { ...settings.shares },
@@ -83,6 +85,7 @@ export function toSettings(form: Form): Settings {
     checkpoint: writePeriod((form.checkpointS || 0) * 1_000),
     run_min: writePeriod(form.runMinMs ?? 0),
     limit_max: writePeriod(form.limitMaxMs ?? 0),
+    waiting_max: form.waitingMax,
     lends: form.lends,
     roles: Object.fromEntries(Object.entries(form.roles).filter((entry): entry is [string, Part] => entry[1] !== '')),
     shares: Object.fromEntries(Object.entries(form.weights).filter((entry): entry is [string, number] => typeof entry[1] === 'number')),
