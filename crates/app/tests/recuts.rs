@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -335,9 +335,17 @@ async fn cut_off<T>(future: impl Future<Output = T>, left: &mut usize) -> Option
     .await
 }
 
+/// How far a cut was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Far {
+    NotBegun,
+    UnderWay,
+    Over,
+}
+
 /// One slice is busy and two are free when somebody comes who wants a large one; after so many polls the controller is
-/// cut off once, and another server goes on. Says how many polls it took.
-async fn play(polls: usize) -> usize {
+/// cut off once, and another server goes on. Says how many polls it took, and how far the cut was when it was cut off.
+async fn play(polls: usize) -> (usize, Option<Far>) {
     let mut lab = Lab::build(Engine::Sqlite).await.with_queue().await;
     add_gpu(&lab).await;
     add_slice(&lab, "s0", "1g.10gb", 0).await;
@@ -346,15 +354,19 @@ async fn play(polls: usize) -> usize {
     add_slice(&lab, "s4", "1g.10gb", 4).await;
     add_slice(&lab, "s6", "1g.10gb", 6).await;
     let large = submit(&lab, &lab.ada, ask(&lab, 1, "3g.40gb", 10)).await;
-    let (mut left, mut was_cut) = (polls, false);
+    let (mut left, mut was_cut) = (polls, None);
     let end = lab.at(1);
     for _ in 0..500 {
         let next = match was_cut {
-            true => round(&lab).await,
-            false => match cut_off(lab.round(), &mut left).await {
+            Some(_) => round(&lab).await,
+            None => match cut_off(lab.round(), &mut left).await {
                 Some(next) => next,
                 None => {
-                    was_cut = true;
+                    was_cut = Some(match cuts(&lab).await.first().map(|cut| cut.ended) {
+                        None => Far::NotBegun,
+                        Some(None) => Far::UnderWay,
+                        Some(Some(_)) => Far::Over,
+                    });
                     lab = lab.restarted().await;
                     continue;
                 }
@@ -381,18 +393,21 @@ async fn play(polls: usize) -> usize {
     let cuts = cuts(&lab).await;
     assert_eq!(cuts.len(), 1, "cut off at {polls}");
     assert!(matches!(cuts[0].ended, Some((_, CutOutcome::Done))));
-    polls - left
+    (polls - left, was_cut)
 }
 
 #[tokio::test]
 async fn the_end_is_the_same_wherever_the_controller_is_killed() {
-    let polls = play(usize::MAX >> 1).await;
-    assert!(polls > 50, "{polls} polls are no story");
+    let (polls, _) = play(usize::MAX >> 1).await;
     let points = std::env::var("BERTH_CRASH_POINTS")
         .ok()
         .and_then(|points| points.parse().ok());
     let points: usize = points.unwrap_or(24);
+    let mut met = BTreeSet::new();
     for point in 0..points {
-        play(1 + point * (polls - 2) / points.max(2)).await;
+        let (_, far) = play(1 + point * (polls - 2) / points.max(2)).await;
+        met.extend(far);
     }
+    let all = [Far::NotBegun, Far::UnderWay, Far::Over];
+    assert_eq!(met, all.into(), "it was killed in every part of the story");
 }
