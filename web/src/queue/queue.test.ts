@@ -8,7 +8,7 @@ import { parseMemory, periodMs, taskCount, writeMemory, writePeriod } from './am
 import { commandOf, freshDraft, fromProfile, fromWorkload, isAsProfile, splitCommand, toNewWorkload, type Draft } from './draft';
 import { floorOf } from './floor';
 import { optionsOf } from './options';
-import { inOrder, narrowed } from './order';
+import { inOrder } from './order';
 import { marksOf, placeOf, storyOf } from './story';
 import type { Profile, QueueNode, Run, Wish, Workload } from './types';
 import { outcomeWords, remedyWords, whyWords, wishesWords, wishWords } from './words';
@@ -26,12 +26,12 @@ function workload(change: Partial<Workload> = {}): Workload {
   const ref = { id: 'x', name: 'torino', title: 'Torino' };
   return {
     id: 'job_1', number: 1, site: ref, owner: { id: 'per_1', login: 'ada', display_name: 'Ada' }, title: 'training', class: 'guaranteed', state: 'WAITING',
-    wishes: [one], requeue: true, waiting: '0', counts: { running: 0, completed: 0, failed: 0 }, runs: [], since: at(NOON - 2 * HOUR), version: 1, ...change,
+    wishes: [one], requeue: true, waiting: '0', counts: { running: 0, completed: 0, failed: 0 }, cancelled: 0, runs: [], since: at(NOON - 2 * HOUR), version: 1, ...change,
   } as Workload;
 }
 
 function run(change: Partial<Run> = {}): Run {
-  return { id: 'run_1', task: 0, attempt: 1, wish: 0, state: 'running', nodes: [], began: at(NOON - HOUR), until: at(NOON + 7 * HOUR), ...change };
+  return { id: 'run_1', task: 0, attempt: 1, wish: 0, state: 'running', nodes: [], began: at(NOON - HOUR), until: at(NOON + 7 * HOUR), until_by: 'limit', ...change } as Run;
 }
 
 describe('asks in words', () => {
@@ -145,10 +145,6 @@ describe('a list', () => {
     ];
     expect(inOrder(list).map(({ number }) => number)).toEqual([4, 3, 2, 5, 1]);
   });
-  test('a text finds titles, people, numbers and nodes', () => {
-    const list = [workload({ number: 812, title: 'Night shift' }), workload({ number: 7 })];
-    expect([narrowed(list, { text: '81', project: '' }).length, narrowed(list, { text: 'ADA', project: '' }).length, narrowed(list, { text: 'night', project: 'vision' }).length]).toEqual([1, 2, 0]);
-  });
 });
 
 describe('a submission', () => {
@@ -159,6 +155,15 @@ describe('a submission', () => {
     expect(isAsProfile(draft(), profile)).toBe(true);
     expect(toNewWorkload(draft(), profile, [])).toEqual({ title: 'train', profile: 'gpu' });
     expect(commandOf(draft(), 'torino', profile).text).toBe('berth submit --site torino --title train --profile gpu');
+  });
+  test('other ways, seats, a reservation and a script are sent, and typed where they can be', () => {
+    const more = draft({ or: [{ gpus: 2, limitMs: 4 * HOUR }], seats: [{ resource: 'matlab', amount: 2 }], inside: 'rsv_1', script: '#!/bin/sh', command: 'no' });
+    const body = toNewWorkload(more, profile, []);
+    expect(body.wishes?.map(({ task, limit }) => [task.gpus?.count, limit])).toEqual([[1, 'PT8H'], [2, 'PT4H']]);
+    expect([body.seats, body.inside, body.program]).toEqual([[{ resource: 'matlab', amount: 2 }], 'rsv_1', { script: '#!/bin/sh' }]);
+    const { text, unsaid } = commandOf(more, 'torino', profile);
+    expect(text).toContain('--or 2:4h --seats matlab:2 --inside rsv_1');
+    expect([text.includes(' -- '), unsaid]).toEqual([false, ['script']]);
   });
   test('a changed one is sent as what it asks for', () => {
     const body = toNewWorkload(draft({ tasks: 2, class: 'opportunistic' }), profile, []);

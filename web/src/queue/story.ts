@@ -52,7 +52,7 @@ function piecesOf(workload: Workload, runs: readonly Run[], since: number, now: 
     wait(began);
     const ended = run.ended_at ? Date.parse(run.ended_at) : null;
     at = ended ?? Math.max(began, now);
-    pieces.push({ key: run.id, kind: 'run', run, end_of: run.state === 'ended' ? (run.outcome ?? null) : null, start: began, end: at });
+    pieces.push({ key: run.id, kind: 'run', run, end_of: run.state === 'ended' ? run.outcome : null, start: began, end: at });
     if (ended === null) {
       const until = Date.parse(run.until);
       if (until > at) pieces.push({ key: `${run.id} left`, kind: 'left', start: at, end: until });
@@ -60,7 +60,7 @@ function piecesOf(workload: Workload, runs: readonly Run[], since: number, now: 
     }
   }
   // One that ran and is not over waits for another turn; what it waits for is told of the workload as a whole.
-  const lastRun = runs.find(({ outcome }) => outcome !== undefined && (outcome === 'preempted' || outcome === 'checkpointed' || outcome === 'node_failed'));
+  const lastRun = runs.find((run) => run.state === 'ended' && (run.outcome === 'preempted' || run.outcome === 'checkpointed' || run.outcome === 'node_failed'));
   const waitsOn = !isOver(workload.state) && (runs.length === 0 || lastRun !== undefined) && workload.waiting !== '';
   if (!waitsOn) return pieces;
   wait(now);
