@@ -251,9 +251,8 @@ impl Fleet {
             self.second().await?;
             let mut still = Vec::new();
             for (number, since) in open {
-                let view =
-                    self.app
-                        .get_workload(&self.owner, &self.site.into(), &Reference::Name(number));
+                let (site, workload) = (self.site.into(), Reference::Name(number));
+                let view = self.app.get_workload(&self.owner, &site, &workload);
                 match view.await?.runs.first() {
                     Some(run) => {
                         waited_s.push(since.duration_until(run.began).as_secs_f64());

@@ -172,6 +172,7 @@ paths! {
 
     WORKLOADS workloads(site) = "/sites/{site}/workloads";
     WORKLOAD workload(site, workload) = "/sites/{site}/workloads/{workload}";
+    WORKLOAD_EXTEND workload_extend(site, workload) = "/sites/{site}/workloads/{workload}/extend";
     WORKLOAD_CANCEL workload_cancel(site, workload) = "/sites/{site}/workloads/{workload}/cancel";
     WORKLOAD_HOLD workload_hold(site, workload) = "/sites/{site}/workloads/{workload}/hold";
     WORKLOAD_RELEASE workload_release(site, workload) = "/sites/{site}/workloads/{workload}/release";

@@ -6,7 +6,7 @@ use berth_model::workload::{
     After, Array, Class, Counts, EndsBy, Program, RunState, Seats, State, Tasks, Wish,
 };
 use berth_model::{Amount, GrantId, Name, ReservationId, RunId, WorkloadId};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -251,6 +251,14 @@ pub struct NewWorkload {
 
 fn yes() -> bool {
     true
+}
+
+/// How much longer something that runs may run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExtendWorkload {
+    #[schema(value_type = String, examples("PT2H"))]
+    pub by: SignedDuration,
 }
 
 /// What is to be cancelled of a workload, and why.

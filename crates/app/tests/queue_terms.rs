@@ -2,7 +2,7 @@
 
 mod support;
 
-use berth_app::queue::NewGrant;
+use berth_app::queue::{Act, NewGrant};
 use berth_model::queue::{Hours, QuotaAmounts, QuotaSetting, Role};
 use berth_model::workload::{Outcome, RunState, State};
 use jiff::SignedDuration;
@@ -23,6 +23,7 @@ on_both!(
     one_person_at_their_limit_leaves_the_rest_to_others,
     what_is_out_of_service_is_not_given_out,
     what_waits_inside_a_reservation_that_is_given_up_is_given_up,
+    what_runs_gets_more_time_unless_it_is_somebody_elses,
 );
 
 async fn one_of_several_ways_is_taken(lab: Lab) {
@@ -515,4 +516,39 @@ async fn what_waits_inside_a_reservation_that_is_given_up_is_given_up(lab: Lab) 
     assert!(view.workload.reason.is_some());
     let run = &lab.workload_view(runs).await.runs[0];
     assert!(run.ended_at.expect("it ended") <= lab.at(1) + SignedDuration::from_secs(31));
+}
+
+async fn what_runs_gets_more_time_unless_it_is_somebody_elses(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let longer = |hours| Act::Extend {
+        by: SignedDuration::from_hours(hours),
+    };
+    // It would take ninety minutes, and asked for an hour on all that there is.
+    let number = lab.submit(&lab.ada, lab.ask(4, 4, 90)).await;
+    let waits = lab.act(&lab.ada, number, longer(1)).await;
+    assert!(waits.is_err(), "nothing of it runs yet");
+    lab.round().await;
+    assert!(
+        lab.act(&lab.bob, number, longer(1)).await.is_err(),
+        "it is hers"
+    );
+    let view = lab.act(&lab.ada, number, longer(1)).await.expect("it may");
+    assert_eq!(view.runs[0].until, lab.at(2));
+    let too_long = lab.act(&lab.ada, number, longer(1000)).await;
+    assert!(too_long.is_err(), "nothing may run that long");
+    lab.book(&lab.bob, &["n0"], 2, 3).await;
+    let taken = lab.act(&lab.ada, number, longer(1)).await;
+    assert!(
+        taken.is_err(),
+        "one of its nodes is somebody else's by then"
+    );
+    assert_eq!(lab.workload_view(number).await.runs[0].until, lab.at(2));
+    lab.run_until(2).await;
+    let view = lab.workload_view(number).await;
+    assert_eq!(view.workload.state, State::Completed);
+    assert_eq!(
+        view.runs[0].ended_at,
+        Some(lab.at(1) + SignedDuration::from_mins(30)),
+        "it was not cut off after an hour"
+    );
 }

@@ -4,9 +4,6 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
 
 use berth_app::Caller;
 use berth_app::inventory::{NewResource, ResourceFilter};
@@ -18,6 +15,7 @@ use berth_model::{Holder, Reference, Standing, Status};
 use berth_store::{Engine, claims, recuts};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use support::queue::cut;
 use support::{Lab, name, site};
 
 on_both!(
@@ -171,7 +169,7 @@ async fn free_slices_are_cut_into_what_somebody_waits_for_who_then_runs(lab: Lab
         .await
         .expect("the nodes");
     let node = nodes.iter().find(|node| node.gpus.len() > 4).expect("n0");
-    let free = node.gpus.iter().filter(|(_, free)| *free > 0).count();
+    let free = node.gpus.iter().filter(|gpu| gpu.free > 0).count();
     assert_eq!(free, 5, "four whole GPUs and one slice");
 
     minutes(&lab, 5).await;
@@ -315,24 +313,14 @@ async fn what_others_wait_for_is_not_cut_away(lab: Lab) {
     assert_eq!(lab.state(gang).await, State::Waiting);
     assert_eq!(lab.state(large).await, State::Waiting);
     assert!(cuts(&lab).await.is_empty());
-    let act = berth_app::queue::Act::Cancel { reason: None };
+    let act = berth_app::queue::Act::Cancel {
+        reason: None,
+        tasks: None,
+    };
     lab.act(&lab.bob, gang, act).await.expect("it is cancelled");
     lab.wait_until_moment(lab.app.now()).await;
     minutes(&lab, 20).await;
     assert_eq!(lab.state(large).await, State::Completed);
-}
-
-/// Lets a future go on for so many polls, and then drops it where it stands, as a kill would.
-async fn cut_off<T>(future: impl Future<Output = T>, left: &mut usize) -> Option<T> {
-    let mut future = pin!(future);
-    poll_fn(|context| {
-        if *left == 0 {
-            return Poll::Ready(None);
-        }
-        *left -= 1;
-        future.as_mut().poll(context).map(Some)
-    })
-    .await
 }
 
 /// How far a cut was.
@@ -359,7 +347,7 @@ async fn play(polls: usize) -> (usize, Option<Far>) {
     for _ in 0..500 {
         let next = match was_cut {
             Some(_) => round(&lab).await,
-            None => match cut_off(lab.round(), &mut left).await {
+            None => match cut(lab.round(), &mut left).await {
                 Some(next) => next,
                 None => {
                     was_cut = Some(match cuts(&lab).await.first().map(|cut| cut.ended) {

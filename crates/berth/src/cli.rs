@@ -105,6 +105,8 @@ pub enum Client {
     Why(queue::Why),
     /// Cancel workloads: what runs of them is told to come to its end
     Cancel(submit::Cancel),
+    /// Give work that runs more time
+    Extend(submit::Extend),
     /// Hold workloads that wait, until they are released
     Hold(submit::These),
     /// Release workloads that are held

@@ -74,6 +74,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Queue(command) => queue::run(command, context).await,
         Client::Why(command) => queue::why(command, context).await,
         Client::Cancel(command) => submit::cancel(command, context).await,
+        Client::Extend(command) => submit::extend(command, context).await,
         Client::Hold(command) => submit::hold(command, context).await,
         Client::Release(command) => submit::release(command, context).await,
         Client::Share(command) => queue::share(command, context).await,

@@ -96,6 +96,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// first told to write down how far it has come, and has all the time until then, less the site's grace, for that.
     fn stop<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()>;
 
+    /// Lets something that runs go on until its own `until`, which is later than it was.
+    fn prolong<'a>(&'a self, _job: Job<'a>, _fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// What has become of these, in their order.
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>>;
 

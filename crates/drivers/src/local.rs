@@ -341,6 +341,17 @@ impl Backend for Local {
         })
     }
 
+    fn prolong<'a>(&'a self, job: Job<'a>, fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
+        Box::pin(async move {
+            self.check(fence)?;
+            let folder = self.folder(job.run.id);
+            match folder.path().exists() {
+                true => folder.set_until(job.run.until).map_err(cannot),
+                false => Ok(()),
+            }
+        })
+    }
+
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         Box::pin(async move {
             let signs = jobs.iter().map(|job| self.sign(*job, now).map_err(cannot));

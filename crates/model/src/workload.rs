@@ -328,7 +328,10 @@ impl Run {
     /// Why it has to be over when it has.
     pub fn ends_by(&self, wish: Option<&Wish>) -> EndsBy {
         let end = wish.and_then(|wish| self.began.checked_add(wish.limit).ok());
-        match (end.is_some_and(|end| self.until < end), self.stands_inside()) {
+        match (
+            end.is_some_and(|end| self.until < end),
+            self.stands_inside(),
+        ) {
             (false, _) => EndsBy::Limit,
             (true, Some(_)) => EndsBy::Reservation,
             (true, None) => EndsBy::Wall,

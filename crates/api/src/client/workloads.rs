@@ -10,8 +10,8 @@ use crate::page::{DryRunQuery, Page, PageQuery};
 use crate::paths;
 use crate::reference::{SiteReference, WorkloadReference};
 use crate::workloads::{
-    CancelWorkload, Grant, NewGrant, NewWorkload, QueueCounts, QueueNode, QueueSettingsView, Share,
-    Workload, WorkloadPreview, WorkloadQuery,
+    CancelWorkload, ExtendWorkload, Grant, NewGrant, NewWorkload, QueueCounts, QueueNode,
+    QueueSettingsView, Share, Workload, WorkloadPreview, WorkloadQuery,
 };
 
 impl Client {
@@ -69,6 +69,16 @@ impl Client {
     ) -> Result<Workload, Error> {
         let call = self.call(Method::POST, &paths::workload_cancel(site, workload));
         call.body(what).json().await
+    }
+
+    pub async fn extend_workload(
+        &self,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+        more: &ExtendWorkload,
+    ) -> Result<Workload, Error> {
+        let call = self.call(Method::POST, &paths::workload_extend(site, workload));
+        call.body(more).json().await
     }
 
     pub async fn hold_workload(

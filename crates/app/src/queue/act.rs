@@ -1,11 +1,13 @@
-//! What people do to work that is submitted: hold it, let it go on, cancel it.
+//! What people do to work that is submitted: hold it, let it go on, give it more time, cancel it.
 
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{SiteReference, WorkloadReference};
 use berth_model::workload::{Because, Run, RunState, State, Tasks, Workload};
-use berth_model::{FieldErrors, Text};
-use berth_store::{Conn, queues, workloads};
+use berth_model::{FieldErrors, Span, Text};
+use berth_store::workloads::Weighs;
+use berth_store::{Conn, claims, queues, workloads};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::carry::{cut_claims, told};
@@ -27,6 +29,10 @@ pub enum Act {
         tasks: Option<Tasks>,
         reason: Option<Text>,
     },
+    /// What runs may run this much longer than it asked for.
+    Extend {
+        by: SignedDuration,
+    },
 }
 
 impl App {
@@ -37,6 +43,16 @@ impl App {
         workload: &WorkloadReference,
         act: Act,
     ) -> Result<WorkloadView> {
+        // What is promised is in the plan alone; what is claimed, the transaction sees.
+        let promised = match &act {
+            Act::Extend { by } => self.promised_to_others(caller, site, workload, *by).await?,
+            Act::Hold | Act::Release | Act::Cancel { .. } => None,
+        };
+        if let Some(at) = promised {
+            return Err(cannot_extend(format!(
+                "what it runs on is promised to somebody who has waited long, from {at} on"
+            )));
+        }
         let done = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
             let known = self.workload(&mut tx, &place, workload).await?;
@@ -47,6 +63,10 @@ impl App {
             let (after, word, kind) = match &act {
                 Act::Hold => (before.clone().hold()?, "workload.hold", EventKind::WorkloadChanged),
                 Act::Release => (before.clone().release()?, "workload.release", EventKind::WorkloadChanged),
+                Act::Extend { by } => {
+                    let longer = self.extend_runs(&mut tx, &place, &before, *by).await?;
+                    (longer, "workload.extend", EventKind::WorkloadChanged)
+                }
                 Act::Cancel { tasks: None, reason } => {
                     (before.clone().cancel(now, reason.clone())?, "workload.cancel", EventKind::WorkloadCancelled)
                 }
@@ -61,6 +81,9 @@ impl App {
             };
             if !workloads::update(&mut tx, &after, before.version).await? {
                 return Err(version::overtaken(before.version));
+            }
+            if matches!(act, Act::Extend { .. }) {
+                workloads::set_ask(&mut tx, &after).await?;
             }
             if let Act::Cancel { tasks, .. } = &act {
                 let told = self.stop_tasks(&mut tx, &place, &after, tasks.as_ref()).await?;
@@ -79,6 +102,88 @@ impl App {
         });
         self.submitted.notify_one();
         done
+    }
+
+    /// From when on what a workload runs on is promised to somebody else, if it ran so much longer.
+    async fn promised_to_others(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+        by: SignedDuration,
+    ) -> Result<Option<Timestamp>> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeQueue)
+            .await?;
+        let known = self.workload(&mut reader, &place, workload).await?;
+        drop(reader);
+        self.with_plan(place.id(), |plan| plan.promised_if_longer(known.id, by))
+            .await
+    }
+
+    /// Gives what runs of it so much more time, if nobody else has a claim to what it runs on, and says what it asks for
+    /// then. What was cut short by something firmer cannot be made longer.
+    async fn extend_runs(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        before: &Workload,
+        by: SignedDuration,
+    ) -> Result<Workload> {
+        let policy = queues::policy(conn, place.id()).await?;
+        let mut runs = workloads::live_runs_of(conn, before.id).await?;
+        runs.retain(|run| matches!(run.state, RunState::Starting | RunState::Running));
+        if runs.is_empty() {
+            return Err(cannot_extend(
+                "nothing of it runs; submit it with a longer limit",
+            ));
+        }
+        let mut after = before.clone();
+        for run in &runs {
+            let Some(wish) = before.ask.wishes.get(run.wish) else {
+                continue;
+            };
+            let limit = wish.limit.saturating_add(by);
+            if limit > policy.limit_max {
+                return Err(cannot_extend("that is longer than anything may run here"));
+            }
+            let (ends, until) = (run.began + wish.limit, run.began + limit);
+            if run.until < ends {
+                return Err(cannot_extend(
+                    "what it runs on is somebody else's when its time is over",
+                ));
+            }
+            let span = Span::new(run.began, until).map_err(|_| Error::NotFound("workload"))?;
+            for claim in &run.claims {
+                claims::set_span(conn, *claim, span)
+                    .await
+                    .map_err(|error| match error.refused().is_some() {
+                        true => cannot_extend(
+                            "somebody else has a claim to what it runs on by then; ask for less",
+                        ),
+                        false => Error::Store(error),
+                    })?;
+            }
+            let longer = Run {
+                until,
+                ..run.clone()
+            };
+            if !workloads::update_run(conn, &longer, run.version).await? {
+                return Err(Error::Store(berth_store::Error::Retry));
+            }
+            after.ask.wishes[run.wish].limit = limit;
+        }
+        let zone = place.site.time_zone.rules();
+        let rules = (&policy, &zone);
+        let last = runs.iter().map(|run| run.until).max().unwrap_or(self.now()) + by;
+        let may = self.keeps_quotas(conn, rules, before, Weighs::default(), last);
+        if !may.await? {
+            return Err(cannot_extend(
+                "the GPU hours of this month would not be enough",
+            ));
+        }
+        Ok(after)
     }
 
     /// What runs of it, or of these tasks, has the grace to come to its end; says how many were told.
@@ -115,6 +220,10 @@ impl App {
         }
         Ok(runs.len())
     }
+}
+
+fn cannot_extend(why: impl Into<String>) -> Error {
+    FieldErrors::one("by", why.into()).into()
 }
 
 fn none_of_these(tasks: &Tasks, workload: &Workload) -> Error {

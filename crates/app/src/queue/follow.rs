@@ -9,7 +9,7 @@ use berth_model::event::EventKind;
 use berth_model::queue::QueuePolicy;
 use berth_model::workload::{Outcome, RunState};
 use berth_model::{
-    Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Span, WindowId, WorkloadId,
+    Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Span, WindowId, Workload, WorkloadId,
 };
 use berth_store::{
     Conn, claims, events, inventory, queues, recuts, reservations, sites, usage, workloads,
@@ -164,8 +164,8 @@ impl App {
                 }
             }
             for workload in workloads::some(conn, plan.site, changed.into_iter().collect()).await? {
-                self.follow_runs(conn, &mut plan, workload.id).await?;
                 let workload = Arc::new(workload);
+                self.follow_runs(conn, &mut plan, &workload).await?;
                 plan.sync(workload.clone(), now);
                 if workload.state.is_final() {
                     plan.over(&workload, now);
@@ -195,17 +195,18 @@ impl App {
         }
     }
 
-    /// Somebody cancelled it, or a booking cut its claims short: its runs are others than we know.
+    /// Somebody cancelled it or made it longer, or a booking cut its claims short: its runs are others than we know.
     async fn follow_runs(
         &self,
         conn: &mut Conn,
         plan: &mut Plan,
-        workload: WorkloadId,
+        workload: &Arc<Workload>,
     ) -> Result<()> {
-        for run in workloads::live_runs_of(conn, workload).await? {
+        for run in workloads::live_runs_of(conn, workload.id).await? {
             let Some(known) = plan.runs.get_mut(&run.id) else {
                 continue;
             };
+            let before = known.run.until;
             if known.run.version < run.version {
                 known.is_to_be_told = true;
                 known.run = run.clone();
@@ -215,6 +216,9 @@ impl App {
                 held.extend(claims::get(conn, *claim).await?);
             }
             known.run.until = has_until(&run, &held);
+            if before < known.run.until {
+                plan.prolong(run.id, workload);
+            }
         }
         Ok(())
     }

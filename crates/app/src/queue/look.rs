@@ -350,7 +350,11 @@ impl App {
 
     /// Asks the plan of a site: the one that is carried out here, or else one made for the question, and for those that
     /// follow it closely.
-    async fn with_plan<T>(&self, site: SiteId, ask: impl FnOnce(&Plan) -> T) -> Result<T> {
+    pub(super) async fn with_plan<T>(
+        &self,
+        site: SiteId,
+        ask: impl FnOnce(&Plan) -> T,
+    ) -> Result<T> {
         self.with_own_plan(site, |plan| ask(plan)).await
     }
 

@@ -2,10 +2,11 @@
 //! adds to it.
 
 use berth_model::Workload;
-use berth_model::queue::{Quota, Whose};
+use berth_model::queue::{QueuePolicy, Quota, Whose};
 use berth_store::workloads::Weighs;
 use berth_store::{Conn, workloads};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::plan::{Plan, micros};
 use super::rations::{GPU_HOUR, limits_at, month};
@@ -22,14 +23,26 @@ impl App {
         more: Weighs,
         until: Timestamp,
     ) -> Result<bool> {
+        let rules = (&plan.policy, &plan.rations.zone);
+        self.keeps_quotas(conn, rules, workload, more, until).await
+    }
+
+    /// The same by a site's rules and time zone.
+    pub(super) async fn keeps_quotas(
+        &self,
+        conn: &mut Conn,
+        (policy, zone): (&QueuePolicy, &TimeZone),
+        workload: &Workload,
+        more: Weighs,
+        until: Timestamp,
+    ) -> Result<bool> {
         let now = self.now();
         let concerns = |quota: &&Quota| match quota.whose {
             Whose::Site => true,
             Whose::Project(project) => workload.project == Some(project),
             Whose::Person(person) => workload.owner == person,
         };
-        let zone = &plan.rations.zone;
-        let quotas = &plan.policy.quotas;
+        let quotas = &policy.quotas;
         for quota in quotas.iter().filter(concerns) {
             let (project, person) = quota.whose.parts();
             let most = limits_at(quotas, quota.whose, now, zone);

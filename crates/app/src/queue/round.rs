@@ -216,7 +216,8 @@ impl App {
                     backend.start(job, &grant, fence, self.now()).await
                 }
                 RunState::Stopping { .. } => backend.stop(job, fence, self.now()).await,
-                RunState::Running | RunState::Ended { .. } => Ok(()),
+                RunState::Running => backend.prolong(job, fence, self.now()).await,
+                RunState::Ended { .. } => Ok(()),
             };
             let now_is: Option<Run> = match heard {
                 Ok(()) if run.state == RunState::Starting => self.note_running(lease, &run).await?,

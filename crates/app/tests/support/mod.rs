@@ -57,6 +57,7 @@ pub struct Lab {
     pub app: App,
     clock: Arc<Hands>,
     controllers: tokio::sync::Mutex<ByHand>,
+    world: World,
     pub root: Caller,
     pub admin: Caller,
     pub ada: Caller,
@@ -92,12 +93,13 @@ impl Lab {
         let store = Store::open(&url, 8).await.expect("the store opens");
         let start = "2026-11-16T08:00:00Z".parse().expect("a moment");
         let clock = Arc::new(Hands(Mutex::new(start)));
+        let world = World::calm(1);
         let app = App::with_backend(
             store,
             clock.clone(),
             Vault::from_key(&[9; 32]),
             Settings::default(),
-            Some(Arc::new(Simulated::new(World::calm(1)))),
+            Some(Arc::new(Simulated::new(world))),
         );
         let password = "a test's own password".into();
         let (root, _) = app
@@ -154,6 +156,7 @@ impl Lab {
             ada,
             bob,
             outsider,
+            world,
             _place: place,
         };
         for (kind, needs_approval) in [("server", false), ("strict", true)] {
@@ -206,7 +209,7 @@ impl Lab {
     /// Another server on the same database, by the same clock.
     pub fn another_server(&self) -> App {
         let (store, vault) = (self.app.store.clone(), Vault::from_key(&[9; 32]));
-        let backend = Arc::new(Simulated::new(World::calm(1)));
+        let backend = Arc::new(Simulated::new(self.world));
         App::with_backend(
             store,
             self.clock.clone(),

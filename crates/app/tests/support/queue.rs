@@ -163,19 +163,13 @@ impl Lab {
 
     /// The same lab in another simulated world.
     pub fn in_world(self, world: berth_drivers::simulated::World) -> Self {
-        let (store, vault) = (
-            self.app.store.clone(),
-            berth_app::vault::Vault::from_key(&[9; 32]),
-        );
-        let backend = std::sync::Arc::new(berth_drivers::simulated::Simulated::new(world));
-        let settings = berth_app::Settings::default();
-        let app =
-            berth_app::App::with_backend(store, self.clock.clone(), vault, settings, Some(backend));
+        let lab = Lab { world, ..self };
+        let app = lab.another_server();
         let controllers = tokio::sync::Mutex::new(berth_app::controllers::ByHand::new(&app));
         Lab {
             app,
             controllers,
-            ..self
+            ..lab
         }
     }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use berth_api::list::List;
 use berth_api::reference::{ProjectReference, Reference, WorkloadReference};
-use berth_api::workloads::{CancelWorkload, NewWorkload, Run, Workload, WorkloadPreview};
+use berth_api::workloads::{
+    CancelWorkload, ExtendWorkload, NewWorkload, Run, Workload, WorkloadPreview,
+};
 use berth_model::attribute::Requirement;
 use berth_model::workload::{
     After, Array, AtOnce, Class, Cores, GpuCount, Gpus, Memory, Near, OnlyIf, Program, Seats, Task,
@@ -486,6 +488,36 @@ fn cancelled(whole: &WorkloadReference, tasks: Option<&Tasks>, after: &Workload)
         None => format!("Cancelled {whole}{running}.\n"),
         Some(tasks) => format!("Cancelled tasks {tasks} of {whole}{running}.\n"),
     }
+}
+
+/// Which workload, and how much longer it may run.
+#[derive(Debug, Args)]
+pub struct Extend {
+    /// The workload, by number or id
+    #[arg(value_name = "JOB")]
+    workload: Placed<WorkloadReference>,
+    /// How much more time it gets: 30m, 2h, 1d
+    #[arg(value_name = "LENGTH", value_parser = length)]
+    by: SignedDuration,
+}
+
+pub async fn extend(command: Extend, context: &Context) -> anyhow::Result<()> {
+    let site = context.site_of(&command.workload)?;
+    let more = ExtendWorkload { by: command.by };
+    let workload = &command.workload.it;
+    let after = context
+        .client
+        .extend_workload(&site, workload, &more)
+        .await?;
+    context.out.show(&after, |_| {
+        let live = after.runs.iter().filter(|run| !run.state.is_over());
+        let until = live.map(|run| run.until).max();
+        let until = until.map_or_else(String::new, |until| {
+            format!(" until {} at the latest", context.times.moment(until))
+        });
+        format!("{workload} may run{until}.\n")
+    })?;
+    Ok(())
 }
 
 pub async fn hold(command: These, context: &Context) -> anyhow::Result<()> {

@@ -35,6 +35,10 @@ impl<B: Backend> Backend for WithVariables<B> {
         self.0.stop(job, fence, now)
     }
 
+    fn prolong<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()> {
+        self.0.prolong(job, fence, now)
+    }
+
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         self.0.look(jobs, now)
     }

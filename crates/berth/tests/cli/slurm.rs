@@ -81,7 +81,10 @@ async fn a_script_is_submitted_seen_cancelled_and_remembered() {
         &["1 torino train ada vision urgent 4 8G gres:gpu:a100:1 1 gpu-01\n"],
     );
     let nodes = desk.run_as("sinfo", "-h -N -o |%N %t %C %G|").succeeds();
-    assert_eq!(nodes.stdout, "gpu-01 mix 4/4/0/8 gpu:2\n");
+    assert_eq!(nodes.stdout, "gpu-01 mix 4/4/0/8 gpu:a100:2\n");
+
+    let longer = desk.run("extend 1 30m").succeeds();
+    says(&longer, &["1 may run until", "at the latest"]);
 
     let held = desk.run_as("sbatch", "--parsable -H -a 0-3%2 --wrap true");
     assert_eq!(held.succeeds().stdout, "2\n");

@@ -221,6 +221,10 @@ pub const WALK: &[Line] = &[
 
 /// Commands that other tests run, and which.
 pub const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "extend",
+        "a_script_is_submitted_seen_cancelled_and_remembered",
+    ),
     ("apply", "a_file_is_shown_confirmed_applied_and_done_once"),
     ("diff", "a_file_is_shown_confirmed_applied_and_done_once"),
     ("export", "what_was_exported_is_what_there_is"),

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use berth_api::page::{DryRunQuery, Page};
 use berth_api::workloads::{
-    CancelWorkload, Ends, NewWorkload, Run, RunGpu, RunNode, TakenSeats, Waits, Workload,
-    WorkloadPreview, WorkloadQuery,
+    CancelWorkload, Ends, ExtendWorkload, NewWorkload, Run, RunGpu, RunNode, TakenSeats, Waits,
+    Workload, WorkloadPreview, WorkloadQuery,
 };
 use berth_api::{Names, paths};
 use berth_app::queue::{self, Act, Trial, WorkloadFilter, WorkloadView};
@@ -31,6 +31,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .routes(routes!(list_workloads, submit_workload))
         .routes(routes!(get_workload))
         .routes(routes!(cancel_workload))
+        .routes(routes!(extend_workload))
         .routes(routes!(hold_workload))
         .routes(routes!(release_workload))
 }
@@ -212,6 +213,31 @@ async fn cancel_workload(
         tasks: body.tasks,
         reason: body.reason,
     };
+    let view = server
+        .app
+        .act_on_workload(&caller, &at.site, &at.workload, act)
+        .await?;
+    Ok(versioned(view, true))
+}
+
+/// Give what runs of a workload more time. It is a new question: refused where somebody else has a claim to what it runs on,
+/// was promised it, or where the site's longest limit or a budget is reached.
+#[utoipa::path(
+    post, path = paths::WORKLOAD_EXTEND, tag = "queue", params(WorkloadAt), request_body = ExtendWorkload,
+    responses((status = 200, description = "The workload, as it is now.", body = Workload,
+        headers(("ETag" = String, description = "The workload's version."))))
+)]
+async fn extend_workload(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<WorkloadAt>,
+    Body(body): Body<ExtendWorkload>,
+) -> Result<Versioned<Workload>> {
+    if body.by <= jiff::SignedDuration::ZERO {
+        let message = "has to be longer than nothing";
+        return Err(berth_model::FieldErrors::one("by", message.to_owned()).into());
+    }
+    let act = Act::Extend { by: body.by };
     let view = server
         .app
         .act_on_workload(&caller, &at.site, &at.workload, act)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use berth_engine::fleet::{Piece, Placement};
 use berth_engine::queue::planner::{Decision, Key, Why};
 use berth_model::workload::{self, Because, Run, RunState, Workload};
-use berth_model::{ReservationId, WorkloadId};
-use jiff::Timestamp;
+use berth_model::{ReservationId, RunId, WorkloadId};
+use jiff::{SignedDuration, Timestamp};
 
 use super::super::look::NodeView;
 use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, Wall, moment, weighs};
@@ -95,6 +95,40 @@ impl Plan {
         let id = workload.id;
         self.sync(workload, now);
         self.begun(id, now);
+    }
+
+    /// From when on something that a workload runs on is promised to others, if it ran so much longer.
+    pub fn promised_if_longer(
+        &self,
+        workload: WorkloadId,
+        by: SignedDuration,
+    ) -> Option<Timestamp> {
+        let runs = self.runs.values();
+        let runs = runs.filter(|running| running.run.workload == workload);
+        let first = runs.filter_map(|running| {
+            let placement = self.floor.placement(&running.run.pieces)?;
+            let end = running.run.until.checked_add(by).ok()?;
+            self.planner
+                .promised_before(&placement, end.as_microsecond())
+        });
+        first.min().map(moment)
+    }
+
+    /// A run has until later than it had.
+    pub fn prolong(&mut self, run: RunId, workload: &Arc<Workload>) {
+        let Some(running) = self.runs.get_mut(&run) else {
+            return;
+        };
+        running.workload = workload.clone();
+        let (run, key) = (running.run.clone(), running.key);
+        let got = workload.ask.wishes.get(run.wish);
+        let got = got.filter(|_| run.stands_inside().is_none());
+        let got = got.and_then(|wish| Some((wish, self.floor.need(wish)?)));
+        let ask = got.and_then(|got| self.ask_for(workload, std::iter::once(got)));
+        if let (Some(ask), Some(placement)) = (ask, self.floor.placement(&run.pieces)) {
+            let (began, until) = (run.began.as_microsecond(), run.until.as_microsecond());
+            self.planner.resume(key, ask, placement, began, until);
+        }
     }
 
     /// The database says that somebody holds as much as they may, over all their projects: others are asked first.

@@ -33,6 +33,17 @@ pub(super) struct Promise {
 type Found = (Micros, Placement);
 
 impl Planner {
+    /// The first moment from which something of this is promised to somebody, before another.
+    pub fn promised_before(&self, placement: &Placement, end: Micros) -> Option<Micros> {
+        let shares = |promised: &Placement| {
+            let mut pieces = promised.pieces.iter();
+            pieces.any(|piece| placement.pieces.iter().any(|own| own.node == piece.node))
+        };
+        let promises = self.promises.values();
+        let promises = promises.filter(|promise| promise.at < end && shares(&promise.placement));
+        promises.map(|promise| promise.at).min()
+    }
+
     /// What is promised for now begins, before all else.
     pub(super) fn keep_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
         let holders = self
