@@ -8,6 +8,7 @@ export interface Rights {
   readonly canHold: boolean;
   readonly canRelease: boolean;
   readonly canCancel: boolean;
+  readonly canExtend: boolean;
 }
 
 export function rightsOn(workload: Workload, isMine: boolean, isAdmin: boolean): Rights {
@@ -16,6 +17,7 @@ export function rightsOn(workload: Workload, isMine: boolean, isAdmin: boolean):
     canHold: may && workload.state === 'WAITING',
     canRelease: may && workload.state === 'HELD',
     canCancel: may && !isOver(workload.state),
+    canExtend: may && workload.state === 'RUNNING',
   };
 }
 
@@ -36,6 +38,12 @@ export async function hold(before: Workload, onundone: () => void): Promise<Work
 export async function release(before: Workload): Promise<Workload> {
   const after = await client.release(before.site.name, before.number);
   toasts.say(i18n.t.queue.said.released(before.title));
+  return after;
+}
+
+export async function extend(before: Workload, by: string): Promise<Workload> {
+  const after = await client.extend(before.site.name, before.number, by);
+  toasts.say(i18n.t.queue.said.extended(before.title));
   return after;
 }
 

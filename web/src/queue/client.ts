@@ -52,6 +52,10 @@ export async function release(site: string, number: number): Promise<Workload> {
   return (await call(api.POST('/sites/{site}/workloads/{workload}/release', { params: { path: { site, workload: number } } })));
 }
 
+export async function extend(site: string, number: number, by: string): Promise<Workload> {
+  return (await call(api.POST('/sites/{site}/workloads/{workload}/extend', { params: { path: { site, workload: number } }, body: { by } })));
+}
+
 /** All of it, or only one task of an array. */
 export async function cancel(site: string, number: number, reason: string, task?: number): Promise<Workload> {
   const body = { ...(reason ? { reason } : {}), ...(task === undefined ? {} : { tasks: String(task) }) };
