@@ -97,11 +97,34 @@ struct Supply {
     floors: Floors,
 }
 
+/// Where the supplies of one kind are: all of it, and the places where so much of it stands together.
+#[derive(Debug)]
+struct OfKind {
+    kind: Kind,
+    all: usize,
+    together: Vec<(Within, i64, usize)>,
+}
+
+impl OfKind {
+    fn of(all: Kind, places: &BTreeMap<Thing, usize>) -> Option<OfKind> {
+        let together = |(thing, place): (&Thing, &usize)| match thing {
+            Thing::Together(kind, within, unit) if *kind == all => Some((*within, *unit, *place)),
+            _ => None,
+        };
+        Some(OfKind {
+            kind: all,
+            all: *places.get(&Thing::All(all))?,
+            together: places.iter().filter_map(together).collect(),
+        })
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Supplies {
     all: Vec<Supply>,
     places: BTreeMap<Thing, usize>,
-    kinds: Vec<Kind>,
+    kinds: Vec<OfKind>,
+    has_quotas: bool,
     /// So many of them, the first ones, are the nodes'.
     on_nodes: usize,
     /// What is left of budgets.
@@ -117,12 +140,13 @@ impl Supplies {
         add_quotas(planner, now, &mut things);
         let places: BTreeMap<Thing, usize> = things.keys().copied().zip(0..).collect();
         let kind = |thing: &Thing| match thing {
-            Thing::All(kind) => Some(*kind),
+            Thing::All(kind) => OfKind::of(*kind, &places),
             _ => None,
         };
         let mut supplies = Supplies {
             all: Vec::new(),
             kinds: things.keys().filter_map(kind).collect(),
+            has_quotas: things.keys().any(|thing| matches!(thing, Thing::Quota(..))),
             on_nodes: things
                 .keys()
                 .take_while(|thing| thing.is_on_nodes())
@@ -161,28 +185,31 @@ impl Supplies {
     }
 
     pub fn serves(&self, kind: usize, need: &Need) -> bool {
-        self.kinds[kind].serves(need)
+        self.kinds[kind].kind.serves(need)
     }
 
     /// All that a wish takes, if it is served by this kind.
     fn wants(&self, planner: &Planner, ask: &Ask, wish: &Wish, kind: usize, wants: &mut Vec<Want>) {
         wants.clear();
-        let kind = self.kinds[kind];
-        let mut add = |thing: Thing, amount: i64| {
-            wants.extend(self.places.get(&thing).map(|place| (*place, amount)));
-        };
+        let of_kind = &self.kinds[kind];
         let (size, together) = measure(&wish.need);
-        add(Thing::All(kind), size);
+        wants.push((of_kind.all, size));
         if let Some((within, unit, count)) = together {
-            add(Thing::Together(kind, within, unit), count);
+            let mut places = of_kind.together.iter();
+            let place = places.find(|place| (place.0, place.1) == (within, unit));
+            wants.extend(place.map(|(.., place)| (*place, count)));
         }
+        let mut add = |thing: Thing, amount: u64| {
+            let place = self.places.get(&thing);
+            wants.extend(place.map(|place| (*place, amount as i64)));
+        };
         for (pool, count) in &ask.seats {
-            add(Thing::Seats(*pool), *count as i64);
+            add(Thing::Seats(*pool), *count);
         }
-        if planner.quotas.are_set() {
+        if self.has_quotas {
             for account in planner.shares.up(ask.account) {
                 for (counted, amount) in wish.amounts.each() {
-                    add(Thing::Quota(account, counted), amount as i64);
+                    add(Thing::Quota(account, counted), amount);
                 }
             }
         }
@@ -263,11 +290,8 @@ impl Supplies {
         self.wants(planner, ask, wish, kind, &mut wants);
         if let (_, Some((within, unit, count))) = measure(&wish.need) {
             // What stands together stands where several smaller ones could have.
-            let kind = self.kinds[kind];
-            let first = Thing::Together(kind, within, 0);
-            let last = Thing::Together(kind, within, unit);
-            for (thing, place) in self.places.range(first..last) {
-                if let Thing::Together(_, _, smaller) = thing {
+            for (other, smaller, place) in &self.kinds[kind].together {
+                if *other == within && *smaller < unit {
                     wants.push((*place, count * (unit / smaller)));
                 }
             }
