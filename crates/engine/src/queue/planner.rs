@@ -5,9 +5,10 @@
 //! wait for ever. So everybody has a patience, from the limit they asked for, and whoever has waited longer is *overdue*: they are
 //! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
 //! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
-//! earlier time. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want
+//! earlier time, unless something is reserved where it stands; then it is made anew. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want
 //! little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short;
-//! and never to more than a hundred or so.
+//! and never to more than a hundred or so. Whose turn came when that left too little for them is promised something next, before all
+//! others; by shares, who has been overdue for a day is promised something whatever else is.
 //!
 //! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
 //! place kept.
