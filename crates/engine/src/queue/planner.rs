@@ -5,9 +5,10 @@
 //! wait for ever. So everybody has a patience, from the limit they asked for, and whoever has waited longer is *overdue*: they are
 //! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
 //! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
-//! earlier time. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want
+//! earlier time, unless something is reserved where it stands; then it is made anew. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want
 //! little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short;
-//! and never to more than a hundred or so.
+//! and never to more than a hundred or so. Whose turn came when that left too little for them is promised something next, before all
+//! others; by shares, who has been overdue for a day is promised something whatever else is.
 //!
 //! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
 //! place kept.
@@ -82,6 +83,8 @@ impl Policy {
 }
 
 const SECOND: Micros = 1_000_000;
+/// So often those who wait are looked at in one plan, while promises move: each moves only to an earlier time, so mostly twice is enough.
+const ROUNDS_MAX: usize = 16;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,6 +159,8 @@ pub struct Planner {
     promises: BTreeMap<(Micros, Key), Promise>,
     /// Whose promise was broken by what is reserved, since the last plan.
     broken: BTreeSet<(Micros, Key)>,
+    /// A promise was kept or moved in this round, which may have left room for those who were refused before.
+    has_moved: bool,
     /// What a second of all that is promised costs.
     promised: f64,
     running: HashMap<Key, Running>,
@@ -207,6 +212,7 @@ impl Planner {
             by_due: BTreeSet::new(),
             promises: BTreeMap::new(),
             broken: BTreeSet::new(),
+            has_moved: false,
             promised: 0.0,
             running: HashMap::new(),
             by_end: BTreeSet::new(),
@@ -414,20 +420,34 @@ impl Planner {
         self.promise_before_it_is_too_late(now, &mut done);
         let asks = &self.asks;
         self.claims.retain(|claim| asks.contains_key(&claim.key));
+        let before = self.claims.len();
+        for _ in 0..ROUNDS_MAX {
+            self.has_moved = false;
+            self.go_round(now, &mut done);
+            if !self.has_moved {
+                break;
+            }
+        }
+        // Who still waits has claimed it again.
+        self.claims.drain(..before);
+        done
+    }
+
+    /// Looks at all who wait, once.
+    fn go_round(&mut self, now: Micros, done: &mut Vec<Decision>) {
         self.shapes.begin_round();
         self.closed.clear();
         self.closed.resize(self.shapes.end(), None);
         self.closed_to.clear();
-        let before = self.claims.len();
         let mut is_improved = self.policy.order == Order::Shortest;
         let mut after = Bound::Unbounded;
         while let Some(rank) = self.lines.range((after, Bound::Unbounded)).next() {
             let rank = *rank.0;
             if rank.0.0 == Class::Opportunistic && !is_improved {
-                self.improve_promises(now, &mut done);
+                self.improve_promises(now, done);
                 is_improved = true;
             }
-            self.take_turns(rank, now, &mut done);
+            self.take_turns(rank, now, done);
             if rank.0.0 == Class::Urgent {
                 // Who is not covered any more is looked at as what they were.
                 self.apply_grants(now);
@@ -436,11 +456,8 @@ impl Planner {
             after = Bound::Excluded(rank);
         }
         if !is_improved {
-            self.improve_promises(now, &mut done);
+            self.improve_promises(now, done);
         }
-        // Who still waits has claimed it again.
-        self.claims.drain(..before);
-        done
     }
 
     /// Who wanted to wait until now joins the line, and who cannot be in time any more leaves it.

@@ -104,7 +104,10 @@ impl Planner {
                 is_over_budget = true;
                 continue;
             }
-            for kind in supplies.kinds_for(&wish.need) {
+            for kind in supplies.kinds() {
+                if !supplies.serves(kind, &wish.need) {
+                    continue;
+                }
                 let Some(begin) = supplies.earliest(self, ask, wish, kind, from) else {
                     continue;
                 };

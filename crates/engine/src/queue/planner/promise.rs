@@ -304,6 +304,7 @@ impl Planner {
         now: Micros,
         done: &mut Vec<Decision>,
     ) -> bool {
+        let has_moved = self.has_moved;
         let Some(promise) = self.take_promise(due) else {
             return false;
         };
@@ -323,6 +324,7 @@ impl Planner {
             }
             _ => {
                 self.keep_for(due, promise, done);
+                self.has_moved = has_moved;
                 false
             }
         }
@@ -404,6 +406,7 @@ impl Planner {
     /// Takes a promise back, if there is one, and all that was kept for it.
     pub(super) fn take_promise(&mut self, due: (Micros, Key)) -> Option<Promise> {
         let promise = self.promises.remove(&due)?;
+        self.has_moved = true;
         self.ground.release(Taker(due.1.0));
         self.seats.release(Taker(due.1.0));
         if let Some(ask) = self.asks.get(&due.1) {

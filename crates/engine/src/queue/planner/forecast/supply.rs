@@ -53,7 +53,7 @@ enum Within {
     Rack,
 }
 
-/// What is counted.
+/// What is counted; first what the nodes have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Thing {
     All(Kind),
@@ -61,6 +61,12 @@ enum Thing {
     Together(Kind, Within, i64),
     Seats(seats::Pool),
     Quota(Account, Counted),
+}
+
+impl Thing {
+    fn is_on_nodes(&self) -> bool {
+        matches!(self, Thing::All(_) | Thing::Together(..))
+    }
 }
 
 /// How much one task takes, and where so much has to stand together how many times; none where that is no more than one.
@@ -91,11 +97,36 @@ struct Supply {
     floors: Floors,
 }
 
+/// Where the supplies of one kind are: all of it, and the places where so much of it stands together.
+#[derive(Debug)]
+struct OfKind {
+    kind: Kind,
+    all: usize,
+    together: Vec<(Within, i64, usize)>,
+}
+
+impl OfKind {
+    fn of(all: Kind, places: &BTreeMap<Thing, usize>) -> Option<OfKind> {
+        let together = |(thing, place): (&Thing, &usize)| match thing {
+            Thing::Together(kind, within, unit) if *kind == all => Some((*within, *unit, *place)),
+            _ => None,
+        };
+        Some(OfKind {
+            kind: all,
+            all: *places.get(&Thing::All(all))?,
+            together: places.iter().filter_map(together).collect(),
+        })
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Supplies {
     all: Vec<Supply>,
     places: BTreeMap<Thing, usize>,
-    kinds: Vec<Kind>,
+    kinds: Vec<OfKind>,
+    has_quotas: bool,
+    /// So many of them, the first ones, are the nodes'.
+    on_nodes: usize,
     /// What is left of budgets.
     budgets: BTreeMap<(Account, Counted), i128>,
 }
@@ -109,12 +140,17 @@ impl Supplies {
         add_quotas(planner, now, &mut things);
         let places: BTreeMap<Thing, usize> = things.keys().copied().zip(0..).collect();
         let kind = |thing: &Thing| match thing {
-            Thing::All(kind) => Some(*kind),
+            Thing::All(kind) => OfKind::of(*kind, &places),
             _ => None,
         };
         let mut supplies = Supplies {
             all: Vec::new(),
             kinds: things.keys().filter_map(kind).collect(),
+            has_quotas: things.keys().any(|thing| matches!(thing, Thing::Quota(..))),
+            on_nodes: things
+                .keys()
+                .take_while(|thing| thing.is_on_nodes())
+                .count(),
             places,
             budgets: budgets(planner, now),
         };
@@ -122,7 +158,10 @@ impl Supplies {
         let mut wants = Vec::new();
         for ask in planner.asks.values() {
             for wish in ask.wishes() {
-                for kind in supplies.kinds_for(&wish.need) {
+                for kind in supplies.kinds() {
+                    if !supplies.serves(kind, &wish.need) {
+                        continue;
+                    }
                     supplies.wants(planner, ask, wish, kind, &mut wants);
                     for (number, amount) in &wants {
                         asked[*number].0.push(*amount);
@@ -140,32 +179,37 @@ impl Supplies {
         supplies
     }
 
-    /// What would do for this, by number.
-    pub fn kinds_for(&self, need: &Need) -> impl Iterator<Item = usize> + use<> {
-        let need = *need;
-        let kinds = self.kinds.clone().into_iter().enumerate();
-        kinds.filter_map(move |(number, kind)| kind.serves(&need).then_some(number))
+    /// The kinds there are, by number.
+    pub fn kinds(&self) -> std::ops::Range<usize> {
+        0..self.kinds.len()
+    }
+
+    pub fn serves(&self, kind: usize, need: &Need) -> bool {
+        self.kinds[kind].kind.serves(need)
     }
 
     /// All that a wish takes, if it is served by this kind.
     fn wants(&self, planner: &Planner, ask: &Ask, wish: &Wish, kind: usize, wants: &mut Vec<Want>) {
         wants.clear();
-        let kind = self.kinds[kind];
-        let mut add = |thing: Thing, amount: i64| {
-            wants.extend(self.places.get(&thing).map(|place| (*place, amount)));
-        };
+        let of_kind = &self.kinds[kind];
         let (size, together) = measure(&wish.need);
-        add(Thing::All(kind), size);
+        wants.push((of_kind.all, size));
         if let Some((within, unit, count)) = together {
-            add(Thing::Together(kind, within, unit), count);
+            let mut places = of_kind.together.iter();
+            let place = places.find(|place| (place.0, place.1) == (within, unit));
+            wants.extend(place.map(|(.., place)| (*place, count)));
         }
+        let mut add = |thing: Thing, amount: u64| {
+            let place = self.places.get(&thing);
+            wants.extend(place.map(|place| (*place, amount as i64)));
+        };
         for (pool, count) in &ask.seats {
-            add(Thing::Seats(*pool), *count as i64);
+            add(Thing::Seats(*pool), *count);
         }
-        if planner.quotas.are_set() {
+        if self.has_quotas {
             for account in planner.shares.up(ask.account) {
                 for (counted, amount) in wish.amounts.each() {
-                    add(Thing::Quota(account, counted), amount as i64);
+                    add(Thing::Quota(account, counted), amount);
                 }
             }
         }
@@ -188,8 +232,10 @@ impl Supplies {
             return None;
         }
         let length = length(wish);
-        let mut begin = from;
-        for (number, amount) in &wants {
+        let on_nodes = wants.partition_point(|(number, _)| *number < self.on_nodes);
+        let (nodes, more) = wants.split_at(on_nodes);
+        let mut begin = self.earliest_on_nodes(nodes, length)?.max(from);
+        for (number, amount) in more {
             let supply = &mut self.all[*number];
             let floor = supply.floors.get(*amount, length);
             let alone = supply.profile.earliest(floor, *amount, length);
@@ -197,16 +243,35 @@ impl Supplies {
             supply.floors.raise(*amount, length, floor);
             begin = begin.max(alone?);
         }
-        // Each has a moment of its own; all of them have to have the same.
-        loop {
-            let before = begin;
-            for (number, amount) in &wants {
-                begin = self.all[*number].profile.earliest(begin, *amount, length)?;
+        self.earliest_of_all(&wants, begin, length)
+    }
+
+    /// When the nodes have so much, together where it has to be. All who need as much together need as much in all, so what is found is a floor
+    /// for them.
+    fn earliest_on_nodes(&mut self, wants: &[Want], length: Micros) -> Option<Micros> {
+        let (last, amount) = *wants.last()?;
+        let floor = |(number, amount): &Want| self.all[*number].floors.get(*amount, length);
+        let from = wants.iter().map(floor).max()?;
+        let begin = self.earliest_of_all(wants, from, length);
+        let floor = begin.unwrap_or(Micros::MAX);
+        self.all[last].floors.raise(amount, length, floor);
+        begin
+    }
+
+    /// The first moment from one on at which there is enough of everything.
+    fn earliest_of_all(&self, wants: &[Want], from: Micros, length: Micros) -> Option<Micros> {
+        let mut begin = from;
+        let mut enough = 0;
+        for (number, amount) in wants.iter().cycle() {
+            if enough == wants.len() {
+                break;
             }
-            if begin == before {
-                return Some(begin);
-            }
+            let supply = &self.all[*number];
+            let next = supply.profile.earliest(begin, *amount, length)?;
+            enough = if next == begin { enough + 1 } else { 1 };
+            begin = next;
         }
+        Some(begin)
     }
 
     /// Whether what is left of budgets would do.
@@ -225,11 +290,8 @@ impl Supplies {
         self.wants(planner, ask, wish, kind, &mut wants);
         if let (_, Some((within, unit, count))) = measure(&wish.need) {
             // What stands together stands where several smaller ones could have.
-            let kind = self.kinds[kind];
-            let first = Thing::Together(kind, within, 0);
-            let last = Thing::Together(kind, within, unit);
-            for (thing, place) in self.places.range(first..last) {
-                if let Thing::Together(_, _, smaller) = thing {
+            for (other, smaller, place) in &self.kinds[kind].together {
+                if *other == within && *smaller < unit {
                     wants.push((*place, count * (unit / smaller)));
                 }
             }

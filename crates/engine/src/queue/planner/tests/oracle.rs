@@ -138,7 +138,7 @@ fn case() -> impl Strategy<Value = Case> {
 /// How many events a run of many cases goes on for: what comes, what ends, and each round of planning.
 fn events_wanted() -> u64 {
     let told = std::env::var("BERTH_QUEUE_EVENTS").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(5_000)
+    told.and_then(|text| text.parse().ok()).unwrap_or(15_000)
 }
 
 /// Random runs, one after the other, until there were as many events as wanted. The seed of a run that fails is told.
