@@ -236,7 +236,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     (
         "Work",
         &[
-            "submit", "queue", "why", "cancel", "hold", "release", "share", "sim",
+            "submit", "queue", "why", "cancel", "extend", "hold", "release", "share", "sim",
         ],
     ),
     (

@@ -34,6 +34,8 @@ use pick::Bundle;
 #[derive(Debug, Clone)]
 pub struct Fleet {
     kinds: Vec<Kind>,
+    /// How many nodes there are of each kind.
+    counts: Vec<u64>,
     classes: Classes,
     offers: Offers,
     walls_us: Vec<i64>,
@@ -56,6 +58,7 @@ impl Fleet {
     /// Nodes on which nothing is placed.
     pub fn new(nodes: &[Node], mix: Mix) -> Fleet {
         let mut kinds: Vec<Kind> = Vec::new();
+        let mut counts: Vec<u64> = Vec::new();
         let mut kind_of = HashMap::new();
         let mut classes = Classes::default();
         let mut racks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -63,8 +66,10 @@ impl Fleet {
             let make = (node.cpu_milli, node.memory_bytes, &node.gpus);
             let kind = *kind_of.entry(make).or_insert_with(|| {
                 kinds.push(Kind::of(node));
+                counts.push(0);
                 kinds.len() as u32 - 1
             });
+            counts[kind as usize] += 1;
             let left = kinds[kind as usize].all();
             classes.add(State { kind, left }, node.until_us);
             racks.entry(node.rack).or_default().push(number);
@@ -72,6 +77,7 @@ impl Fleet {
         Fleet {
             offers: Offers::new(mix, &kinds),
             kinds,
+            counts,
             classes,
             walls_us: nodes.iter().map(|node| node.until_us).collect(),
             racks,

@@ -133,6 +133,16 @@ impl Fleet {
         Some(from)
     }
 
+    /// Whether it would have room if nothing else were there, wherever its tasks then stood.
+    pub fn could_hold(&self, need: &Need) -> bool {
+        let most = need.most_in_a_node();
+        let kinds = self.kinds.iter().zip(&self.counts);
+        let room = kinds.map(|(kind, count)| {
+            room_for(kind, &kind.all(), &need.task, most).saturating_mul(*count)
+        });
+        room.fold(0, u64::saturating_add) >= u64::from(need.tasks)
+    }
+
     fn room_in(&self, nodes: &[u32], bundle: &Bundle, need: &Need) -> u64 {
         let most = need.most_in_a_node();
         let reaching = nodes

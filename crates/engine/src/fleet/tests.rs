@@ -338,6 +338,7 @@ fn tasks_that_stand_apart_have_a_node_each() {
     let placed = fleet.place(&apart(3)).unwrap();
     assert_eq!(nodes_of(&placed), [0, 1, 2]);
     assert_eq!(fleet.place(&apart(4)), None, "there are three nodes");
+    assert!(fleet.could_hold(&apart(3)) && !fleet.could_hold(&apart(4)));
     let together = gang(4, Near::Anywhere, task(1, Gpus::None));
     assert!(
         fleet.place(&together).is_some(),

@@ -87,6 +87,11 @@ impl Ground {
         }
     }
 
+    /// Whether a need could ever be met, if nothing else were there.
+    pub fn could_hold(&self, need: &Need) -> bool {
+        self.far.could_hold(need)
+    }
+
     /// Where this could begin now and last so long.
     pub fn place(&mut self, need: &Need, length: Micros) -> Option<Placement> {
         let until_us = self.now.saturating_add(length);

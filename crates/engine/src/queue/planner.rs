@@ -362,7 +362,13 @@ impl Planner {
             let mut theirs = closings.filter(|closing| closing.from <= ask.wish.limit);
             theirs.next().map(|closing| closing.why)
         };
-        Some(own.or_else(refused).unwrap_or(Why::NoRoom))
+        let why = own.or_else(refused).unwrap_or(Why::NoRoom);
+        // Whoever asks for more than there is need not wait to be told so.
+        let could_ever = || ask.wishes().any(|wish| self.ground.could_hold(&wish.need));
+        Some(match why {
+            Why::NoRoom if !could_ever() => Why::Never,
+            why => why,
+        })
     }
 
     pub fn waiting(&self) -> usize {
