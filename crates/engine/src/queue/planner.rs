@@ -531,6 +531,8 @@ struct Claim {
 #[derive(Debug, Clone, Copy)]
 struct Closing {
     from: Micros,
+    /// The limit of whoever was looked at.
+    looked_at: Micros,
     why: Why,
 }
 

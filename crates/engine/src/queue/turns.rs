@@ -3,8 +3,8 @@
 //! The account that has used least for its weight is next, with its shortest; whatever becomes of that one, its account counts it
 //! as had, so that the others' turn comes. Without shares there is one line. Where there is no room for one, there is none for
 //! those who ask for the same for as long or longer, and they are passed over: a round looks at what begins and at each shape a few
-//! times, however many wait. Who is overdue is not passed over while there is anything to promise: when nothing else of their account
-//! is left to look at, their turn comes, whoever is overdue longest first.
+//! times, however many wait. Who is overdue is not passed over for something shorter while there is anything to promise: when nothing
+//! else of their account is left to look at, their turn comes, whoever is overdue longest first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -42,7 +42,7 @@ pub(super) struct Turn {
     pub key: Key,
     pub account: Account,
     pub shape: ShapeId,
-    /// There is no room for it, but it is overdue.
+    /// There was no room for something shorter, so that it was passed over; but it is overdue.
     pub is_passed_over: bool,
 }
 
@@ -50,12 +50,13 @@ pub(super) struct Turn {
 pub(super) trait Closed {
     /// From which limit on there is nothing left for an account of a shape; none if there may be for all.
     fn from(&self, account: Account, shape: ShapeId) -> Option<Micros>;
-    /// From which limit on an account would not be promised anything of a shape, either.
-    fn refused_from(&self, account: Account, shape: ShapeId) -> Option<Micros>;
+    /// Those limits of a shape that were passed over, but of which an account may still be promised something: they are longer than the first and
+    /// below the second, if any.
+    fn passed_over(&self, account: Account, shape: ShapeId) -> Option<(Micros, Option<Micros>)>;
     /// Until when those were due to whom anything may be promised; none if nothing may.
     fn promises_until(&self) -> Option<Micros>;
-    /// Whether somebody has no promise yet, and may have one; nobody whose limit is not below this one may.
-    fn wants_promise(&self, due: (Micros, Key), below: Option<Micros>) -> bool;
+    /// The limit of somebody who has no promise yet, and may have one.
+    fn limit_without_promise(&self, due: (Micros, Key)) -> Option<Micros>;
 }
 
 /// For whoever wants to see everybody in turn.
@@ -67,7 +68,7 @@ impl Closed for AllOpen {
         None
     }
 
-    fn refused_from(&self, _: Account, _: ShapeId) -> Option<Micros> {
+    fn passed_over(&self, _: Account, _: ShapeId) -> Option<(Micros, Option<Micros>)> {
         None
     }
 
@@ -75,8 +76,8 @@ impl Closed for AllOpen {
         None
     }
 
-    fn wants_promise(&self, _: (Micros, Key), _: Option<Micros>) -> bool {
-        false
+    fn limit_without_promise(&self, _: (Micros, Key)) -> Option<Micros> {
+        None
     }
 }
 
@@ -206,14 +207,18 @@ impl Turns {
     ) -> Option<Turn> {
         let until = Bound::Included((closed.promises_until()?, Key(u64::MAX)));
         let first = |(shape, line): (&ShapeId, &Line)| {
-            let from = closed.refused_from(account, *shape);
-            if from.is_some_and(|from| from <= line.least()) {
+            let (longer, below) = closed.passed_over(account, *shape)?;
+            let is_below = |limit: Micros| below.is_none_or(|below| limit < below);
+            if line.most() <= longer || !is_below(line.least()) {
                 return None;
             }
             let last = self.overdue.get(&(account, *shape));
             let after = last.map_or(Bound::Unbounded, |last| Bound::Excluded(*last));
             let mut overdue = line.by_due.range((after, until));
-            let due = overdue.find(|due| closed.wants_promise(**due, from))?;
+            let due = overdue.find(|due| {
+                let limit = closed.limit_without_promise(**due);
+                limit.is_some_and(|limit| limit > longer && is_below(limit))
+            })?;
             Some((*due, *shape))
         };
         let lines = lines.accounts.get(&account)?;

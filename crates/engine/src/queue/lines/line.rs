@@ -1,7 +1,7 @@
 //! Those of one account who ask for the same, but for how long: in order, and with the limits that are asked for.
 //!
 //! A round asks for the next whose limit is below some bound, of tens of thousands. So places stand in blocks, each of which knows its
-//! least limit.
+//! limits.
 
 use std::collections::BTreeSet;
 
@@ -30,14 +30,17 @@ pub(in crate::queue) struct Line {
 #[derive(Debug, Clone)]
 struct Block {
     places: Vec<Place>,
+    /// Of the limits.
     least: Micros,
+    most: Micros,
 }
 
 impl Block {
     fn of(places: Vec<Place>) -> Block {
         let limits = places.iter().map(|place| place.limit);
         Block {
-            least: limits.min().unwrap_or(Micros::MAX),
+            least: limits.clone().min().unwrap_or(Micros::MAX),
+            most: limits.max().unwrap_or(Micros::MIN),
             places,
         }
     }
@@ -54,6 +57,7 @@ impl Line {
         let at = block.places.partition_point(|other| *other < place);
         block.places.insert(at, place);
         block.least = block.least.min(place.limit);
+        block.most = block.most.max(place.limit);
         if block.places.len() > BLOCK_MAX {
             let second = block.places.split_off(BLOCK_MAX / 2);
             *block = Block::of(std::mem::take(&mut block.places));
@@ -72,7 +76,7 @@ impl Line {
         }
         if block.places.is_empty() {
             self.blocks.remove(number);
-        } else if block.least == place.limit {
+        } else if block.least == place.limit || block.most == place.limit {
             *block = Block::of(std::mem::take(&mut block.places));
         }
     }
@@ -100,6 +104,12 @@ impl Line {
     pub fn least(&self) -> Micros {
         let least = self.blocks.iter().map(|block| block.least);
         least.min().unwrap_or(Micros::MAX)
+    }
+
+    /// The longest limit of all.
+    pub fn most(&self) -> Micros {
+        let most = self.blocks.iter().map(|block| block.most);
+        most.max().unwrap_or(Micros::MIN)
     }
 
     pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
@@ -139,6 +149,7 @@ mod tests {
             prop_assert_eq!(line.is_empty(), all.is_empty());
             prop_assert_eq!(line.keys().count(), all.len());
             prop_assert_eq!(line.least(), all.iter().map(|one| one.limit).min().unwrap_or(Micros::MAX));
+            prop_assert_eq!(line.most(), all.iter().map(|one| one.limit).max().unwrap_or(Micros::MIN));
             for (expected, key, below) in asked {
                 let is_below = |one: &&Place| below.is_none_or(|below| one.limit < below);
                 prop_assert_eq!(line.next(None, below), all.iter().find(is_below).copied());

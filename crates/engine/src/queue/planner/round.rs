@@ -37,9 +37,9 @@ impl Closed for Round<'_> {
         to_all.into_iter().chain(to_them).min()
     }
 
-    fn refused_from(&self, account: Account, shape: ShapeId) -> Option<Micros> {
-        let to_them = self.planner.closed_to.get(&(account, shape));
-        to_them.map(|closing| closing.from)
+    fn passed_over(&self, account: Account, shape: ShapeId) -> Option<(Micros, Option<Micros>)> {
+        let to_all = self.planner.closed[shape.place()]?;
+        Some((to_all.looked_at, self.refused_from(account, shape)))
     }
 
     fn promises_until(&self) -> Option<Micros> {
@@ -49,10 +49,17 @@ impl Closed for Round<'_> {
         is_open.then_some(self.now)
     }
 
-    fn wants_promise(&self, due: (Micros, Key), below: Option<Micros>) -> bool {
-        let limit = self.planner.asks.get(&due.1).map(|ask| ask.wish.limit);
-        let is_below = below.is_none_or(|below| limit.is_some_and(|limit| limit < below));
-        is_below && self.planner.wants_promise(due)
+    fn limit_without_promise(&self, due: (Micros, Key)) -> Option<Micros> {
+        let ask = self.planner.asks.get(&due.1)?;
+        let limit = Some(ask.wish.limit);
+        limit.filter(|_| self.planner.wants_promise(due))
+    }
+}
+
+impl Round<'_> {
+    fn refused_from(&self, account: Account, shape: ShapeId) -> Option<Micros> {
+        let to_them = self.planner.closed_to.get(&(account, shape));
+        to_them.map(|closing| closing.from)
     }
 }
 
@@ -145,7 +152,13 @@ impl Planner {
         let closed = (turn.account, turn.shape);
         let before = self.closed_to.get(&closed);
         if before.is_none_or(|before| from < before.from) {
-            self.closed_to.insert(closed, Closing { from, why });
+            let looked_at = from;
+            let closing = Closing {
+                from,
+                looked_at,
+                why,
+            };
+            self.closed_to.insert(closed, closing);
         }
     }
 
@@ -164,8 +177,11 @@ impl Planner {
                 !has_room && cleared().is_none()
             });
         let from = if is_for_nobody { shortest } else { limit };
-        let why = allowed.why;
-        self.closed[turn.shape.place()] = Some(Closing { from, why });
+        self.closed[turn.shape.place()] = Some(Closing {
+            from,
+            looked_at: limit,
+            why: allowed.why,
+        });
         if is_for_nobody {
             turns.close();
         }
