@@ -24,6 +24,7 @@ on_both!(
     what_is_out_of_service_is_not_given_out,
     what_waits_inside_a_reservation_that_is_given_up_is_given_up,
     what_runs_gets_more_time_unless_it_is_somebody_elses,
+    what_ran_into_its_limit_is_over_though_time_passed_while_it_was_started,
 );
 
 async fn one_of_several_ways_is_taken(lab: Lab) {
@@ -551,4 +552,18 @@ async fn what_runs_gets_more_time_unless_it_is_somebody_elses(lab: Lab) {
         Some(lab.at(1) + SignedDuration::from_mins(30)),
         "it was not cut off after an hour"
     );
+}
+
+async fn what_ran_into_its_limit_is_over_though_time_passed_while_it_was_started(lab: Lab) {
+    let lab = lab.with_queue().await;
+    lab.let_time_pass(SignedDuration::from_millis(7));
+    let number = lab.submit(&lab.ada, lab.ask(2, 1, 90)).await;
+    lab.run_until(3).await;
+    let view = lab.workload_view(number).await;
+    let outcomes: Vec<RunState> = view.runs.iter().map(|run| run.state).collect();
+    let timed_out = RunState::Ended {
+        outcome: Outcome::TimedOut,
+    };
+    assert_eq!(outcomes, [timed_out], "it was not sent away to begin again");
+    assert_eq!(view.workload.state, State::Failed);
 }

@@ -32,7 +32,7 @@ impl App {
         starting: &Starting,
     ) -> Result<Begun> {
         let now = self.now();
-        let Some(span) = Span::new(now, starting.until).ok() else {
+        let Some(span) = Span::new(starting.from, starting.until).ok() else {
             return Ok(Begun::Refused);
         };
         let mut tx = self.store.begin().await?;
@@ -100,7 +100,7 @@ impl App {
             pieces,
             claims: wanted.iter().map(|claim| claim.id).collect(),
             state: RunState::Starting,
-            began: now,
+            began: starting.from,
             until: starting.until,
             ended_at: None,
             version: 1,

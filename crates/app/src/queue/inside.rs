@@ -119,6 +119,7 @@ impl App {
                         task: *task,
                         wish: 0,
                         placement,
+                        from: moment(now.as_microsecond()),
                         until: moment(start.until).min(span.end()).min(last),
                         weighs: weighs(&need),
                         inside: Some((reservation.id, held.clone())),

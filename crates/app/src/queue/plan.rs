@@ -154,6 +154,8 @@ pub(crate) struct Starting {
     pub task: u32,
     pub wish: usize,
     pub placement: Placement,
+    /// As of which moment it was decided. Carrying it out takes a while, and is no part of how long it may run.
+    pub from: Timestamp,
     pub until: Timestamp,
     pub weighs: Weighs,
     /// The reservation inside which it runs, and the claims of that.

@@ -44,12 +44,15 @@ macro_rules! on_both {
     };
 }
 
+/// What time it is, and how much later whenever somebody looks.
 #[derive(Debug)]
-pub struct Hands(Mutex<Timestamp>);
+pub struct Hands(Mutex<(Timestamp, SignedDuration)>);
 
 impl Clock for Hands {
     fn now(&self) -> Timestamp {
-        *self.0.lock().expect("nobody panics holding the hands")
+        let mut hands = self.0.lock().expect("nobody panics holding the hands");
+        hands.0 += hands.1;
+        hands.0
     }
 }
 
@@ -92,7 +95,7 @@ impl Lab {
         };
         let store = Store::open(&url, 8).await.expect("the store opens");
         let start = "2026-11-16T08:00:00Z".parse().expect("a moment");
-        let clock = Arc::new(Hands(Mutex::new(start)));
+        let clock = Arc::new(Hands(Mutex::new((start, SignedDuration::ZERO))));
         let world = World::calm(1);
         let app = App::with_backend(
             store,
@@ -235,11 +238,19 @@ impl Lab {
     }
 
     pub fn set_clock(&self, at: Timestamp) {
-        *self
-            .clock
+        self.hands().0 = at;
+    }
+
+    /// Time passes while things are done, as it really does.
+    pub fn let_time_pass(&self, each_look: SignedDuration) {
+        self.hands().1 = each_look;
+    }
+
+    fn hands(&self) -> std::sync::MutexGuard<'_, (Timestamp, SignedDuration)> {
+        self.clock
             .0
             .lock()
-            .expect("nobody panics holding the hands") = at;
+            .expect("nobody panics holding the hands")
     }
 
     pub async fn wait_until_moment(&self, at: Timestamp) {

@@ -47,6 +47,7 @@ impl Plan {
                         task,
                         wish,
                         placement: start.placement,
+                        from: moment(at),
                         until: moment(start.until),
                         weighs,
                         inside: None,

@@ -42,7 +42,7 @@ pub fn run(task: u32, state: Value) -> Run {
     let all = json!({
         "id": format!("run_{UNIQUE}"), "task": task, "attempt": 1, "wish": 0,
         "nodes": [node("gpu-02"), node("gpu-01"), node("gpu-01")],
-        "began": "2026-11-16T09:00:00Z", "until": "2026-11-16T10:30:00Z",
+        "began": "2026-11-16T09:00:00Z", "until": "2026-11-16T10:30:00Z", "until_by": "limit",
     });
     serde_json::from_value(with(all, state)).unwrap()
 }
