@@ -69,7 +69,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     (
         "tokio",
         &[
-            "store", "app", "proxy", "server", "berth", "bench", "testkit",
+            "store", "drivers", "app", "proxy", "server", "berth", "bench", "testkit",
         ],
         "the rest is not async",
     ),

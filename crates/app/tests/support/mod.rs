@@ -51,7 +51,8 @@ pub struct Hands(Mutex<(Timestamp, SignedDuration)>);
 impl Clock for Hands {
     fn now(&self) -> Timestamp {
         let mut hands = self.0.lock().expect("nobody panics holding the hands");
-        hands.0 += hands.1;
+        let (now, each_look) = *hands;
+        hands.0 = now + each_look;
         hands.0
     }
 }

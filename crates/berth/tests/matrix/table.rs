@@ -285,7 +285,8 @@ pub fn rows() -> Vec<Row> {
         row("submit_workload", MEMBERS_BOOK).about("dry run").query("?dry_run=true").body(|_| work()),
         row("get_workload", MEMBERS_SEE),
         row("cancel_workload", OWNERS_DO).body(|_| json!({})),
-        row("extend_workload", OWNERS_DO).body(|_| json!({ "by": "PT1H" })),
+        // Nothing runs here, so whoever may ask is told that.
+        row("extend_workload", OWNERS_DO).gives(422).body(|_| json!({ "by": "PT1H" })),
         row("hold_workload", OWNERS_DO),
         row("release_workload", OWNERS_DO),
         row("get_queue_settings", MEMBERS_SEE),
