@@ -316,6 +316,19 @@ async fn a_greedy_program_is_ended_and_its_owner_told_why() {
 }
 
 #[tokio::test]
+async fn a_script_runs_though_it_was_submitted_from_a_folder_of_another_machine() {
+    let machine = Machine::new();
+    let script = json!({"script": "#!/bin/sh\npwd; echo done >&2", "folder": "/project/vision", "output": "out-%j.txt"});
+    let (workload, run) = machine.start(1, script).await;
+    let (outcome, said, log) = machine.until_over(&workload, &run).await;
+    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
+    assert_eq!(log, "/project/vision is not there; it begins in its home\n");
+    let home = machine.folder.path().join(format!("homes/{:032x}", 1));
+    let output = std::fs::read_to_string(home.join("out-7.txt")).expect("it works");
+    assert_eq!(output, "/home/person1\ndone\n");
+}
+
+#[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
     let machine = Machine::new();
     let (workload, run) = machine.start(1, json!({"command": ["jupiter-lab"]})).await;

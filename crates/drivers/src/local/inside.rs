@@ -5,7 +5,7 @@
 //! the app says goes to its standard error.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -69,7 +69,16 @@ async fn let_in(listener: UnixListener, port: u16) {
 
 fn start(spec: &Spec) -> io::Result<Pid> {
     let home = spec.home_inside();
-    let folder = spec.folder.clone().unwrap_or_else(|| home.clone());
+    let folder = match &spec.folder {
+        None => home.clone(),
+        Some(folder) if folder.is_dir() => folder.clone(),
+        // Where somebody stood when they submitted it is a folder of another machine, most often.
+        Some(folder) => {
+            let folder = folder.display();
+            writeln!(io::stderr(), "{folder} is not there; it begins in its home")?;
+            home.clone()
+        }
+    };
     let mut words = spec.command.clone();
     if let Some(script) = &spec.script {
         let path = Path::new("/tmp/berth-script");
