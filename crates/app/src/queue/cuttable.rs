@@ -14,6 +14,8 @@ use berth_model::recut::{CutOutcome, Recut};
 use berth_model::{Name, Resource, ResourceId, Status, TypeId, WorkloadId};
 use jiff::{SignedDuration, Timestamp};
 
+use super::floor::Named;
+
 /// A GPU that was cut, or could not be, stays as it is for so long, so that those who want it otherwise do not take turns.
 pub(crate) const RESTS: SignedDuration = SignedDuration::from_mins(10);
 
@@ -172,7 +174,7 @@ fn cuttable(
 
 fn placed(slice: &Resource, whole: Whole) -> Option<Placed> {
     let profile = text(&slice.attributes, "mig_profile")?;
-    let at = match named(&slice.attributes, "mig_at")? {
+    let at = match slice.attributes.get_named("mig_at")? {
         AttributeValue::Number(at) if (0.0..256.0).contains(at) && at.fract() == 0.0 => *at as u8,
         _ => return None,
     };
@@ -186,13 +188,8 @@ fn placed(slice: &Resource, whole: Whole) -> Option<Placed> {
     })
 }
 
-fn named<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a AttributeValue> {
-    let found = attributes.iter().find(|(key, _)| key.as_str() == name);
-    found.map(|(_, value)| value)
-}
-
 fn text<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
-    match named(attributes, name)? {
+    match attributes.get_named(name)? {
         AttributeValue::Text(text) => Some(text),
         AttributeValue::Flag(_) | AttributeValue::Number(_) => None,
     }
