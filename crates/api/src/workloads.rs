@@ -273,6 +273,11 @@ pub struct CancelWorkload {
     pub reason: Option<Text>,
 }
 
+impl WorkloadQuery {
+    /// Characters of what is looked for.
+    pub const TEXT_MAX: usize = 200;
+}
+
 /// What to list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

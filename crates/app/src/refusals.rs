@@ -46,6 +46,7 @@ pub fn code(error: &Error) -> Option<&'static str> {
         Error::Blackout { .. } => "reservation.blackout",
         Error::NotActive { .. } => "reservation.status",
         Error::TooManyHolds => "reservation.too_many_holds",
+        Error::TooManyWaiting { .. } => "workload.too_many_waiting",
         Error::InThePast(_) => "reservation.in_the_past",
         _ => return None,
     })

@@ -51,7 +51,7 @@ async fn list_workloads(
         owner: query.owner,
         project: query.project,
         class: query.class,
-        text: query.text,
+        text: short(query.text)?,
         states: states(query.state.as_deref())?,
         since: query.since.map(|since| since.get()),
         before: place(query.cursor.as_ref())?,
@@ -70,6 +70,15 @@ async fn list_workloads(
         }
     };
     Ok(Json(page.map(&mut shown)))
+}
+
+fn short(text: Option<String>) -> Result<Option<String>> {
+    let is_long = |text: &String| text.chars().count() > WorkloadQuery::TEXT_MAX;
+    if text.as_ref().is_some_and(is_long) {
+        let message = format!("is longer than {} characters", WorkloadQuery::TEXT_MAX);
+        return Err(berth_model::FieldErrors::one("text", message).into());
+    }
+    Ok(text)
 }
 
 /// A workload that was submitted before, or what would become of it.
@@ -101,6 +110,8 @@ enum SubmittedOrPreview {
 )]
 async fn submit_workload(
     State(server): State<Server>,
+    // A stranger is asked to sign in, whatever else is wrong.
+    _: Signed,
     Path(at): Path<SiteAt>,
     Query(query): Query<DryRunQuery>,
     Creating { caller, body }: Creating<NewWorkload>,
