@@ -23,7 +23,9 @@ mod start;
 mod submit;
 mod web;
 
-use anyhow::{Result, bail};
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, bail};
 
 use report::Report;
 
@@ -44,6 +46,10 @@ const GROUPS: [&str; 11] = [
 #[tokio::main]
 async fn main() -> Result<()> {
     let only: Vec<String> = std::env::args().skip(1).collect();
+    if only.first().is_some_and(|name| name == queue::ALONE) {
+        let each = queue::growth_for_each().context("this system does not say it")?;
+        return Ok(writeln!(std::io::stdout(), "{each}")?);
+    }
     if only.first().is_some_and(|name| name.starts_with("as-")) {
         return sessions::play(&only).await;
     }

@@ -90,21 +90,34 @@ fn one_by_one(report: &mut Report, crowd: &mut Crowd, key: &str) {
     report.add(format!("{key}_p99_ms"), percentile(&mut each, 0.99));
 }
 
-/// What one who waits costs, by how much this process grows when a hundred thousand more come.
+/// How this program is called to be a process in which nothing was given back before that could be used again.
+pub const ALONE: &str = "as-crowd";
+
+/// What one who waits costs, as a process of its own says.
 fn memory(report: &mut Report) {
+    let alone = std::env::current_exe().and_then(|program| {
+        let mut command = std::process::Command::new(program);
+        command.arg(ALONE).output()
+    });
+    let said = alone.map(|alone| String::from_utf8_lossy(&alone.stdout).into_owned());
+    match said.ok().and_then(|said| said.trim().parse().ok()) {
+        Some(each) => report.add("queue.bytes_per_workload", each),
+        None => say("queue: this system does not say how much memory a process has"),
+    }
+}
+
+/// By how much this process grows for each when a hundred thousand more come.
+pub fn growth_for_each() -> Option<f64> {
     const MORE: usize = 100_000;
     let mut crowd = Crowd::new(1_000, Limits::Few, 1);
     crowd.plan();
-    let Some(before) = resident_bytes() else {
-        return say("queue: this system does not say how much memory a process has");
-    };
+    let before = resident_bytes()?;
     for _ in 0..MORE {
         crowd.arrive();
     }
     crowd.plan();
-    let after = resident_bytes().unwrap_or(before);
-    let each = after.saturating_sub(before) as f64 / MORE as f64;
-    report.add("queue.bytes_per_workload", each);
+    let after = resident_bytes()?;
+    Some(after.saturating_sub(before) as f64 / MORE as f64)
 }
 
 fn resident_bytes() -> Option<u64> {
