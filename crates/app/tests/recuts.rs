@@ -118,9 +118,13 @@ async fn round(lab: &Lab) -> Option<Timestamp> {
 /// Lets the queue go on for so many minutes.
 async fn minutes(lab: &Lab, minutes: i64) {
     let end = lab.app.now() + SignedDuration::from_mins(minutes);
-    for _ in 0..200 {
+    for _ in 0..6000 {
         match round(lab).await.filter(|next| *next <= end) {
-            Some(next) => lab.wait_until_moment(next.max(lab.app.now())).await,
+            // Time goes on, however soon somebody wants to look again.
+            Some(next) => {
+                let at_least = lab.app.now() + SignedDuration::from_secs(1);
+                lab.wait_until_moment(next.max(at_least)).await;
+            }
             None => break,
         }
     }
