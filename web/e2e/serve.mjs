@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 const [berth, listen] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'berth-e2e-'));
-const demo = ['demo', '--listen', listen, '--data-dir', folder];
+const demo = (address) => ['demo', '--listen', address, '--data-dir', folder];
 
 // What begins with BERTH_ would be taken for a setting.
 const plain = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('BERTH_')));
@@ -21,17 +21,20 @@ function start(args, env = {}) {
   return child;
 }
 
-async function isReady() {
+async function isReady(address) {
   for (;;) {
-    const answer = await fetch(`http://${listen}/readyz`).catch(() => undefined);
+    const answer = await fetch(`http://${address}/readyz`).catch(() => undefined);
     if (answer?.ok) return;
     await new Promise((wake) => setTimeout(wake, 100));
   }
 }
 
 async function moved() {
-  const making = start(demo);
-  await Promise.race([isReady(), once(making, 'exit')]);
+  // Elsewhere: whoever waits for the server under test must not take this one for it.
+  const [host, port] = listen.split(':');
+  const elsewhere = `${host}:${Number(port) + 1}`;
+  const making = start(demo(elsewhere));
+  await Promise.race([isReady(elsewhere), once(making, 'exit')]);
   making.kill('SIGTERM');
   await once(making, 'exit');
   const server = new URL(process.env.BERTH_TEST_POSTGRES);
@@ -44,6 +47,6 @@ async function moved() {
   return start(['serve', '--listen', listen], { ...settings, BERTH_DATABASE: server.href });
 }
 
-const serving = process.env.BERTH_E2E_STORE === 'postgres' ? await moved() : start(demo);
+const serving = process.env.BERTH_E2E_STORE === 'postgres' ? await moved() : start(demo(listen));
 const [code] = await once(serving, 'exit');
 process.exit(code ?? 0);
