@@ -15,6 +15,7 @@ use crate::health::Rounds;
 use crate::policies::KeptPolicies;
 use crate::queue::{Batches, Crowd, Queues};
 use crate::refusals::Tally;
+use crate::sessions::{Addresses, AtLocalhost, Culling, Pulse};
 use crate::vault::Vault;
 
 /// How sign-in behaves; everything else about a server is not the application's business.
@@ -27,6 +28,9 @@ pub struct Settings {
     pub password_min_length: usize,
     /// How far back a listener that was away can resume.
     pub event_retention: SignedDuration,
+    /// Where sessions are found from outside.
+    pub addresses: Arc<dyn Addresses>,
+    pub culling: Culling,
 }
 
 impl Settings {
@@ -41,6 +45,8 @@ impl Default for Settings {
             session_absolute: SignedDuration::from_hours(30 * 24),
             password_min_length: 12,
             event_retention: SignedDuration::from_hours(400 * 24),
+            addresses: Arc::new(AtLocalhost),
+            culling: Culling::default(),
         }
     }
 }
@@ -70,6 +76,8 @@ pub struct Parts {
     pub(crate) crowd: Crowd,
     /// What runs workloads; none, and they wait.
     pub(crate) backend: Option<Arc<dyn Backend>>,
+    /// What was last seen of the sessions that run.
+    pub(crate) pulse: Pulse,
     pub(crate) policies: KeptPolicies,
     pub(crate) refusals: Tally,
     pub(crate) rounds: Rounds,
@@ -110,6 +118,7 @@ impl App {
             batches: Batches::default(),
             crowd: Crowd::default(),
             backend,
+            pulse: Pulse::default(),
             policies: KeptPolicies::default(),
             refusals: Tally::default(),
             rounds: Rounds::default(),

@@ -6,7 +6,7 @@ use berth_engine::rights::{Action, Standing, Verdict, decide};
 use berth_model::audit::Actor;
 use berth_model::person::{Person, Scope};
 use berth_model::site::OutsiderView;
-use berth_model::{PersonId, SessionId, TokenId};
+use berth_model::{PersonId, SignInId, TokenId};
 
 use crate::error::{Error, Result};
 use crate::once::Once;
@@ -26,7 +26,7 @@ pub struct Caller {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
-    Session(SessionId),
+    Session(SignInId),
     Token(TokenId),
     /// A command on the server's own machine, or a test.
     Direct,

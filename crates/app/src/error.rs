@@ -73,6 +73,13 @@ pub enum Error {
     /// A workload is not in a state for that.
     #[error(transparent)]
     NotNow(#[from] berth_model::workload::NotNow),
+    /// A session is not in a state for that.
+    #[error(transparent)]
+    SessionNotNow(#[from] berth_model::session::NotNow),
+    #[error("the profile `{profile}` is paused: {said}")]
+    ProfilePaused { profile: Name, said: Text },
+    #[error("say why you open somebody else's session: its owner will see it")]
+    ReasonMissing,
     #[error(
         "{most} workloads of yours wait at this site, and that is as many as one person may have"
     )]

@@ -178,8 +178,8 @@ impl App {
         let mut reader = self.store.read().await?;
         let now = self.now();
         Ok(match caller.via {
-            Via::Session(id) => berth_store::sessions::session_lives(&mut reader, id, now).await?,
-            Via::Token(id) => berth_store::sessions::token_lives(&mut reader, id, now).await?,
+            Via::Session(id) => berth_store::sign_ins::lives(&mut reader, id, now).await?,
+            Via::Token(id) => berth_store::sign_ins::token_lives(&mut reader, id, now).await?,
             Via::Direct => true,
         })
     }
@@ -237,7 +237,7 @@ impl Listener {
             | EventKind::MemberLeft
             | EventKind::SiteCreated
             | EventKind::SiteChanged => true,
-            EventKind::PersonChanged | EventKind::SessionEnded | EventKind::TokenRevoked => {
+            EventKind::PersonChanged | EventKind::SignedOut | EventKind::TokenRevoked => {
                 event.audience == Audience::Person(self.caller.id())
             }
             EventKind::PersonRemoved => event.subject == self.caller.id().to_string(),

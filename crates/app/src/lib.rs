@@ -36,6 +36,7 @@ mod record;
 mod refusals;
 pub mod reservations;
 mod seen;
+pub mod sessions;
 pub mod settlement;
 mod sites;
 mod transact;

@@ -5,7 +5,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, TimeZone};
 use berth_model::reference::PersonReference;
 use berth_model::{LoginName, PersonId, Reference, Text};
-use berth_store::{Conn, people, sessions};
+use berth_store::{Conn, people, sign_ins};
 use secrecy::SecretString;
 
 use crate::App;
@@ -174,7 +174,7 @@ impl App {
                 return Err(version::overtaken(before.version));
             }
             if after.state == PersonState::Suspended {
-                sessions::end_all(&mut tx, after.id).await?;
+                sign_ins::end_all(&mut tx, after.id).await?;
             }
             let record = Change::new("person.change", None, after.id).before(&before).after(&after);
             self.record(&mut tx, caller, record.tell(EventKind::PersonChanged, Audience::Person(after.id))).await?;

@@ -7,7 +7,7 @@ use berth_model::reference::{PersonReference, SiteReference};
 use berth_model::reservation::{Reservation, State};
 use berth_model::site::Site;
 use berth_model::{SiteId, Text};
-use berth_store::{Conn, feeds, notifications, people, reservations, sessions, sites};
+use berth_store::{Conn, feeds, notifications, people, reservations, sign_ins, sites};
 use serde_json::json;
 
 use crate::App;
@@ -86,13 +86,13 @@ impl App {
             let belongs: Vec<Site> =
                 sites::memberships_of(&mut tx, person.id).await?.into_iter().map(|(site, _)| site).collect();
             let live = |token: &berth_model::person::Token| token.revoked_at.is_none() && token.expires_at > now;
-            let tokens = sessions::tokens_of(&mut tx, person.id).await?.into_iter().filter(live).count();
+            let tokens = sign_ins::tokens_of(&mut tx, person.id).await?.into_iter().filter(live).count();
             if mode == Mode::Apply {
                 for site in &belongs {
                     sites::remove_member(&mut tx, site.id, person.id).await?;
                 }
-                sessions::end_all(&mut tx, person.id).await?;
-                sessions::revoke_all_tokens(&mut tx, person.id, now).await?;
+                sign_ins::end_all(&mut tx, person.id).await?;
+                sign_ins::revoke_all_tokens(&mut tx, person.id, now).await?;
                 feeds::remove_all(&mut tx, person.id).await?;
                 notifications::remove_all(&mut tx, person.id).await?;
                 people::forget_password(&mut tx, person.id).await?;

@@ -71,7 +71,7 @@ impl Machine {
 
     async fn sign(&self, workload: &Workload, run: &Run) -> Sign {
         let jobs = [Job { workload, run }];
-        self.local.look(&jobs, now()).await.expect("it works")[0]
+        self.local.look(&jobs, now()).await.expect("it works").remove(0)
     }
 
     async fn until_over(&self, workload: &Workload, run: &Run) -> (Outcome, String, String) {
@@ -156,6 +156,7 @@ fn work(program: Value) -> (Workload, Run) {
         began: now,
         until: now + SignedDuration::from_hours(1),
         ended_at: None,
+        said: None,
         version: 1,
     };
     (workload, run)

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use berth_model::workload::{Outcome, Run, Workload};
-use berth_model::{PersonId, Recut};
+use berth_model::{PersonId, Recut, Text};
 use jiff::Timestamp;
 
 /// A run and what it is a part of.
@@ -48,15 +48,33 @@ pub struct Seen {
 pub struct Fence(pub u64);
 
 /// What a backend sees of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
     Running,
     Ended {
         at: Timestamp,
         outcome: Outcome,
+        /// How it came to that, in a sentence for its owner.
+        said: Option<Text>,
     },
     /// It was never started here, or nothing is left of it.
     Unknown,
+}
+
+/// Where a run lets its visitors in. Nobody but Berth has the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Door {
+    Socket(PathBuf),
+}
+
+/// What a run has used up to now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    pub cpu_us: u64,
+    pub memory_bytes: u64,
+    pub memory_peak_bytes: u64,
+    /// How often something of it was killed for want of memory.
+    pub out_of_memory: u64,
 }
 
 /// How far a GPU is that is cut anew.
@@ -103,6 +121,21 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
 
     /// What has become of these, in their order.
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>>;
+
+    /// Where a run that serves visitors lets them in, once it has begun.
+    fn door(&self, _job: Job<'_>) -> Option<Door> {
+        None
+    }
+
+    /// The last of what a run said, at most so many bytes; nothing where no log is kept.
+    fn log<'a>(&'a self, _job: Job<'a>, _bytes: u64) -> Doing<'a, String> {
+        Box::pin(async { Ok(String::new()) })
+    }
+
+    /// What a run has used up to now, where that is known.
+    fn used(&self, _job: Job<'_>) -> Option<Used> {
+        None
+    }
 
     /// Whether GPUs can be cut anew here at all.
     fn can_cut(&self) -> bool {

@@ -8,5 +8,6 @@
 //! server reads a clock.
 
 pub mod backend;
+pub mod door;
 pub mod local;
 pub mod simulated;

@@ -30,10 +30,10 @@ use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use self::cgroup::{Groups, Used};
+use self::cgroup::Groups;
 use self::folder::{Folder, How, Kept};
 use self::spec::{Limits, Listens, Mount, Network, Spec};
-use crate::backend::{Backend, Doing, Fence, Grant, Job, Sign, Trouble};
+use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Sign, Trouble, Used};
 
 /// How this machine runs things.
 #[derive(Debug, Clone)]
@@ -228,6 +228,7 @@ impl Local {
             return Ok(Sign::Ended {
                 at: end.at,
                 outcome,
+                said: end.said.parse().ok(),
             });
         }
         match folder.kept()? {
@@ -235,6 +236,7 @@ impl Local {
             Kept::NotYet if folder.is_told_to_end() => Ok(Sign::Ended {
                 at: now,
                 outcome: stopped(job),
+                said: None,
             }),
             Kept::NotYet => Ok(Sign::Unknown),
             Kept::NoMore => {
@@ -250,12 +252,6 @@ impl Local {
             Kept::By(keeper) if keeper > 0 => Ok(kill(Pid::from_raw(keeper), signal)?),
             _ => Ok(()),
         }
-    }
-
-    /// What a run has used up to now.
-    pub fn used(&self, run: RunId) -> Option<Used> {
-        let groups = self.groups.as_ref()?;
-        Some(groups.group(&run.0.simple().to_string()).used())
     }
 }
 
@@ -357,6 +353,21 @@ impl Backend for Local {
             let signs = jobs.iter().map(|job| self.sign(*job, now).map_err(cannot));
             signs.collect()
         })
+    }
+
+    fn door(&self, job: Job<'_>) -> Option<Door> {
+        let folder = self.folder(job.run.id);
+        let serves = job.workload.ask.program.serves.is_some();
+        serves.then(|| Door::Socket(folder.socket()))
+    }
+
+    fn log<'a>(&'a self, job: Job<'a>, bytes: u64) -> Doing<'a, String> {
+        Box::pin(async move { self.folder(job.run.id).log_tail(bytes).map_err(cannot) })
+    }
+
+    fn used(&self, job: Job<'_>) -> Option<Used> {
+        let groups = self.groups.as_ref()?;
+        Some(groups.group(&job.run.id.0.simple().to_string()).used())
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

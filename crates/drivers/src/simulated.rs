@@ -195,7 +195,11 @@ impl Backend for Simulated {
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         let sign = move |job: &Job<'a>| match self.end(*job) {
-            (at, outcome) if at <= now => Sign::Ended { at, outcome },
+            (at, outcome) if at <= now => Sign::Ended {
+                at,
+                outcome,
+                said: None,
+            },
             _ => Sign::Running,
         };
         Box::pin(async move { Ok(jobs.iter().map(sign).collect()) })

@@ -31,6 +31,7 @@ pub mod recurrence;
 pub mod rights;
 pub mod room;
 pub mod rule;
+pub mod session;
 pub mod sight;
 pub mod status;
 pub mod sweep;

@@ -55,6 +55,12 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::WorkloadCancelled
         | Kind::CutBegun
         | Kind::CutEnded
+        | Kind::SessionChanged
+        | Kind::SessionFailed
+        | Kind::SessionIdle
+        | Kind::SessionVisited
+        | Kind::ProfilePaused
+        | Kind::ProfileResumed
         | Kind::QueueChanged
         | Kind::GrantGiven
         | Kind::GrantRevoked
@@ -65,7 +71,7 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::PersonCreated
         | Kind::PersonChanged
         | Kind::PersonRemoved
-        | Kind::SessionEnded
+        | Kind::SignedOut
         | Kind::TokenRevoked
         | Kind::FeedCreated
         | Kind::FeedRevoked

@@ -130,7 +130,14 @@ ids! {
     RecutId = "cut", "a cut's id";
     JoinRequestId = "joi", "a join request's id";
     TokenId = "tok", "an API token's id";
-    SessionId = "ses", "a sign-in session's id";
+    /// A browser that somebody has signed in with.
+    SignInId = "sgn", "a sign-in's id";
+    /// A web app that somebody works in.
+    SessionId = "ses", "a session's id";
+    /// Somebody's way into a session, by one browser.
+    VisitId = "vis", "a visit's id";
+    /// One attempt to start a session.
+    StartId = "sta", "a start's id";
     SecretId = "sec", "a stored secret's id";
     EventId = "evt", "an event's id";
     AuditId = "aud", "an audit entry's id";

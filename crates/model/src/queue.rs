@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{GrantId, PersonId, ProjectId, SiteId, TypeId};
 use crate::name::{LoginName, Name, Text};
+use crate::session::{App, SessionProfile, catalogue};
 use crate::workload::{Class, Wish};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,8 @@ pub struct QueuePolicy {
     pub quotas: Vec<Quota>,
     pub levels: BTreeMap<Name, Level>,
     pub profiles: BTreeMap<Name, Profile>,
+    /// What can be started as a session, beside what comes with Berth.
+    pub apps: BTreeMap<Name, App>,
     /// Whether idle time inside reservations is lent to opportunistic work, unless the owner says otherwise.
     pub lends: bool,
     pub version: u64,
@@ -40,6 +43,12 @@ pub struct QueuePolicy {
 impl QueuePolicy {
     /// The most that a site may let one person have waiting: a plan of more is no longer made in a second.
     pub const WAITING_MAX: u32 = 1_000_000;
+
+    /// An app by its name: the site's own, or one that comes with Berth.
+    pub fn app(&self, name: &Name) -> Option<App> {
+        let own = self.apps.get(name).cloned();
+        own.or_else(|| catalogue().remove(name))
+    }
 }
 
 impl Default for QueuePolicy {
@@ -56,6 +65,7 @@ impl Default for QueuePolicy {
             quotas: Vec::new(),
             levels: BTreeMap::new(),
             profiles: BTreeMap::new(),
+            apps: BTreeMap::new(),
             lends: false,
             version: 0,
         }
@@ -221,6 +231,9 @@ pub struct Profile {
     pub class: Class,
     #[schema(max_items = 8)]
     pub wishes: Vec<Wish>,
+    /// That it is for sessions, and how they are run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionProfile>,
 }
 
 /// An admin's word that somebody's work comes before all others', for a while and so many GPU-hours.
@@ -272,6 +285,9 @@ pub struct Settings {
     pub levels: BTreeMap<Name, LevelSetting>,
     #[schema(value_type = BTreeMap<String, Profile>)]
     pub profiles: BTreeMap<Name, Profile>,
+    /// What can be started as a session, beside what comes with Berth; or in its place, under the same name.
+    #[schema(value_type = BTreeMap<String, App>)]
+    pub apps: BTreeMap<Name, App>,
     /// Whether idle time inside reservations is lent to opportunistic work.
     pub lends: bool,
 }
@@ -300,6 +316,7 @@ impl Default for Settings {
             quotas: Vec::new(),
             levels: BTreeMap::new(),
             profiles: BTreeMap::new(),
+            apps: BTreeMap::new(),
             lends,
         }
     }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::{
-    ClosureId, LoginName, Name, PersonId, ProjectId, ResourceId, SiteId, TypeId, WorkloadId,
+    ClosureId, LoginName, Name, PersonId, ProjectId, ResourceId, SessionId, SiteId, TypeId,
+    WorkloadId,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::{RefOr, Schema};
@@ -24,6 +25,8 @@ pub type ProjectReference = Reference<ProjectId, Name>;
 pub type TypeReference = Reference<TypeId, Name>;
 pub type ResourceReference = Reference<ResourceId, Name>;
 pub type ClosureReference = Reference<ClosureId, Name>;
+/// A session by its id, or one's own by its name.
+pub type SessionReference = Reference<SessionId, Name>;
 /// A workload by its id, or by its number in its site.
 pub type WorkloadReference = Reference<WorkloadId, u64>;
 

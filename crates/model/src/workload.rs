@@ -304,6 +304,9 @@ pub struct Run {
     /// When it has to be over at the latest; earlier than its limit if it was told to make room.
     pub until: Timestamp,
     pub ended_at: Option<Timestamp>,
+    /// How it came to its end, in a sentence for its owner, where whatever ran it could tell.
+    #[serde(default)]
+    pub said: Option<Text>,
     pub version: u64,
 }
 

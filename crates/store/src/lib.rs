@@ -34,6 +34,7 @@ pub mod sequencer;
 pub mod series;
 pub mod sessions;
 pub mod settings;
+pub mod sign_ins;
 pub mod sites;
 mod sql;
 mod sqlite;
@@ -42,6 +43,7 @@ pub mod submissions;
 mod traces;
 pub mod transfer;
 pub mod usage;
+pub mod visits;
 mod words;
 pub mod workloads;
 

@@ -1,322 +1,381 @@
-//! Ways of showing who one is: browser sessions, API tokens, one-time links; and the guesses that failed.
-//! Only hashes of secrets are kept.
+//! Sessions, every attempt to start one, and the profiles that are paused.
 
-use std::collections::BTreeSet;
-
-use berth_model::person::{Person, Scope, Token};
-use berth_model::{PersonId, SessionId, TokenId};
+use berth_model::session::{Pause, Session, Start, State};
+use berth_model::{
+    Name, PersonId, ProjectId, ReservationId, SessionId, SiteId, StartId, Text, WorkloadId,
+};
 use jiff::Timestamp;
+use uuid::Uuid;
 
-use crate::error::{Error, Result};
-use crate::people::person;
-use crate::sql::{Conn, Row, query};
+use crate::error::Result;
+use crate::sql::{Conn, Row, either, query, to_json};
+use crate::words::Word;
 
-#[derive(Debug, Clone)]
-pub struct Session {
-    pub id: SessionId,
-    pub person: PersonId,
-    pub created_at: Timestamp,
-    pub last_seen_at: Timestamp,
-    pub expires_at: Timestamp,
-}
-
-pub async fn insert_session(conn: &mut Conn, session: &Session, token_hash: &[u8]) -> Result<()> {
-    query(
-        "INSERT INTO session (id, token_hash, person, created_at, last_seen_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6)",
-    )
-    .bind(session.id.0)
-    .bind(token_hash)
-    .bind(session.person.0)
-    .bind(session.created_at)
-    .bind(session.last_seen_at)
-    .bind(session.expires_at)
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// The session behind a cookie, with its person.
-pub async fn find_session(conn: &mut Conn, token_hash: &[u8]) -> Result<Option<(Session, Person)>> {
-    let row = query(
-        "SELECT p.*, s.id AS session_id, s.created_at AS session_created_at, s.last_seen_at, s.expires_at
-         FROM session s JOIN person p ON p.id = s.person WHERE s.token_hash = $1",
-    )
-    .bind(token_hash)
-    .optional(conn)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let person = person(&row)?;
-    let session = Session {
-        id: SessionId(row.get("session_id")?),
-        person: person.id,
-        created_at: row.moment("session_created_at")?,
-        last_seen_at: row.moment("last_seen_at")?,
-        expires_at: row.moment("expires_at")?,
-    };
-    Ok(Some((session, person)))
-}
-
-pub async fn touch_session(conn: &mut Conn, id: SessionId, now: Timestamp) -> Result<()> {
-    query("UPDATE session SET last_seen_at = $1 WHERE id = $2")
-        .bind(now)
-        .bind(id.0)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-pub async fn end_session(conn: &mut Conn, id: SessionId) -> Result<()> {
-    query("DELETE FROM session WHERE id = $1")
-        .bind(id.0)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// Ends every session of a person, and makes their pending one-time links useless.
-pub async fn end_all(conn: &mut Conn, person: PersonId) -> Result<()> {
-    query("DELETE FROM session WHERE person = $1")
-        .bind(person.0)
-        .execute(conn)
-        .await?;
-    query("DELETE FROM one_time_link WHERE person = $1")
-        .bind(person.0)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-fn token(row: &Row) -> Result<Token> {
-    Ok(Token {
-        id: TokenId(row.get("token_id")?),
-        person: PersonId(row.get("person")?),
-        label: row.parsed("label")?,
-        scopes: row.json("scopes")?,
-        created_at: row.moment("token_created_at")?,
-        expires_at: row.moment("expires_at")?,
-        last_used_at: row.optional_moment("last_used_at")?,
-        revoked_at: row.optional_moment("revoked_at")?,
+fn session(row: &Row) -> Result<Session> {
+    Ok(Session {
+        id: SessionId(row.get("id")?),
+        site: SiteId(row.get("site")?),
+        owner: PersonId(row.get("owner")?),
+        project: row.get::<Option<Uuid>>("project")?.map(ProjectId),
+        name: row.parsed("name")?,
+        label: row.get("label")?,
+        profile: row.parsed("profile")?,
+        environment: row.optional_parsed("environment")?,
+        inside: row.get::<Option<Uuid>>("inside")?.map(ReservationId),
+        state: row.word("state")?,
+        workload: row.get::<Option<Uuid>>("workload")?.map(WorkloadId),
+        said: row.optional_parsed("said")?,
+        shared: row.json("shared")?,
+        since: row.moment("since")?,
+        active_at: row.moment("active_at")?,
+        kept_until: row.optional_moment("kept_until")?,
+        warned_at: row.optional_moment("warned_at")?,
+        created_at: row.moment("created_at")?,
+        version: row.count("version")?,
     })
 }
 
-pub async fn insert_token(conn: &mut Conn, token: &Token, token_hash: &[u8]) -> Result<()> {
+pub async fn insert(conn: &mut Conn, new: &Session) -> Result<()> {
     query(
-        "INSERT INTO api_token (id, token_hash, person, label, scopes, created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO session (id, site, owner, project, name, label, profile, environment, inside, state, workload, said,
+             shared, since, active_at, kept_until, warned_at, created_at, version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
     )
-    .bind(token.id.0)
-    .bind(token_hash)
-    .bind(token.person.0)
-    .bind(token.label.as_str())
-    .bind(scopes_text(&token.scopes))
-    .bind(token.created_at)
-    .bind(token.expires_at)
+    .bind(new.id.0)
+    .bind(new.site.0)
+    .bind(new.owner.0)
+    .bind(new.project.map(|id| id.0))
+    .bind(new.name.as_str())
+    .bind(new.label.as_str())
+    .bind(new.profile.as_str())
+    .bind(new.environment.as_ref().map(Text::as_str))
+    .bind(new.inside.map(|id| id.0))
+    .bind(new.state.word())
+    .bind(new.workload.map(|id| id.0))
+    .bind(new.said.as_ref().map(Text::as_str))
+    .bind(to_json(&new.shared))
+    .bind(new.since)
+    .bind(new.active_at)
+    .bind(new.kept_until)
+    .bind(new.warned_at)
+    .bind(new.created_at)
+    .bind(new.version)
     .execute(conn)
     .await?;
     Ok(())
 }
 
-fn scopes_text(scopes: &BTreeSet<Scope>) -> String {
-    crate::sql::to_json(scopes)
+/// Writes what may change of a session, if nobody else did since `version`.
+pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool> {
+    let changed = query(
+        "UPDATE session SET project = $1, name = $2, profile = $3, environment = $4, inside = $5, state = $6, workload = $7,
+             said = $8, shared = $9, since = $10, active_at = $11, kept_until = $12, warned_at = $13, version = version + 1
+         WHERE id = $14 AND version = $15 AND removed_at IS NULL",
+    )
+    .bind(new.project.map(|id| id.0))
+    .bind(new.name.as_str())
+    .bind(new.profile.as_str())
+    .bind(new.environment.as_ref().map(Text::as_str))
+    .bind(new.inside.map(|id| id.0))
+    .bind(new.state.word())
+    .bind(new.workload.map(|id| id.0))
+    .bind(new.said.as_ref().map(Text::as_str))
+    .bind(to_json(&new.shared))
+    .bind(new.since)
+    .bind(new.active_at)
+    .bind(new.kept_until)
+    .bind(new.warned_at)
+    .bind(new.id.0)
+    .bind(version)
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
 }
 
-pub async fn find_token(conn: &mut Conn, token_hash: &[u8]) -> Result<Option<(Token, Person)>> {
-    let row = query(
-        "SELECT p.*, t.id AS token_id, t.person, t.label, t.scopes, t.created_at AS token_created_at, t.expires_at,
-             t.last_used_at, t.revoked_at
-         FROM api_token t JOIN person p ON p.id = t.person WHERE t.token_hash = $1",
+/// It is kept for the record, and nobody finds it any more.
+pub async fn remove(conn: &mut Conn, id: SessionId, version: u64, now: Timestamp) -> Result<bool> {
+    let changed = query(
+        "UPDATE session SET removed_at = $1, version = version + 1 WHERE id = $2 AND version = $3 AND removed_at IS NULL",
     )
-    .bind(token_hash)
+    .bind(now)
+    .bind(id.0)
+    .bind(version)
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+/// A session by its id, wherever it is.
+pub async fn get(conn: &mut Conn, id: SessionId) -> Result<Option<Session>> {
+    let row = query("SELECT * FROM session WHERE id = $1 AND removed_at IS NULL")
+        .bind(id.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(session).transpose()
+}
+
+/// The session, held still until the transaction ends.
+pub async fn get_locked(conn: &mut Conn, id: SessionId) -> Result<Option<Session>> {
+    let row = either(
+        "SELECT * FROM session WHERE id = $1 AND removed_at IS NULL",
+        "SELECT * FROM session WHERE id = $1 AND removed_at IS NULL FOR NO KEY UPDATE",
+    )
+    .bind(id.0)
     .optional(conn)
     .await?;
-    row.map(|row| Ok((token(&row)?, person(&row)?))).transpose()
+    row.as_ref().map(session).transpose()
 }
 
-pub async fn tokens_of(conn: &mut Conn, person: PersonId) -> Result<Vec<Token>> {
-    query(
-        "SELECT id AS token_id, person, label, scopes, created_at AS token_created_at, expires_at, last_used_at, revoked_at
-         FROM api_token WHERE person = $1 ORDER BY id",
+pub async fn by_name(
+    conn: &mut Conn,
+    site: SiteId,
+    owner: PersonId,
+    name: &Name,
+) -> Result<Option<Session>> {
+    let row = query(
+        "SELECT * FROM session WHERE site = $1 AND owner = $2 AND name = $3 AND removed_at IS NULL",
     )
-    .bind(person.0)
-    .map(conn, token)
+    .bind(site.0)
+    .bind(owner.0)
+    .bind(name.as_str())
+    .optional(conn)
+    .await?;
+    row.as_ref().map(session).transpose()
+}
+
+pub async fn by_label(conn: &mut Conn, label: &str) -> Result<Option<Session>> {
+    let row = query("SELECT * FROM session WHERE label = $1 AND removed_at IS NULL")
+        .bind(label)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(session).transpose()
+}
+
+pub async fn by_workload(conn: &mut Conn, workload: WorkloadId) -> Result<Option<Session>> {
+    let row = query("SELECT * FROM session WHERE workload = $1 AND removed_at IS NULL")
+        .bind(workload.0)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(session).transpose()
+}
+
+/// What to list. Those that live come first, then the newest.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub site: Option<SiteId>,
+    pub owner: Option<PersonId>,
+    /// Only what waits or runs.
+    pub is_live: bool,
+    pub limit: u64,
+}
+
+pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Session>> {
+    either(
+        "SELECT * FROM session WHERE removed_at IS NULL AND ($1 IS NULL OR site = $1) AND ($2 IS NULL OR owner = $2)
+             AND (NOT $3 OR state NOT IN ('stopped', 'failed'))
+         ORDER BY state IN ('stopped', 'failed'), created_at DESC, id LIMIT $4",
+        "SELECT * FROM session WHERE removed_at IS NULL AND ($1::uuid IS NULL OR site = $1)
+             AND ($2::uuid IS NULL OR owner = $2) AND (NOT $3 OR state NOT IN ('stopped', 'failed'))
+         ORDER BY state IN ('stopped', 'failed'), created_at DESC, id LIMIT $4",
+    )
+    .bind(filter.site.map(|id| id.0))
+    .bind(filter.owner.map(|id| id.0))
+    .bind(filter.is_live)
+    .bind(filter.limit)
+    .map(conn, session)
     .await
 }
 
-pub async fn touch_token(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result<()> {
-    query("UPDATE api_token SET last_used_at = $1 WHERE id = $2")
-        .bind(now)
-        .bind(id.0)
-        .execute(conn)
-        .await?;
-    Ok(())
+/// Those that somebody else lets this person into, at one site.
+pub async fn shared_with(
+    conn: &mut Conn,
+    site: SiteId,
+    person: PersonId,
+    limit: u64,
+) -> Result<Vec<Session>> {
+    query(
+        "SELECT * FROM session WHERE site = $1 AND removed_at IS NULL AND shared LIKE $2
+         ORDER BY created_at DESC, id LIMIT $3",
+    )
+    .bind(site.0)
+    .bind(format!("%\"{person}\"%"))
+    .bind(limit)
+    .map(conn, session)
+    .await
 }
 
-/// Says whether there was a live token to revoke.
-pub async fn revoke_token(
-    conn: &mut Conn,
-    person: PersonId,
-    id: TokenId,
-    now: Timestamp,
-) -> Result<bool> {
-    let revoked = query(
-        "UPDATE api_token SET revoked_at = $1 WHERE id = $2 AND person = $3 AND revoked_at IS NULL",
+/// All that wait or run, at every site, in the order in which they came to be so.
+pub async fn live(conn: &mut Conn) -> Result<Vec<Session>> {
+    query(
+        "SELECT * FROM session WHERE removed_at IS NULL AND state NOT IN ('stopped', 'failed') ORDER BY since, id",
     )
-    .bind(now)
-    .bind(id.0)
-    .bind(person.0)
+    .map(conn, session)
+    .await
+}
+
+/// How many are in a state, at every site.
+pub async fn count(conn: &mut Conn, state: State) -> Result<u64> {
+    let row = query(
+        "SELECT count(*) AS n FROM session WHERE removed_at IS NULL AND state NOT IN ('stopped', 'failed') AND state = $1",
+    )
+    .bind(state.word())
+    .one(conn)
+    .await?;
+    row.count("n")
+}
+
+fn start(row: &Row) -> Result<Start> {
+    Ok(Start {
+        id: StartId(row.get("id")?),
+        session: SessionId(row.get("session")?),
+        site: SiteId(row.get("site")?),
+        person: PersonId(row.get("person")?),
+        profile: row.parsed("profile")?,
+        workload: WorkloadId(row.get("workload")?),
+        is_automatic: row.get("is_automatic")?,
+        asked_at: row.moment("asked_at")?,
+        ready_at: row.optional_moment("ready_at")?,
+        ended_at: row.optional_moment("ended_at")?,
+        has_failed: row.get("has_failed")?,
+        said: row.optional_parsed("said")?,
+    })
+}
+
+pub async fn insert_start(conn: &mut Conn, new: &Start) -> Result<()> {
+    query(
+        "INSERT INTO session_start (id, session, site, person, profile, workload, is_automatic, asked_at, ready_at, ended_at,
+             has_failed, said)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    )
+    .bind(new.id.0)
+    .bind(new.session.0)
+    .bind(new.site.0)
+    .bind(new.person.0)
+    .bind(new.profile.as_str())
+    .bind(new.workload.0)
+    .bind(new.is_automatic)
+    .bind(new.asked_at)
+    .bind(new.ready_at)
+    .bind(new.ended_at)
+    .bind(new.has_failed)
+    .bind(new.said.as_ref().map(Text::as_str))
     .execute(conn)
     .await?;
-    Ok(revoked == 1)
+    Ok(())
 }
 
-pub async fn revoke_all_tokens(conn: &mut Conn, person: PersonId, now: Timestamp) -> Result<()> {
-    query("UPDATE api_token SET revoked_at = $1 WHERE person = $2 AND revoked_at IS NULL")
-        .bind(now)
-        .bind(person.0)
+pub async fn note_ready(conn: &mut Conn, workload: WorkloadId, at: Timestamp) -> Result<()> {
+    query("UPDATE session_start SET ready_at = $1 WHERE workload = $2 AND ready_at IS NULL")
+        .bind(at)
+        .bind(workload.0)
         .execute(conn)
         .await?;
     Ok(())
 }
 
-pub async fn insert_link(
+/// Writes down how a start, and what it came to, ended. It has failed if it never answered, and was not to end.
+pub async fn note_end(
     conn: &mut Conn,
-    person: PersonId,
-    token_hash: &[u8],
-    now: Timestamp,
-    expires_at: Timestamp,
+    workload: WorkloadId,
+    at: Timestamp,
+    was_wanted: bool,
+    said: Option<&Text>,
 ) -> Result<()> {
-    query("INSERT INTO one_time_link (token_hash, person, created_at, expires_at) VALUES ($1, $2, $3, $4)")
-        .bind(token_hash)
-        .bind(person.0)
-        .bind(now)
-        .bind(expires_at)
-        .execute(conn)
-        .await?;
+    query(
+        "UPDATE session_start SET ended_at = $1, said = $2, has_failed = (ready_at IS NULL AND NOT $3)
+         WHERE workload = $4 AND ended_at IS NULL",
+    )
+    .bind(at)
+    .bind(said.map(Text::as_str))
+    .bind(was_wanted)
+    .bind(workload.0)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
-/// Whether a one-time link still works.
-pub async fn is_link(conn: &mut Conn, token_hash: &[u8], now: Timestamp) -> Result<bool> {
-    let row =
-        query("SELECT 1 AS there FROM one_time_link WHERE token_hash = $1 AND expires_at > $2")
-            .bind(token_hash)
-            .bind(now)
-            .optional(conn)
-            .await?;
-    Ok(row.is_some())
+/// The starts of a session, the newest first.
+pub async fn starts_of(conn: &mut Conn, session: SessionId, limit: u64) -> Result<Vec<Start>> {
+    query("SELECT * FROM session_start WHERE session = $1 ORDER BY asked_at DESC, id DESC LIMIT $2")
+        .bind(session.0)
+        .bind(limit)
+        .map(conn, start)
+        .await
 }
 
-/// Takes a one-time link out of the world and says whose it was. Of two who use it at once, one finds it gone.
-pub async fn take_link(
+/// The starts of a profile by one person that are over or answered, the newest first.
+pub async fn recent_starts(
     conn: &mut Conn,
-    token_hash: &[u8],
-    now: Timestamp,
-) -> Result<Option<PersonId>> {
-    let row = query("DELETE FROM one_time_link WHERE token_hash = $1 RETURNING person, expires_at")
-        .bind(token_hash)
-        .optional(conn)
-        .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok((row.moment("expires_at")? > now).then_some(PersonId(row.get("person")?)))
+    site: SiteId,
+    profile: &Name,
+    person: PersonId,
+    limit: u64,
+) -> Result<Vec<Start>> {
+    query(
+        "SELECT * FROM session_start WHERE site = $1 AND profile = $2 AND person = $3
+             AND (ready_at IS NOT NULL OR ended_at IS NOT NULL)
+         ORDER BY asked_at DESC, id DESC LIMIT $4",
+    )
+    .bind(site.0)
+    .bind(profile.as_str())
+    .bind(person.0)
+    .bind(limit)
+    .map(conn, start)
+    .await
 }
 
-pub async fn note_failure(conn: &mut Conn, subject: &str, now: Timestamp) -> Result<()> {
-    query("INSERT INTO sign_in_failure (subject, at) VALUES ($1, $2)")
-        .bind(subject)
-        .bind(now)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// The failures of a subject since a moment: how many, and when the first of them was.
-pub async fn failures_since(
+/// How many people's starts of a profile failed since then.
+pub async fn failed_for(
     conn: &mut Conn,
-    subject: &str,
+    site: SiteId,
+    profile: &Name,
     since: Timestamp,
-) -> Result<(u64, Option<Timestamp>)> {
-    let row = query("SELECT count(*) AS n, min(at) AS first FROM sign_in_failure WHERE subject = $1 AND at > $2")
-        .bind(subject)
-        .bind(since)
-        .one(conn)
-        .await?;
-    Ok((row.count("n")?, row.optional_moment("first")?))
-}
-
-pub async fn forget_failures(conn: &mut Conn, subject: &str) -> Result<()> {
-    query("DELETE FROM sign_in_failure WHERE subject = $1")
-        .bind(subject)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// Removes what has run out: sessions, links, failures and idempotency keys.
-pub async fn sweep(
-    conn: &mut Conn,
-    now: Timestamp,
-    idle_since: Timestamp,
-    day_ago: Timestamp,
 ) -> Result<u64> {
-    if idle_since > now || day_ago > now {
-        return Err(Error::Corrupt("a sweep cannot look into the future".into()));
-    }
-    let mut swept = query("DELETE FROM session WHERE expires_at <= $1 OR last_seen_at <= $2")
-        .bind(now)
-        .bind(idle_since)
-        .execute(conn)
-        .await?;
-    swept += query("DELETE FROM one_time_link WHERE expires_at <= $1")
-        .bind(now)
-        .execute(conn)
-        .await?;
-    swept += query("DELETE FROM sign_in_failure WHERE at <= $1")
-        .bind(day_ago)
-        .execute(conn)
-        .await?;
-    swept += query("DELETE FROM idempotency WHERE created_at <= $1")
-        .bind(day_ago)
-        .execute(conn)
-        .await?;
-    Ok(swept)
-}
-
-/// Ends every session of a person but this one.
-pub async fn end_others(conn: &mut Conn, person: PersonId, but: SessionId) -> Result<()> {
-    query("DELETE FROM session WHERE person = $1 AND id <> $2")
-        .bind(person.0)
-        .bind(but.0)
-        .execute(conn)
-        .await?;
-    query("DELETE FROM one_time_link WHERE person = $1")
-        .bind(person.0)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// Whether a session still stands, and its person may still come in.
-pub async fn session_lives(conn: &mut Conn, id: SessionId, now: Timestamp) -> Result<bool> {
     let row = query(
-        "SELECT 1 AS yes FROM session s JOIN person p ON p.id = s.person
-         WHERE s.id = $1 AND s.expires_at > $2 AND p.state = 'active'",
+        "SELECT count(DISTINCT person) AS n FROM session_start
+         WHERE site = $1 AND profile = $2 AND has_failed AND ended_at > $3",
     )
-    .bind(id.0)
-    .bind(now)
-    .optional(conn)
+    .bind(site.0)
+    .bind(profile.as_str())
+    .bind(since)
+    .one(conn)
     .await?;
-    Ok(row.is_some())
+    row.count("n")
 }
 
-pub async fn token_lives(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result<bool> {
-    let row = query(
-        "SELECT 1 AS yes FROM api_token t JOIN person p ON p.id = t.person
-         WHERE t.id = $1 AND t.expires_at > $2 AND t.revoked_at IS NULL AND p.state = 'active'",
+/// Pauses a profile; says whether it was not paused before.
+pub async fn pause(conn: &mut Conn, new: &Pause) -> Result<bool> {
+    let changed = query(
+        "INSERT INTO profile_pause (site, profile, since, said) VALUES ($1, $2, $3, $4) ON CONFLICT (site, profile) DO NOTHING",
     )
-    .bind(id.0)
-    .bind(now)
-    .optional(conn)
+    .bind(new.site.0)
+    .bind(new.profile.as_str())
+    .bind(new.since)
+    .bind(new.said.as_str())
+    .execute(conn)
     .await?;
-    Ok(row.is_some())
+    Ok(changed == 1)
+}
+
+pub async fn resume(conn: &mut Conn, site: SiteId, profile: &Name) -> Result<bool> {
+    let changed = query("DELETE FROM profile_pause WHERE site = $1 AND profile = $2")
+        .bind(site.0)
+        .bind(profile.as_str())
+        .execute(conn)
+        .await?;
+    Ok(changed == 1)
+}
+
+pub async fn paused(conn: &mut Conn, site: SiteId) -> Result<Vec<Pause>> {
+    query("SELECT * FROM profile_pause WHERE site = $1 ORDER BY profile")
+        .bind(site.0)
+        .map(conn, |row| {
+            Ok(Pause {
+                site: SiteId(row.get("site")?),
+                profile: row.parsed("profile")?,
+                since: row.moment("since")?,
+                said: row.parsed("said")?,
+            })
+        })
+        .await
 }

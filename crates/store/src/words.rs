@@ -5,6 +5,7 @@ use berth_model::closure::ClosureKind;
 use berth_model::person::PersonState;
 use berth_model::recut::CutOutcome;
 use berth_model::reservation::{Privacy, State};
+use berth_model::session::Access;
 use berth_model::site::{JoinState, OutsiderView, Role};
 use berth_model::workload::Class;
 use berth_model::{Standing, Status};
@@ -39,11 +40,19 @@ words! {
     CutOutcome { Done = "done", Failed = "failed" }
     ClosureKind { Holidays = "holidays", Blackouts = "blackouts" }
     Privacy { Site = "site", Private = "private" }
+    Access { View = "view", Edit = "edit" }
     Class { Opportunistic = "opportunistic", Guaranteed = "guaranteed" }
 }
 
 impl Word for berth_model::workload::State {
     const ALL: &'static [Self] = berth_model::workload::State::ALL;
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Word for berth_model::session::State {
+    const ALL: &'static [Self] = berth_model::session::State::ALL;
     fn word(self) -> &'static str {
         self.as_str()
     }

@@ -292,6 +292,7 @@ fn run(row: &Row) -> Result<Run> {
         began: row.moment("began")?,
         until: row.moment("until")?,
         ended_at: row.optional_moment("ended_at")?,
+        said: row.optional_parsed("said")?,
         version: row.count("version")?,
     })
 }
@@ -362,11 +363,12 @@ pub async fn set_ask(conn: &mut Conn, of: &Workload) -> Result<()> {
 /// Carries a run on, if nobody else did since `version`.
 pub async fn update_run(conn: &mut Conn, new: &Run, version: u64) -> Result<bool> {
     let changed = query(
-        "UPDATE run SET state = $1, until = $2, ended_at = $3, version = version + 1 WHERE id = $4 AND version = $5",
+        "UPDATE run SET state = $1, until = $2, ended_at = $3, said = $4, version = version + 1 WHERE id = $5 AND version = $6",
     )
     .bind(to_json(&new.state))
     .bind(new.until)
     .bind(new.ended_at)
+    .bind(new.said.as_ref().map(berth_model::Text::as_str))
     .bind(new.id.0)
     .bind(version)
     .execute(conn)

@@ -137,6 +137,15 @@ codes! {
     WorkloadIllegalState "workload.illegal_state" 409
         "The workload is not in a state that allows this"
         "Read it again: it may have begun, ended or been cancelled meanwhile.";
+    SessionIllegalState "session.illegal_state" 409
+        "The session is not in a state that allows this"
+        "Read it again: it may have been started or stopped meanwhile.";
+    SessionProfilePaused "session.profile_paused" 409
+        "This profile is paused because it failed for several people"
+        "Choose another profile, or wait until an administrator of the site lets it be started again.";
+    SessionReasonMissing "session.reason_missing" 422
+        "Opening somebody else's session needs a reason"
+        "Send `reason`: the owner of the session sees it, and it is written into the audit log.";
     WorkloadTooManyWaiting "workload.too_many_waiting" 409
         "As much of yours waits as one person may have"
         "Submit many alike as one array, wait for some to begin, or cancel some.";

@@ -9,7 +9,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState};
 use berth_model::reference::PersonReference;
 use berth_model::{FieldErrors, PersonId};
-use berth_store::{Conn, people, sessions};
+use berth_store::{Conn, people, sign_ins};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -116,12 +116,12 @@ impl App {
         transact!(self, tx => {
             self.put_password(&mut tx, caller.id(), &hash).await?;
             if let Via::Session(id) = caller.via {
-                sessions::end_others(&mut tx, caller.id(), id).await?;
+                sign_ins::end_others(&mut tx, caller.id(), id).await?;
             } else {
-                sessions::end_all(&mut tx, caller.id()).await?;
+                sign_ins::end_all(&mut tx, caller.id()).await?;
             }
             let change = Change::new("person.password", None, caller.id());
-            self.record(&mut tx, caller, change.tell(EventKind::SessionEnded, Audience::Person(caller.id()))).await
+            self.record(&mut tx, caller, change.tell(EventKind::SignedOut, Audience::Person(caller.id()))).await
         })
     }
 
@@ -165,7 +165,7 @@ impl App {
             expires_at: now + LINK_LIFE,
         };
         let hash = stored_hash(link.token.expose_secret());
-        sessions::insert_link(conn, person, &hash, now, link.expires_at).await?;
+        sign_ins::insert_link(conn, person, &hash, now, link.expires_at).await?;
         Ok(link)
     }
 
@@ -179,7 +179,7 @@ impl App {
         // Hashing is work; a link that is none gets none of it.
         let token = stored_hash(token.expose_secret());
         let mut reader = self.store.read().await?;
-        if !sessions::is_link(&mut reader, &token, self.now()).await? {
+        if !sign_ins::is_link(&mut reader, &token, self.now()).await? {
             return Err(Error::LinkSpent);
         }
         drop(reader);
@@ -189,15 +189,15 @@ impl App {
             origin: Some(origin.to_owned()),
         };
         transact!(self, tx => {
-            let taken = sessions::take_link(&mut tx, &token, self.now()).await?;
+            let taken = sign_ins::take_link(&mut tx, &token, self.now()).await?;
             let person = taken.ok_or(Error::LinkSpent)?;
             self.put_password(&mut tx, person, &hash).await?;
-            sessions::end_all(&mut tx, person).await?;
+            sign_ins::end_all(&mut tx, person).await?;
             if let Some(person) = people::get(&mut tx, person).await? {
-                sessions::forget_failures(&mut tx, &format!("login {}", person.login)).await?;
+                sign_ins::forget_failures(&mut tx, &format!("login {}", person.login)).await?;
             }
             let change = Change::new("person.password_reset", None, person);
-            self.record(&mut tx, by.clone(), change.tell(EventKind::SessionEnded, Audience::Person(person))).await
+            self.record(&mut tx, by.clone(), change.tell(EventKind::SignedOut, Audience::Person(person))).await
         })
     }
 }

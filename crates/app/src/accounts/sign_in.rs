@@ -5,8 +5,8 @@ use berth_model::audit::Actor;
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, Scope};
 use berth_model::site::{JoinRequest, Membership, Site};
-use berth_model::{LoginName, SessionId};
-use berth_store::{people, sessions, sites};
+use berth_model::{LoginName, SignInId};
+use berth_store::{people, sign_ins, sites};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -93,7 +93,7 @@ impl App {
             .zip([1, 20].map(|n| n * self.settings.sign_in_attempts_max))
         {
             let (failures, first) =
-                sessions::failures_since(&mut reader, subject, now - Settings::LOCK_OUT).await?;
+                sign_ins::failures_since(&mut reader, subject, now - Settings::LOCK_OUT).await?;
             if failures >= allowed {
                 return Err(Error::LockedOut {
                     until: first.unwrap_or(now) + Settings::LOCK_OUT,
@@ -115,8 +115,8 @@ impl App {
             return self.refuse_sign_in(&subjects).await;
         };
         let token = SessionToken(random_text());
-        let session = sessions::Session {
-            id: SessionId(fresh(now)),
+        let session = sign_ins::SignIn {
+            id: SignInId(fresh(now)),
             person: person.id,
             created_at: now,
             last_seen_at: now,
@@ -127,8 +127,8 @@ impl App {
             origin: Some(origin.to_owned()),
         };
         transact!(self, tx => {
-            sessions::forget_failures(&mut tx, &subjects[0]).await?;
-            sessions::insert_session(&mut tx, &session, &stored_hash(&token.0)).await?;
+            sign_ins::forget_failures(&mut tx, &subjects[0]).await?;
+            sign_ins::insert(&mut tx, &session, &stored_hash(&token.0)).await?;
             self.record(&mut tx, by.clone(), Change::new("session.start", None, person.id)).await
         })?;
         Ok(SignedIn {
@@ -142,7 +142,7 @@ impl App {
         let now = self.now();
         transact!(self, tx => {
             for subject in subjects {
-                sessions::note_failure(&mut tx, subject, now).await?;
+                sign_ins::note_failure(&mut tx, subject, now).await?;
             }
             Ok(())
         })?;
@@ -153,7 +153,7 @@ impl App {
     pub async fn caller_by_session(&self, token: &SessionToken, origin: &str) -> Result<Caller> {
         let now = self.now();
         let mut reader = self.store.read().await?;
-        let found = sessions::find_session(&mut reader, &stored_hash(&token.0)).await?;
+        let found = sign_ins::find(&mut reader, &stored_hash(&token.0)).await?;
         drop(reader);
         let (session, person) = found.ok_or(Error::Expired)?;
         let live = person.state == PersonState::Active
@@ -164,7 +164,7 @@ impl App {
         }
         if now > session.last_seen_at + SEEN_PRECISION {
             transact!(self, tx => {
-                Ok(sessions::touch_session(&mut tx, session.id, now).await?)
+                Ok(sign_ins::touch(&mut tx, session.id, now).await?)
             })?;
         }
         let scopes = Scope::ALL.into_iter().collect();
@@ -184,9 +184,9 @@ impl App {
             });
         };
         transact!(self, tx => {
-            sessions::end_session(&mut tx, id).await?;
+            sign_ins::end(&mut tx, id).await?;
             let change = Change::new("session.end", None, caller.id());
-            self.record(&mut tx, caller, change.tell(EventKind::SessionEnded, Audience::Person(caller.id()))).await
+            self.record(&mut tx, caller, change.tell(EventKind::SignedOut, Audience::Person(caller.id()))).await
         })
     }
 

@@ -7,7 +7,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, Scope, Token};
 use berth_model::reference::PersonReference;
 use berth_model::{FieldErrors, Text, TokenId};
-use berth_store::sessions;
+use berth_store::sign_ins;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 
@@ -65,11 +65,11 @@ impl App {
         };
         transact!(self, tx => {
             if let Some(earlier) = self.first_time(&mut tx, caller, token.id).await? {
-                let known = sessions::tokens_of(&mut tx, caller.id()).await?;
+                let known = sign_ins::tokens_of(&mut tx, caller.id()).await?;
                 let token = known.into_iter().find(|token| token.id == earlier).ok_or(Error::IdempotencyMismatch)?;
                 return Ok(Made::before((token, None)));
             }
-            sessions::insert_token(&mut tx, &token, &stored_hash(&secret)).await?;
+            sign_ins::insert_token(&mut tx, &token, &stored_hash(&secret)).await?;
             self.record(&mut tx, caller, Change::new("token.create", None, token.id).after(&token)).await?;
             Ok(Made::now((token.clone(), Some(SecretString::from(secret.as_str())))))
         })
@@ -82,7 +82,7 @@ impl App {
         }
         let now = self.now();
         let mut reader = self.store.read().await?;
-        let found = sessions::find_token(&mut reader, &stored_hash(secret)).await?;
+        let found = sign_ins::find_token(&mut reader, &stored_hash(secret)).await?;
         drop(reader);
         let (token, person) = found.ok_or(Error::TokenUnknown)?;
         if token.revoked_at.is_some() || person.state != PersonState::Active {
@@ -96,7 +96,7 @@ impl App {
             .is_none_or(|used| now > used + USED_PRECISION)
         {
             transact!(self, tx => {
-                Ok(sessions::touch_token(&mut tx, token.id, now).await?)
+                Ok(sign_ins::touch_token(&mut tx, token.id, now).await?)
             })?;
         }
         Ok(Caller {
@@ -125,7 +125,7 @@ impl App {
                 self.person(&mut reader, person).await?
             }
         };
-        let tokens = sessions::tokens_of(&mut reader, person.id).await?;
+        let tokens = sign_ins::tokens_of(&mut reader, person.id).await?;
         Ok((person, tokens))
     }
 
@@ -147,7 +147,7 @@ impl App {
             }
         };
         transact!(self, tx => {
-            if !sessions::revoke_token(&mut tx, owner, id, self.now()).await? {
+            if !sign_ins::revoke_token(&mut tx, owner, id, self.now()).await? {
                 return Err(Error::NotFound("live token"));
             }
             let change = Change::new("token.revoke", None, id);

@@ -12,6 +12,7 @@ mod queue;
 mod refusals;
 mod reservations;
 mod sequencer;
+mod sessions;
 mod sweeper;
 mod waitlist;
 
@@ -43,6 +44,7 @@ const RESERVATIONS: Controller =
 const WAITLIST: Controller = controller("waitlist", waitlist::LOOK_EVERY);
 const NOTIFIER: Controller = controller("notifier", notifier::LOOK_EVERY);
 const QUEUE: Controller = controller("queue", queue::LOOK_EVERY);
+const SESSIONS: Controller = controller("sessions", sessions::LOOK_EVERY);
 const SWEEPER: Controller = controller("sweeper", sweeper::SWEEP_EVERY);
 const CLOSURES: Controller = controller("closures", closures::LOOK_EVERY);
 
@@ -53,6 +55,7 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     WAITLIST,
     NOTIFIER,
     QUEUE,
+    SESSIONS,
     SWEEPER,
     CLOSURES,
 ];
@@ -75,6 +78,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
     tasks.spawn(waitlist::run(app.clone(), keeper(WAITLIST), stop.clone()));
     tasks.spawn(notifier::run(app.clone(), keeper(NOTIFIER), stop.clone()));
     tasks.spawn(queue::run(app.clone(), keeper(QUEUE), stop.clone()));
+    tasks.spawn(sessions::run(app.clone(), keeper(SESSIONS), stop.clone()));
     tasks.spawn(sweeper::run(app.clone(), keeper(SWEEPER), stop.clone()));
     tasks.spawn(closures::run(
         app.clone(),

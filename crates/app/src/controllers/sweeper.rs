@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use berth_store::{events, leases, notifications, sessions};
+use berth_store::{events, leases, notifications, sign_ins};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +36,7 @@ async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
     let now = app.now();
     let mut tx = app.store.begin().await?;
     leases::check(&mut tx, &lease).await?;
-    sessions::sweep(&mut tx, now, now - app.settings.session_idle, now - KEPT).await?;
+    sign_ins::sweep(&mut tx, now, now - app.settings.session_idle, now - KEPT).await?;
     events::forget_before(&mut tx, now - app.settings.event_retention).await?;
     notifications::forget_before(&mut tx, now - NOTIFICATIONS_KEPT).await?;
     tx.commit().await?;

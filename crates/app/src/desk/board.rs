@@ -125,7 +125,7 @@ fn touches(kind: EventKind) -> Touches {
         Kind::PersonCreated
         | Kind::PersonChanged
         | Kind::PersonRemoved
-        | Kind::SessionEnded
+        | Kind::SignedOut
         | Kind::TokenRevoked
         | Kind::SiteCreated
         | Kind::SiteChanged
@@ -146,6 +146,12 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ClosureRemoved
         | Kind::WorkloadSubmitted
         | Kind::WorkloadChanged
+        | Kind::SessionChanged
+        | Kind::SessionFailed
+        | Kind::SessionIdle
+        | Kind::SessionVisited
+        | Kind::ProfilePaused
+        | Kind::ProfileResumed
         | Kind::QueueChanged
         | Kind::GrantGiven
         | Kind::GrantRevoked

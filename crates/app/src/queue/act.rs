@@ -86,7 +86,7 @@ impl App {
                 workloads::set_ask(&mut tx, &after).await?;
             }
             if let Act::Cancel { tasks, .. } = &act {
-                let told = self.stop_tasks(&mut tx, &place, &after, tasks.as_ref()).await?;
+                let told = self.stop_tasks(&mut tx, &after, tasks.as_ref()).await?;
                 if let Some(tasks) = tasks && told == 0 && after.waiting == before.waiting {
                     return Err(none_of_these(tasks, &before));
                 }
@@ -187,15 +187,14 @@ impl App {
     }
 
     /// What runs of it, or of these tasks, has the grace to come to its end; says how many were told.
-    async fn stop_tasks(
+    pub(crate) async fn stop_tasks(
         &self,
         conn: &mut Conn,
-        place: &Place,
         workload: &Workload,
         tasks: Option<&Tasks>,
     ) -> Result<usize> {
         let now = self.now();
-        let grace = queues::policy(conn, place.id()).await?.grace;
+        let grace = queues::policy(conn, workload.site).await?.grace;
         let mut runs = workloads::live_runs_of(conn, workload.id).await?;
         runs.retain(|run| tasks.is_none_or(|tasks| tasks.contains(run.task)));
         for run in &runs {

@@ -8,7 +8,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::workload::{Because, Outcome, Run, RunPiece, RunState, Workload};
 use berth_model::{
     Claim, ClaimId, Firmness, Holder, Reference, ResourceId, RunId, SiteId, Span, Standing, Take,
-    WorkloadId,
+    Text, WorkloadId,
 };
 use berth_store::leases::{self, Lease};
 use berth_store::workloads::Weighs;
@@ -103,6 +103,7 @@ impl App {
             began: starting.from,
             until: starting.until,
             ended_at: None,
+            said: None,
             version: 1,
         };
         let weighs = if is_rationed {
@@ -271,9 +272,9 @@ impl App {
         &self,
         lease: &Lease,
         run: RunId,
-        at: Timestamp,
-        outcome: Outcome,
+        over: Over,
     ) -> Result<Option<(Workload, Run)>> {
+        let Over { at, outcome, said } = over;
         let now = self.now();
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
@@ -293,6 +294,7 @@ impl App {
         let after = Run {
             state: RunState::Ended { outcome },
             ended_at: Some(at),
+            said,
             ..before.clone()
         };
         let went_on = workload.clone().end(before.task, &outcome, at);
@@ -327,19 +329,38 @@ impl App {
     }
 }
 
+/// When and how a run has come to its end.
+pub(super) struct Over {
+    pub at: Timestamp,
+    pub outcome: Outcome,
+    pub said: Option<Text>,
+}
+
+impl Over {
+    pub fn plainly(at: Timestamp, outcome: Outcome) -> Over {
+        Over {
+            at,
+            outcome,
+            said: None,
+        }
+    }
+}
+
 /// What a sign means for a run: whether it is over, how and when. A run that nothing is left of has lost its node; one
 /// whose start was not heard of yet is still to be started.
-pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<(Timestamp, Outcome)> {
+pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<Over> {
     match (sign, run.state) {
-        (Sign::Ended { at, outcome }, _) => Some((at, outcome)),
+        (Sign::Ended { at, outcome, said }, _) => Some(Over { at, outcome, said }),
         (Sign::Unknown, RunState::Starting) => None,
-        (Sign::Unknown, RunState::Stopping { because, .. }) => Some((now, because.outcome())),
-        (Sign::Unknown, _) => Some((now, Outcome::NodeFailed)),
+        (Sign::Unknown, RunState::Stopping { because, .. }) => {
+            Some(Over::plainly(now, because.outcome()))
+        }
+        (Sign::Unknown, _) => Some(Over::plainly(now, Outcome::NodeFailed)),
         (Sign::Running, _) => None,
     }
 }
 
-pub(super) fn told(workload: &Workload) -> serde_json::Value {
+pub(crate) fn told(workload: &Workload) -> serde_json::Value {
     json!({
         "workload": workload.id,
         "number": workload.number,

@@ -197,12 +197,18 @@ impl App {
         let mut view = self.view(&mut reader, place, workload).await?;
         drop(reader);
         if matches!(view.workload.state, State::Waiting | State::Held) {
-            let id = view.workload.id;
-            view.reason = self
-                .with_plan(view.place.id(), |plan| self.reason(plan, id))
-                .await?;
+            view.reason = self.why_waits(view.place.id(), view.workload.id).await?;
         }
         Ok(view)
+    }
+
+    pub(crate) async fn why_waits(
+        &self,
+        site: SiteId,
+        workload: WorkloadId,
+    ) -> Result<Option<Reason>> {
+        self.with_plan(site, |plan| self.reason(plan, workload))
+            .await
     }
 
     pub async fn list_workloads(

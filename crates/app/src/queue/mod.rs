@@ -43,6 +43,7 @@ pub use submit::NewWorkload;
 pub use trial::{Outlook, Trial};
 
 pub(crate) use batches::Batches;
+pub(crate) use carry::told;
 pub(crate) use crowd::Crowd;
 use plan::Plan;
 

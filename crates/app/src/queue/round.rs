@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use berth_drivers::backend::{Fence, Job, Sign, Trouble};
-use berth_model::workload::{Because, Run, RunState};
+use berth_model::workload::{Because, Outcome, Run, RunState};
 use berth_model::{RunId, SiteId};
 use berth_store::leases::Lease;
 use berth_store::{Error as StoreError, queues};
 use jiff::Timestamp;
 
-use super::carry::{Begun, is_refused, over};
+use super::carry::{Begun, Over, is_refused, over};
 use super::plan::{Plan, Step};
 use super::{For, Kept, Queues};
 use crate::App;
@@ -118,11 +118,11 @@ impl App {
             let over = seen
                 .filter_map(|(job, sign): (_, Sign)| Some((job.run.id, over(job.run, sign, now)?)));
             let mut over: Vec<_> = over.collect();
-            over.sort_by_key(|(id, (at, _))| (*at, *id));
+            over.sort_by_key(|(id, over)| (over.at, *id));
             over
         };
-        for (run, (at, outcome)) in ended {
-            if let Some((workload, run)) = self.end_run(lease, run, at, outcome).await? {
+        for (run, over) in ended {
+            if let Some((workload, run)) = self.end_run(lease, run, over).await? {
                 plan.ended(&run, workload, self.now());
             }
         }
@@ -229,10 +229,12 @@ impl App {
                 }
                 Err(Trouble::Refused(why)) => {
                     tracing::warn!(%why, run = %id, "a run was refused by what was to run it");
-                    let failed = berth_model::workload::Outcome::CouldNotStart;
-                    if let Some((workload, run)) =
-                        self.end_run(lease, id, self.now(), failed).await?
-                    {
+                    let failed = Over {
+                        at: self.now(),
+                        outcome: Outcome::CouldNotStart,
+                        said: why.parse().ok(),
+                    };
+                    if let Some((workload, run)) = self.end_run(lease, id, failed).await? {
                         plan.ended(&run, workload, self.now());
                     }
                     None

@@ -181,6 +181,7 @@ impl App {
             quotas,
             levels,
             profiles: settings.profiles,
+            apps: settings.apps,
             lends: settings.lends,
             version: 0,
         };
@@ -256,6 +257,7 @@ impl App {
                 .map(|(name, one)| (name, level(one)))
                 .collect(),
             profiles: policy.profiles,
+            apps: policy.apps,
             lends: policy.lends,
         })
     }

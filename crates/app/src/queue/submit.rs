@@ -35,7 +35,7 @@ pub struct NewWorkload {
 }
 
 /// What is to be written, once it was checked.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     pub place: Place,
     pub workload: Workload,
     pub directory: Directory,
@@ -102,7 +102,7 @@ impl App {
     }
 
     /// What is to be written, but for its number, which it gets when it is.
-    pub(super) async fn prepare(
+    pub(crate) async fn prepare(
         &self,
         conn: &mut Conn,
         caller: &Caller,
@@ -160,7 +160,7 @@ impl App {
         })
     }
 
-    pub(super) fn submission(&self, by: impl Into<By>, workload: Workload) -> Submission {
+    pub(crate) fn submission(&self, by: impl Into<By>, workload: Workload) -> Submission {
         let change = Change::new("workload.submit", Some(workload.site), workload.id)
             .after(masked(&workload))
             .tell_only(

@@ -1,6 +1,6 @@
 //! `SLURM_*` for what runs, so that scripts written for Slurm find what they look for.
 
-use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign};
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Used};
 use berth_model::{Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
 use jiff::Timestamp;
@@ -41,6 +41,18 @@ impl<B: Backend> Backend for WithVariables<B> {
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         self.0.look(jobs, now)
+    }
+
+    fn door(&self, job: Job<'_>) -> Option<Door> {
+        self.0.door(job)
+    }
+
+    fn log<'a>(&'a self, job: Job<'a>, bytes: u64) -> Doing<'a, String> {
+        self.0.log(job, bytes)
+    }
+
+    fn used(&self, job: Job<'_>) -> Option<Used> {
+        self.0.used(job)
     }
 
     fn can_cut(&self) -> bool {

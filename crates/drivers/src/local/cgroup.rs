@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::backend::Used;
+
 use super::spec::Limits;
 
 /// Where groups are made on this machine.
@@ -19,16 +21,6 @@ pub enum Groups {
 }
 
 const TREES: [&str; 5] = ["cpu", "cpuacct", "memory", "pids", "freezer"];
-
-/// What a run has used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Used {
-    pub cpu_us: u64,
-    pub memory_bytes: u64,
-    pub memory_peak_bytes: u64,
-    /// How often something of it was killed for want of memory.
-    pub out_of_memory: u64,
-}
 
 impl Groups {
     /// Finds out what this machine has and this process may write.

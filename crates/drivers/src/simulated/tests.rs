@@ -52,12 +52,13 @@ fn run(number: u128, state: RunState) -> Run {
         began: BEGAN,
         until: at(3600),
         ended_at: None,
+        said: None,
         version: 1,
     }
 }
 
 fn seen(backend: &Simulated, workload: &Workload, run: &Run, now: Timestamp) -> Sign {
-    block_on(backend.look(&[Job { workload, run }], now)).unwrap()[0]
+    block_on(backend.look(&[Job { workload, run }], now)).unwrap().remove(0)
 }
 
 #[test]
@@ -68,6 +69,7 @@ fn a_sleep_lasts_as_long_as_it_says_and_another_world_remembers_it_after_a_resta
     let over = Sign::Ended {
         at: at(600),
         outcome: Outcome::Completed,
+        said: None,
     };
     assert_eq!(seen(&backend, &workload, &run, at(4000)), over);
     assert_eq!(
@@ -99,7 +101,7 @@ fn what_is_told_to_stop_is_gone_within_the_slowest_end_and_never_after_its_time(
             until: at(110),
             ..run(number, stopping)
         };
-        let Sign::Ended { at: gone, outcome } = seen(&backend, &workload, &run, at(110)) else {
+        let Sign::Ended { at: gone, outcome, .. } = seen(&backend, &workload, &run, at(110)) else {
             panic!("it is still there");
         };
         assert!(gone >= at(100) && gone <= at(110));
@@ -241,7 +243,7 @@ fn what_writes_down_how_far_it_has_come_takes_longer_to_go() {
         };
         let run = run(number, stopping);
         let sign = seen(&backend, &workload, &run, run.until);
-        let Sign::Ended { at, outcome } = sign else {
+        let Sign::Ended { at, outcome, .. } = sign else {
             panic!("it is still there: {sign:?}");
         };
         assert_eq!(outcome, because.outcome());

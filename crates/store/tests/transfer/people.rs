@@ -3,8 +3,8 @@
 use anyhow::Result;
 use berth_model::person::{Person, PersonState, Scope, TimeZone, Token};
 use berth_model::site::{JoinRequest, JoinState, Membership, OutsiderView, Role, Site};
-use berth_model::{JoinRequestId, PersonId, ResourceType, SessionId, SiteId, TokenId, TypeId};
-use berth_store::{Tx, inventory, people, sessions, sites};
+use berth_model::{JoinRequestId, PersonId, ResourceType, SignInId, SiteId, TokenId, TypeId};
+use berth_store::{Tx, inventory, people, sign_ins, sites};
 
 use crate::world::{fresh, hour};
 
@@ -33,14 +33,14 @@ pub async fn insert_people(tx: &mut Tx) -> Result<PersonId> {
         people::insert(tx, person).await?;
     }
     people::set_password(tx, ada.id, "$argon2id$…", hour(0)).await?;
-    let session = sessions::Session {
-        id: SessionId(fresh()),
+    let session = sign_ins::SignIn {
+        id: SignInId(fresh()),
         person: ada.id,
         created_at: hour(0),
         last_seen_at: hour(0),
         expires_at: hour(100),
     };
-    sessions::insert_session(tx, &session, &[7; 32]).await?;
+    sign_ins::insert(tx, &session, &[7; 32]).await?;
     let token = Token {
         id: TokenId(fresh()),
         person: ada.id,
@@ -51,11 +51,11 @@ pub async fn insert_people(tx: &mut Tx) -> Result<PersonId> {
         last_used_at: None,
         revoked_at: None,
     };
-    sessions::insert_token(tx, &token, &[0, 1, 255]).await?;
-    sessions::insert_link(tx, ada.id, &[9; 32], hour(0), hour(1)).await?;
+    sign_ins::insert_token(tx, &token, &[0, 1, 255]).await?;
+    sign_ins::insert_link(tx, ada.id, &[9; 32], hour(0), hour(1)).await?;
     // The one table without a key, with two rows alike.
     for subject in ["ada", "192.0.2.7", "ada"] {
-        sessions::note_failure(tx, subject, hour(0)).await?;
+        sign_ins::note_failure(tx, subject, hour(0)).await?;
     }
     Ok(ada.id)
 }

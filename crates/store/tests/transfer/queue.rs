@@ -56,6 +56,7 @@ impl World {
             began: hour(1),
             until: hour(2),
             ended_at: None,
+            said: None,
             version: 1,
         };
         workloads::insert_run(tx, &run, workloads::Weighs::default()).await?;

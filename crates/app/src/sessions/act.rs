@@ -1,0 +1,264 @@
+//! What people do to a session: stop it, rename it, share it, keep it, remove it; and to a profile that is paused.
+
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::reference::{PersonReference, SessionReference, SiteReference};
+use berth_model::session::{Access, NotNow, Session};
+use berth_model::workload::Workload;
+use berth_model::{FieldErrors, Name, PersonId, Reference, Text};
+use berth_store::{Conn, people, queues, sessions, sites, visits, workloads};
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::look::SessionView;
+use super::start::{session_profile, told};
+use crate::App;
+use crate::caller::Caller;
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::record::{By, Change};
+use crate::transact::transact;
+
+#[derive(Debug, Clone)]
+pub enum SessionChange {
+    Stop {
+        reason: Option<Text>,
+    },
+    Rename(Name),
+    /// Lets a colleague in, or out again.
+    Share {
+        with: PersonReference,
+        access: Option<Access>,
+    },
+    /// Leaves it alone for so long, however idle it is.
+    Keep(SignedDuration),
+}
+
+/// The most that a session is kept by one word.
+const KEPT_MAX: SignedDuration = SignedDuration::from_hours(24);
+const SHARES_MAX: usize = 50;
+
+impl App {
+    pub async fn change_session(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        session: &SessionReference,
+        change: SessionChange,
+    ) -> Result<SessionView> {
+        let done = transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
+            let before = self.own_session(&mut tx, caller, &place, session).await?;
+            let now = self.now();
+            let (after, word) = match &change {
+                SessionChange::Stop { reason } => {
+                    let said = self.stopped_by(caller, &before, reason.clone());
+                    let after = before.clone().stop(said, now)?;
+                    self.cancel_what_runs(&mut tx, caller, &after).await?;
+                    (after, "session.stop")
+                }
+                SessionChange::Rename(name) => {
+                    let other = sessions::by_name(&mut tx, before.site, before.owner, name).await?;
+                    if other.is_some_and(|other| other.id != before.id) {
+                        return Err(Error::NameTaken(name.to_string()));
+                    }
+                    (Session { name: name.clone(), ..before.clone() }, "session.rename")
+                }
+                SessionChange::Share { with, access } => {
+                    (self.share(&mut tx, &place, before.clone(), with, *access).await?, "session.share")
+                }
+                SessionChange::Keep(length) => {
+                    if !before.state.is_live() {
+                        return Err(NotNow { state: before.state, wanted: "kept" }.into());
+                    }
+                    if *length <= SignedDuration::ZERO || *length > KEPT_MAX {
+                        return Err(FieldErrors::one("for", "up to a day at a time").into());
+                    }
+                    let kept_until = now.checked_add(*length).ok();
+                    (Session { kept_until, warned_at: None, ..before.clone() }, "session.keep")
+                }
+            };
+            if !sessions::update(&mut tx, &after, before.version).await? {
+                return Err(Error::Store(berth_store::Error::Retry));
+            }
+            let change = Change::new(word, Some(place.id()), after.id)
+                .before(&before)
+                .after(&after)
+                .because(after.said.clone())
+                .tell_only(EventKind::SessionChanged, Audience::Person(after.owner), told(&after));
+            self.record(&mut tx, caller, change).await?;
+            let after = Session { version: before.version + 1, ..after };
+            self.session_view(&mut tx, caller, place, after).await
+        });
+        self.submitted.notify_one();
+        done
+    }
+
+    /// A session that is over can be taken off the list. Its files stay: they are its owner's, not the session's.
+    pub async fn remove_session(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        session: &SessionReference,
+    ) -> Result<()> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
+            let before = self.own_session(&mut tx, caller, &place, session).await?;
+            if before.state.is_live() {
+                return Err(NotNow { state: before.state, wanted: "removed: stop it first" }.into());
+            }
+            let now = self.now();
+            visits::end(&mut tx, before.id, None, now).await?;
+            if !sessions::remove(&mut tx, before.id, before.version, now).await? {
+                return Err(Error::Store(berth_store::Error::Retry));
+            }
+            let change = Change::new("session.remove", Some(place.id()), before.id)
+                .before(&before)
+                .tell_only(EventKind::SessionChanged, Audience::Person(before.owner), told(&before));
+            self.record(&mut tx, caller, change).await
+        })
+    }
+
+    /// One that the caller may change, held still.
+    async fn own_session(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        session: &SessionReference,
+    ) -> Result<Session> {
+        let known = self.session(conn, caller, place, session).await?;
+        let is_own = known.owner == caller.id();
+        match place.may(caller, Action::ChangeSession, is_own, "session") {
+            // A colleague whom it is shared with knows that it is there.
+            Err(Error::NotAllowed { .. }) if known.access(caller.id()).is_none() => {
+                Err(Error::NotFound("session"))
+            }
+            may => {
+                may?;
+                self.session_locked(conn, known.id).await
+            }
+        }
+    }
+
+    /// What the owner is told when somebody else stops their session.
+    fn stopped_by(&self, caller: &Caller, session: &Session, reason: Option<Text>) -> Option<Text> {
+        if caller.id() == session.owner {
+            return reason;
+        }
+        let who = &caller.person.display_name;
+        let words = match reason {
+            Some(reason) => format!("{who} stopped it: {reason}"),
+            None => format!("{who} stopped it"),
+        };
+        words.parse().ok()
+    }
+
+    /// Nothing more of it runs: its workload is cancelled, and what runs has the site's grace.
+    pub(super) async fn cancel_what_runs(
+        &self,
+        conn: &mut Conn,
+        by: impl Into<By>,
+        session: &Session,
+    ) -> Result<()> {
+        let Some(id) = session.workload else {
+            return Ok(());
+        };
+        let known = workloads::get_locked(conn, session.site, id).await?;
+        let Some(before) = known.filter(|known| !known.state.is_final()) else {
+            return Ok(());
+        };
+        let after = before.clone().cancel(self.now(), session.said.clone())?;
+        if !workloads::update(conn, &after, before.version).await? {
+            return Err(Error::Store(berth_store::Error::Retry));
+        }
+        self.stop_tasks(conn, &after, None).await?;
+        let change = Change::new("workload.cancel", Some(session.site), after.id)
+            .before(json!({ "state": before.state }))
+            .after(json!({ "state": after.state }))
+            .because(after.reason.clone())
+            .tell_only(
+                EventKind::WorkloadCancelled,
+                Audience::Members,
+                crate::queue::told(&Workload {
+                    version: before.version + 1,
+                    ..after
+                }),
+            );
+        self.record(conn, by, change).await
+    }
+
+    async fn share(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        mut session: Session,
+        with: &PersonReference,
+        access: Option<Access>,
+    ) -> Result<Session> {
+        let person = self.member(conn, place, with).await?;
+        if person == session.owner {
+            return Err(FieldErrors::one("with", "it is theirs already").into());
+        }
+        match access {
+            Some(access) => {
+                session.shared.insert(person, access);
+                if session.shared.len() > SHARES_MAX {
+                    let message = format!("a session is shared with at most {SHARES_MAX} people");
+                    return Err(FieldErrors::one("with", message).into());
+                }
+            }
+            None => {
+                session.shared.remove(&person);
+            }
+        }
+        // Whoever may do less than before comes in anew.
+        visits::end(conn, session.id, Some(person), self.now()).await?;
+        Ok(session)
+    }
+
+    async fn member(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        person: &PersonReference,
+    ) -> Result<PersonId> {
+        let known = match person {
+            Reference::Id(id) => people::get(conn, *id).await?,
+            Reference::Name(login) => people::by_login(conn, login).await?,
+        };
+        let role = match &known {
+            None => None,
+            Some(person) => sites::membership_of(conn, place.id(), person.id).await?,
+        };
+        match (known, role) {
+            (Some(person), Some(_)) => Ok(person.id),
+            _ => {
+                let message = format!("`{person}` is not a member of this site");
+                Err(FieldErrors::one("with", message).into())
+            }
+        }
+    }
+
+    /// Lets a profile be started again that was paused.
+    pub async fn resume_profile(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        profile: &Name,
+    ) -> Result<()> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
+            place.may(caller, Action::ManageSessions, false, "site")?;
+            let policy = queues::policy(&mut tx, place.id()).await?;
+            session_profile(&policy, profile)?;
+            if !sessions::resume(&mut tx, place.id(), profile).await? {
+                return Ok(());
+            }
+            let change = Change::new("profile.resume", Some(place.id()), place.id())
+                .after(json!({ "profile": profile }))
+                .tell(EventKind::ProfileResumed, Audience::Members);
+            self.record(&mut tx, caller, change).await
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! Stops what nobody uses, after having said so.
+//!
+//! What counts is what is done: a kernel that computes, a terminal that is typed in, processor time, a request that
+//! changes something. An open page alone does not.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use berth_drivers::backend::{Door, Job};
+use berth_drivers::door;
+use berth_model::event::EventKind;
+use berth_model::session::{Activity, Session, State};
+use berth_model::{RunId, SessionId, Text};
+use berth_store::leases::{self, Lease};
+use berth_store::{queues, sessions};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use tokio::task::JoinSet;
+
+use super::follow::Followed;
+use crate::App;
+use crate::error::Result;
+use crate::record::By;
+
+/// When idle sessions are looked for, and how long before their end their owners hear of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Culling {
+    pub every: SignedDuration,
+    pub warning: SignedDuration,
+    /// No more than these are looked at, at the same time.
+    pub at_once: usize,
+}
+
+impl Default for Culling {
+    fn default() -> Self {
+        Culling {
+            every: SignedDuration::from_secs(600),
+            warning: SignedDuration::from_secs(300),
+            at_once: 10,
+        }
+    }
+}
+
+/// What was last seen of the sessions that run. Lost with the server: the first look after that only begins to count.
+#[derive(Debug, Default)]
+pub(crate) struct Pulse(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    next: Option<Timestamp>,
+    cpu: HashMap<RunId, (u64, Timestamp)>,
+    /// When a visitor last did something, as far as what serves them has said.
+    visitors: HashMap<SessionId, Timestamp>,
+}
+
+impl Pulse {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// This much of a core, over the time since the last look, is work.
+const BUSY_PERMILLE: u128 = 20;
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What there is to know before a session is said to be idle.
+struct Looked {
+    session: Session,
+    idle: SignedDuration,
+    active_at: Option<Timestamp>,
+}
+
+impl App {
+    /// Notes when visitors last did something in sessions.
+    pub fn note_visitors(&self, acted: impl IntoIterator<Item = (SessionId, Timestamp)>) {
+        let mut seen = self.pulse.seen();
+        for (session, at) in acted {
+            let last = seen.visitors.entry(session).or_insert(at);
+            *last = at.max(*last);
+        }
+    }
+
+    /// Looks for idle sessions when it is time to; says when it is next.
+    pub(super) async fn cull(
+        &self,
+        lease: &Lease,
+        followed: &[Followed],
+    ) -> Result<Option<Timestamp>> {
+        let now = self.now();
+        let Culling { every, at_once, .. } = self.settings.culling;
+        {
+            let mut seen = self.pulse.seen();
+            if let Some(next) = seen.next.filter(|next| now < *next) {
+                return Ok(Some(next));
+            }
+            seen.next = now.checked_add(every).ok();
+            let live: Vec<RunId> = followed
+                .iter()
+                .filter_map(|one| Some(one.run.as_ref()?.id))
+                .collect();
+            seen.cpu.retain(|run, _| live.contains(run));
+        }
+        let ready: Vec<&Followed> = followed
+            .iter()
+            .filter(|one| one.session.state == State::Ready)
+            .collect();
+        for some in ready.chunks(at_once.max(1)) {
+            for looked in self.look_for_life(some, now).await? {
+                self.warn_or_stop(lease, looked, now).await?;
+            }
+        }
+        let next = self.pulse.seen().next;
+        Ok(next)
+    }
+
+    async fn look_for_life(&self, some: &[&Followed], now: Timestamp) -> Result<Vec<Looked>> {
+        let mut tasks = JoinSet::new();
+        for one in some {
+            let (idle, path) = {
+                let mut reader = self.store.read().await?;
+                let policy = queues::policy(&mut reader, one.session.site).await?;
+                let profile = policy.profiles.get(&one.session.profile);
+                let Some(profile) = profile.and_then(|profile| profile.session.clone()) else {
+                    continue;
+                };
+                let app = policy.app(&profile.app);
+                let is_jupyter = app.is_some_and(|app| app.activity == Activity::Jupyter);
+                let base = self.settings.addresses.base(&one.session.label);
+                (profile.idle, is_jupyter.then_some(base))
+            };
+            let job = one.job();
+            let door = job.and_then(|job| self.backend.as_ref()?.door(job));
+            let by_others = [
+                job.and_then(|job| self.computes(job, now)),
+                self.pulse.seen().visitors.get(&one.session.id).copied(),
+            ];
+            let by_others = by_others.into_iter().flatten().max();
+            let session = one.session.clone();
+            tasks.spawn(async move {
+                let by_kernels = match (door, path) {
+                    (Some(door), Some(base)) => kernels(&door, &base, now).await,
+                    _ => None,
+                };
+                Looked {
+                    session,
+                    idle,
+                    active_at: by_others.into_iter().chain(by_kernels).max(),
+                }
+            });
+        }
+        Ok(tasks.join_all().await)
+    }
+
+    /// Now, if it took processor time since the last look. The first look has nothing to compare with, and lets it pass.
+    fn computes(&self, job: Job<'_>, now: Timestamp) -> Option<Timestamp> {
+        let used = self.backend.as_ref()?.used(job)?.cpu_us;
+        let before = self.pulse.seen().cpu.insert(job.run.id, (used, now));
+        let Some((before, at)) = before else {
+            return Some(now);
+        };
+        let passed = u128::try_from(at.duration_until(now).as_micros()).unwrap_or(0);
+        let worked = u128::from(used.saturating_sub(before));
+        (passed > 0 && worked * 1000 > passed * BUSY_PERMILLE).then_some(now)
+    }
+
+    async fn warn_or_stop(&self, lease: &Lease, looked: Looked, now: Timestamp) -> Result<()> {
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = sessions::get_locked(&mut tx, looked.session.id).await? else {
+            return Ok(());
+        };
+        if before.state != State::Ready || before.workload != looked.session.workload {
+            return Ok(());
+        }
+        let active = looked
+            .active_at
+            .map_or(before.clone(), |at| before.clone().active(at));
+        let Culling { every, warning, .. } = self.settings.culling;
+        let ends = active.idle_until(looked.idle);
+        let was_warned = active
+            .warned_at
+            .is_some_and(|at| at.duration_until(now) >= warning.min(every));
+        let (after, kind) = if now >= ends && was_warned {
+            let said = idle_words(looked.idle);
+            let after = active.stop(said, now)?;
+            self.cancel_what_runs(&mut tx, By::SYSTEM, &after).await?;
+            (after, EventKind::SessionChanged)
+        } else if now + warning.max(every) >= ends && active.warned_at.is_none() {
+            let after = Session {
+                warned_at: Some(now),
+                ..active
+            };
+            (after, EventKind::SessionIdle)
+        } else {
+            (active, EventKind::SessionChanged)
+        };
+        if after != before {
+            self.write_session(&mut tx, &before, &after, kind).await?;
+        }
+        tx.commit().await?;
+        self.written.notify_one();
+        self.submitted.notify_one();
+        Ok(())
+    }
+}
+
+fn idle_words(idle: SignedDuration) -> Option<Text> {
+    let minutes = idle.as_mins();
+    let words = match minutes {
+        0 => "it was stopped because nothing was done in it".to_owned(),
+        minutes => format!("it was stopped because nothing was done in it for {minutes} minutes"),
+    };
+    words.parse().ok()
+}
+
+#[derive(Deserialize)]
+struct Kernel {
+    last_activity: Option<Timestamp>,
+    execution_state: Option<String>,
+}
+
+/// When a kernel or a terminal last did something, as the app says; now, while one computes.
+async fn kernels(door: &Door, base: &str, now: Timestamp) -> Option<Timestamp> {
+    let mut latest: Option<Timestamp> = None;
+    for path in ["api/kernels", "api/terminals"] {
+        let answer = door::ask(door, &format!("{base}{path}"), ANSWER).await;
+        let Ok(answer) = answer else { continue };
+        let listed: Vec<Kernel> = serde_json::from_slice(&answer.body).unwrap_or_default();
+        for one in listed {
+            let at = match one.execution_state.as_deref() {
+                Some("busy") => Some(now),
+                // What a program says of the future is not believed.
+                _ => one.last_activity.map(|at| at.min(now)),
+            };
+            latest = latest.into_iter().chain(at).max();
+        }
+    }
+    latest
+}

@@ -1,0 +1,376 @@
+//! Follows sessions from the queue to the first answer of their app, and to their end.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use berth_drivers::backend::{Door, Job};
+use berth_drivers::door;
+use berth_engine::session::{Next, next};
+use berth_model::event::{Audience, EventKind};
+use berth_model::session::{End, Pause, Session, State};
+use berth_model::workload::{Run, State as WorkloadState, Workload};
+use berth_model::{SessionId, Text, WorkloadId};
+use berth_store::leases::{self, Lease};
+use berth_store::{Conn, queues, sessions, visits, workloads};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::start::{FAILURES_MAX, STARTING_MAX, is_retried, told};
+use crate::App;
+use crate::error::Result;
+use crate::record::{By, Change};
+
+/// How often an app that begins is asked whether it answers.
+const ASK_EVERY: SignedDuration = SignedDuration::from_millis(100);
+/// How long it may take to say so; it is asked again.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Failures of so many people within so long pause a profile.
+const PEOPLE_MAX: u64 = 3;
+const WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
+/// A session and what is known of what it runs as.
+pub(super) struct Followed {
+    pub session: Session,
+    pub workload: Option<Workload>,
+    pub run: Option<Run>,
+}
+
+impl Followed {
+    pub fn job(&self) -> Option<Job<'_>> {
+        Some(Job {
+            workload: self.workload.as_ref()?,
+            run: self.run.as_ref()?,
+        })
+    }
+}
+
+impl App {
+    /// Carries all sessions on; says when to look again at the latest.
+    pub(crate) async fn carry_sessions_on(&self, lease: &Lease) -> Result<Option<Timestamp>> {
+        let followed = self.followed().await?;
+        let now = self.now();
+        let mut asked = Vec::new();
+        for one in &followed {
+            match next(&one.session, one.workload.as_ref(), one.run.as_ref(), now) {
+                Next::Nothing => {}
+                Next::Ask => asked.push(one),
+                Next::Place => {
+                    self.move_session(lease, &one.session, Session::placed)
+                        .await?;
+                    asked.push(one);
+                }
+                Next::WaitAgain => {
+                    self.move_session(lease, &one.session, Session::waits_again)
+                        .await?;
+                }
+                Next::TooLate => self.give_up_on(lease, one).await?,
+                Next::Over { end, said } => self.settle_session(lease, one, end, said).await?,
+            }
+        }
+        let answering = self.who_answers(&asked).await?;
+        let waits_on = answering.len() < asked.len();
+        for id in answering {
+            self.note_answer(lease, id).await?;
+        }
+        self.let_others_begin(lease, &followed).await?;
+        let idle = self.cull(lease, &followed).await?;
+        let again = waits_on.then(|| now.checked_add(ASK_EVERY).ok()).flatten();
+        Ok(again.into_iter().chain(idle).min())
+    }
+
+    async fn followed(&self) -> Result<Vec<Followed>> {
+        let mut reader = self.store.read().await?;
+        let live = sessions::live(&mut reader).await?;
+        let mut by_site: HashMap<_, Vec<WorkloadId>> = HashMap::new();
+        for session in &live {
+            by_site
+                .entry(session.site)
+                .or_default()
+                .extend(session.workload);
+        }
+        let (mut jobs, mut runs) = (HashMap::new(), HashMap::new());
+        for (site, ids) in by_site {
+            for job in workloads::some(&mut reader, site, ids.clone()).await? {
+                jobs.insert(job.id, job);
+            }
+            for run in workloads::newest_runs(&mut reader, ids).await? {
+                runs.entry(run.workload).or_insert(run);
+            }
+        }
+        let follow = |session: Session| Followed {
+            workload: session.workload.and_then(|id| jobs.remove(&id)),
+            run: session.workload.and_then(|id| runs.remove(&id)),
+            session,
+        };
+        Ok(live.into_iter().map(follow).collect())
+    }
+
+    /// Those of these whose app answers by now. All are asked at the same time.
+    async fn who_answers(&self, asked: &[&Followed]) -> Result<Vec<SessionId>> {
+        let Some(backend) = &self.backend else {
+            return Ok(Vec::new());
+        };
+        let mut tasks = JoinSet::new();
+        for one in asked {
+            let Some(door) = one.job().and_then(|job| backend.door(job)) else {
+                continue;
+            };
+            let path = self.health_of(&one.session).await?;
+            let id = one.session.id;
+            tasks.spawn(async move { answers(door, path).await.then_some(id) });
+        }
+        let mut answering: Vec<SessionId> = tasks.join_all().await.into_iter().flatten().collect();
+        answering.sort_unstable();
+        Ok(answering)
+    }
+
+    async fn health_of(&self, session: &Session) -> Result<String> {
+        let mut reader = self.store.read().await?;
+        let policy = queues::policy(&mut reader, session.site).await?;
+        let profile = policy.profiles.get(&session.profile);
+        let app = profile
+            .and_then(|profile| profile.session.as_ref())
+            .and_then(|profile| policy.app(&profile.app));
+        let base = match &app {
+            Some(app) if app.knows_its_base => self.settings.addresses.base(&session.label),
+            _ => "/".to_owned(),
+        };
+        Ok(base + &app.map(|app| app.health).unwrap_or_default())
+    }
+
+    async fn note_answer(&self, lease: &Lease, id: SessionId) -> Result<()> {
+        let now = self.now();
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = sessions::get_locked(&mut tx, id).await? else {
+            return Ok(());
+        };
+        let Ok(after) = before.clone().answers(now) else {
+            return Ok(());
+        };
+        if let Some(workload) = after.workload {
+            sessions::note_ready(&mut tx, workload, now).await?;
+        }
+        self.write_session(
+            &mut tx,
+            &before,
+            &Session {
+                said: None,
+                ..after
+            },
+            EventKind::SessionChanged,
+        )
+        .await?;
+        tx.commit().await?;
+        self.written.notify_one();
+        Ok(())
+    }
+
+    async fn move_session(
+        &self,
+        lease: &Lease,
+        session: &Session,
+        to: fn(Session, Timestamp) -> Result<Session, berth_model::session::NotNow>,
+    ) -> Result<()> {
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = sessions::get_locked(&mut tx, session.id).await? else {
+            return Ok(());
+        };
+        if let Ok(after) = to(before.clone(), self.now()) {
+            self.write_session(&mut tx, &before, &after, EventKind::SessionChanged)
+                .await?;
+        }
+        tx.commit().await?;
+        self.written.notify_one();
+        Ok(())
+    }
+
+    pub(super) async fn write_session(
+        &self,
+        conn: &mut Conn,
+        before: &Session,
+        after: &Session,
+        kind: EventKind,
+    ) -> Result<bool> {
+        let is_written = sessions::update(conn, after, before.version).await?;
+        if is_written {
+            let change = Change::new("session.follow", Some(after.site), after.id).tell_only(
+                kind,
+                Audience::Person(after.owner),
+                told(after),
+            );
+            self.announce(conn, change).await?;
+        }
+        Ok(is_written)
+    }
+
+    /// It had its time to begin. What became of it in the end is settled when it is gone.
+    async fn give_up_on(&self, lease: &Lease, one: &Followed) -> Result<()> {
+        let seconds = berth_engine::session::START_MAX.as_secs();
+        let words = format!("it did not answer within {seconds} s; its log may say why");
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
+            return Ok(());
+        };
+        let stopping = Session {
+            said: words.parse().ok(),
+            ..before.clone()
+        };
+        self.cancel_what_runs(&mut tx, By::SYSTEM, &stopping)
+            .await?;
+        self.end_session(&mut tx, one, before, End::Failed, stopping.said)
+            .await?;
+        tx.commit().await?;
+        self.written.notify_one();
+        self.submitted.notify_one();
+        Ok(())
+    }
+
+    async fn settle_session(
+        &self,
+        lease: &Lease,
+        one: &Followed,
+        end: End,
+        said: Option<Text>,
+    ) -> Result<()> {
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
+            return Ok(());
+        };
+        // Somebody changed it since it was looked at; the next look sees that.
+        if before.version != one.session.version {
+            return Ok(());
+        }
+        self.end_session(&mut tx, one, before, end, said).await?;
+        tx.commit().await?;
+        self.written.notify_one();
+        self.submitted.notify_one();
+        Ok(())
+    }
+
+    /// Writes down how it ended, and tries again what never answered, unless that failed too often.
+    async fn end_session(
+        &self,
+        conn: &mut Conn,
+        one: &Followed,
+        before: Session,
+        end: End,
+        said: Option<Text>,
+    ) -> Result<()> {
+        let now = self.now();
+        if let Some(workload) = before.workload {
+            let was_wanted = end == End::Wanted;
+            sessions::note_end(conn, workload, now, was_wanted, said.as_ref()).await?;
+        }
+        visits::end(conn, before.id, None, now).await?;
+        let never_answered = matches!(before.state, State::Waiting | State::Starting);
+        let mut after = Session {
+            said,
+            ..before.clone().over(end, now)
+        };
+        let mut kind = EventKind::SessionChanged;
+        if end == End::Failed {
+            kind = EventKind::SessionFailed;
+            let paused = self.pause_where_many_fail(conn, &after, now).await?;
+            let most = FAILURES_MAX as u64;
+            let (site, owner) = (after.site, after.owner);
+            let recent = sessions::recent_starts(conn, site, &after.profile, owner, most).await?;
+            let again = never_answered && !paused && is_retried(owner, &recent);
+            // What was never placed has nothing wrong with it that another try would mend.
+            if let Some(failed) = one.workload.as_ref().filter(|_| again && one.run.is_some()) {
+                after = self.start_again(conn, after, failed, now).await?;
+                kind = EventKind::SessionChanged;
+            }
+        }
+        self.write_session(conn, &before, &after, kind).await?;
+        Ok(())
+    }
+
+    /// Pauses a profile that fails for several people, and tells the admins; says whether it is paused.
+    async fn pause_where_many_fail(
+        &self,
+        conn: &mut Conn,
+        session: &Session,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let since = now.checked_sub(WITHIN).unwrap_or(now);
+        let people = sessions::failed_for(conn, session.site, &session.profile, since).await?;
+        let paused = sessions::paused(conn, session.site).await?;
+        if paused.iter().any(|pause| pause.profile == session.profile) {
+            return Ok(true);
+        }
+        if people < PEOPLE_MAX {
+            return Ok(false);
+        }
+        let words = match &session.said {
+            Some(said) => format!("it failed for {people} people within ten minutes: {said}"),
+            None => format!("it failed for {people} people within ten minutes"),
+        };
+        let Ok(said) = words.chars().take(500).collect::<String>().parse::<Text>() else {
+            return Ok(false);
+        };
+        let pause = Pause {
+            site: session.site,
+            profile: session.profile.clone(),
+            since: now,
+            said,
+        };
+        if sessions::pause(conn, &pause).await? {
+            let data = json!({ "profile": pause.profile, "said": pause.said });
+            let change = Change::new("profile.pause", Some(pause.site), pause.site)
+                .after(&data)
+                .tell(EventKind::ProfilePaused, Audience::Admins);
+            self.record(conn, By::SYSTEM, change).await?;
+        }
+        Ok(true)
+    }
+
+    /// Those that wait because many others begin are let go, the oldest first.
+    async fn let_others_begin(&self, lease: &Lease, followed: &[Followed]) -> Result<()> {
+        let begin = |one: &&Followed| match one.session.state {
+            State::Starting => true,
+            State::Waiting => one
+                .workload
+                .as_ref()
+                .is_some_and(|job| job.state == WorkloadState::Running),
+            _ => false,
+        };
+        let beginning = followed.iter().filter(begin).count() as u64;
+        let room = STARTING_MAX.saturating_sub(beginning);
+        let held = followed.iter().filter_map(|one| {
+            let job = one.workload.as_ref()?;
+            let waits = one.session.state == State::Waiting && job.state == WorkloadState::Held;
+            waits.then_some(job)
+        });
+        for job in held.take(room as usize) {
+            let mut tx = self.store.begin().await?;
+            leases::check(&mut tx, lease).await?;
+            let known = workloads::get_locked(&mut tx, job.site, job.id).await?;
+            let Some(before) = known else { continue };
+            let version = before.version;
+            let Ok(after) = before.release() else {
+                continue;
+            };
+            workloads::update(&mut tx, &after, version).await?;
+            let change = Change::new("workload.release", Some(after.site), after.id).tell_only(
+                EventKind::WorkloadChanged,
+                Audience::Members,
+                crate::queue::told(&after),
+            );
+            self.announce(&mut tx, change).await?;
+            tx.commit().await?;
+            self.written.notify_one();
+            self.submitted.notify_one();
+        }
+        Ok(())
+    }
+}
+
+async fn answers(door: Door, path: String) -> bool {
+    let answer = door::ask(&door, &path, ANSWER).await;
+    answer.is_ok_and(|answer| answer.is_good())
+}

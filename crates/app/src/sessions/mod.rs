@@ -1,0 +1,79 @@
+//! Sessions: web apps that people work in.
+//!
+//! A session is a name, an address and a home; what runs is a workload in its owner's name, submitted in the transaction
+//! that starts the session ([`start`]). The controller follows it from the queue to the first answer of its app
+//! ([`follow`]), tries again what failed, and stops what idles ([`cull`]). Who may come in, and for how long, is
+//! [`visits`].
+
+mod act;
+mod cull;
+mod follow;
+mod look;
+mod start;
+mod visits;
+
+use berth_model::SessionId;
+use berth_model::reference::SessionReference;
+use berth_model::session::Session;
+use berth_store::{Conn, sessions};
+
+pub use act::SessionChange;
+pub use cull::Culling;
+pub use look::{Opened, ProfileView, SessionFilter, SessionView, VisitView};
+pub use start::NewSession;
+pub use visits::{Entered, Invitation, Key, OpenDoor};
+
+pub(crate) use cull::Pulse;
+
+use crate::App;
+use crate::caller::Caller;
+use crate::error::{Error, Result};
+use crate::place::Place;
+
+/// Where sessions are found from outside. Only what serves them knows.
+pub trait Addresses: Send + Sync + std::fmt::Debug {
+    /// Scheme, host and port, as in a browser's bar.
+    fn origin(&self, label: &str) -> String;
+    /// The path below which the session answers, with a slash at both ends.
+    fn base(&self, label: &str) -> String;
+}
+
+/// Each at a name of its own on this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct AtLocalhost;
+
+impl Addresses for AtLocalhost {
+    fn origin(&self, label: &str) -> String {
+        format!("http://{label}.localhost")
+    }
+
+    fn base(&self, _label: &str) -> String {
+        "/".to_owned()
+    }
+}
+
+impl App {
+    /// The session that is meant: any by its id, one's own by its name.
+    pub(crate) async fn session(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        session: &SessionReference,
+    ) -> Result<Session> {
+        let found = match session {
+            SessionReference::Id(id) => sessions::get(conn, *id).await?,
+            SessionReference::Name(name) => {
+                sessions::by_name(conn, place.id(), caller.id(), name).await?
+            }
+        };
+        let here = found.filter(|found| found.site == place.id());
+        here.ok_or(Error::NotFound("session"))
+    }
+
+    /// The same, held still until the transaction ends.
+    pub(crate) async fn session_locked(&self, conn: &mut Conn, id: SessionId) -> Result<Session> {
+        let found = sessions::get_locked(conn, id).await?;
+        found.ok_or(Error::NotFound("session"))
+    }
+}

@@ -1,0 +1,410 @@
+//! Starting a session: its workload is submitted by the transaction that makes it, or starts it again.
+
+use std::collections::BTreeMap;
+
+use berth_engine::rights::Action;
+use berth_model::event::{Audience, EventKind};
+use berth_model::queue::QueuePolicy;
+use berth_model::reference::{ProjectReference, SessionReference, SiteReference};
+use berth_model::session::{Session, SessionProfile, Start, State};
+use berth_model::workload::{Ask, Program, Workload};
+use berth_model::{
+    FieldErrors, Name, PersonId, ProjectId, ReservationId, SessionId, StartId, Text, WorkloadId,
+};
+use berth_store::{Conn, projects, queues, sessions, submissions, workloads};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::look::SessionView;
+use crate::App;
+use crate::caller::Caller;
+use crate::clock::{fresh, random};
+use crate::error::{Error, Result};
+use crate::once::Made;
+use crate::place::Place;
+use crate::queue::NewWorkload;
+use crate::record::{By, Change};
+use crate::transact::transact;
+
+/// The most sessions of one person at a site, stopped ones included.
+const SESSIONS_MAX: usize = 50;
+/// More than these do not begin at the same time; the next wait for them.
+pub(super) const STARTING_MAX: u64 = 64;
+/// Where an app that listens on a socket finds it.
+const SOCKET: &str = "/run/berth/app.sock";
+
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// `lab`, `lab-2` and so on by its profile's app, if none is given.
+    pub name: Option<Name>,
+    pub profile: Name,
+    pub environment: Option<Text>,
+    pub project: Option<ProjectReference>,
+    pub inside: Option<ReservationId>,
+}
+
+impl App {
+    pub async fn start_session(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        new: NewSession,
+    ) -> Result<Made<SessionView>> {
+        let made = transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
+            place.may(caller, Action::StartSession, true, "site")?;
+            let now = self.now();
+            let id = SessionId(fresh(now));
+            if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
+                let known = self.session(&mut tx, caller, &place, &SessionReference::Id(earlier)).await?;
+                return Ok(Made::before(self.session_view(&mut tx, caller, place, known).await?));
+            }
+            let name = self.name_of(&mut tx, caller, &place, &new).await?;
+            let session = Session {
+                id,
+                site: place.id(),
+                owner: caller.id(),
+                project: None,
+                name,
+                label: label(),
+                profile: new.profile.clone(),
+                environment: new.environment.clone(),
+                inside: new.inside,
+                state: State::Stopped,
+                workload: None,
+                said: None,
+                shared: BTreeMap::new(),
+                since: now,
+                active_at: now,
+                kept_until: None,
+                warned_at: None,
+                created_at: now,
+                version: 1,
+            };
+            let (session, workload) = self
+                .submit_session(&mut tx, caller, &place, session, new.project.clone())
+                .await?;
+            sessions::insert(&mut tx, &session).await?;
+            self.note_start(&mut tx, &session, workload, false).await?;
+            let change = Change::new("session.start", Some(place.id()), session.id)
+                .after(&session)
+                .tell_only(EventKind::SessionChanged, Audience::Person(session.owner), told(&session));
+            self.record(&mut tx, caller, change).await?;
+            Ok(Made::now(self.session_view(&mut tx, caller, place, session).await?))
+        });
+        self.submitted.notify_one();
+        made
+    }
+
+    /// Starts a session that is stopped, perhaps with another profile or environment.
+    pub async fn restart_session(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        session: &SessionReference,
+        profile: Option<Name>,
+        environment: Option<Text>,
+        inside: Option<ReservationId>,
+    ) -> Result<SessionView> {
+        let done = transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
+            let known = self.session(&mut tx, caller, &place, session).await?;
+            // It runs as its owner, so nobody else starts it.
+            if known.owner != caller.id() {
+                return Err(Error::NotFound("session"));
+            }
+            place.may(caller, Action::StartSession, true, "session")?;
+            let before = self.session_locked(&mut tx, known.id).await?;
+            if before.state.is_live() {
+                return Err(berth_model::session::NotNow { state: before.state, wanted: "started" }.into());
+            }
+            let wanted = Session {
+                profile: profile.clone().unwrap_or(before.profile.clone()),
+                environment: environment.clone().or(before.environment.clone()),
+                inside,
+                ..before.clone()
+            };
+            let project = wanted.project.map(ProjectReference::Id);
+            let (after, workload) = self.submit_session(&mut tx, caller, &place, wanted, project).await?;
+            if !sessions::update(&mut tx, &after, before.version).await? {
+                return Err(Error::Store(berth_store::Error::Retry));
+            }
+            self.note_start(&mut tx, &after, workload, false).await?;
+            let change = Change::new("session.start", Some(place.id()), after.id)
+                .before(&before)
+                .after(&after)
+                .tell_only(EventKind::SessionChanged, Audience::Person(after.owner), told(&after));
+            self.record(&mut tx, caller, change).await?;
+            let after = Session { version: before.version + 1, ..after };
+            self.session_view(&mut tx, caller, place, after).await
+        });
+        self.submitted.notify_one();
+        done
+    }
+
+    /// A name that is given and free, or the first free one.
+    async fn name_of(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        new: &NewSession,
+    ) -> Result<Name> {
+        let filter = sessions::Filter {
+            site: Some(place.id()),
+            owner: Some(caller.id()),
+            is_live: false,
+            limit: SESSIONS_MAX as u64,
+        };
+        let known = sessions::list(conn, &filter).await?;
+        if known.len() >= SESSIONS_MAX {
+            let message = format!("you have {SESSIONS_MAX} sessions here: remove one first");
+            return Err(FieldErrors::one("name", message).into());
+        }
+        let is_taken = |name: &Name| known.iter().any(|one| one.name == *name);
+        if let Some(name) = &new.name {
+            return match is_taken(name) {
+                true => Err(Error::NameTaken(name.to_string())),
+                false => Ok(name.clone()),
+            };
+        }
+        let numbered = |number: usize| match number {
+            1 => new.profile.to_string(),
+            number => format!("{}-{number}", new.profile),
+        };
+        let free = (1..=SESSIONS_MAX + 1)
+            .filter_map(|number| numbered(number).parse().ok())
+            .find(|name| !is_taken(name));
+        free.ok_or_else(|| FieldErrors::one("name", "give it a name").into())
+    }
+
+    /// Submits what the session is to run, and says what it is then.
+    async fn submit_session(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        session: Session,
+        project: Option<ProjectReference>,
+    ) -> Result<(Session, Workload)> {
+        let policy = queues::policy(conn, place.id()).await?;
+        let ask = self.ask_of(&policy, &session)?;
+        let new = NewWorkload {
+            project,
+            profile: Some(session.profile.clone()),
+            is_held: sessions::count(conn, State::Starting).await? >= STARTING_MAX,
+            ask,
+        };
+        let prepared = self
+            .prepare(conn, caller, &place.site.id.into(), new)
+            .await?;
+        let workload = prepared.workload;
+        self.check_profile(conn, place, &policy, &session, workload.project)
+            .await?;
+        let whose = (place.id(), caller.id());
+        self.crowd
+            .join(conn, whose, prepared.waiting_max, workload.since)
+            .await?;
+        let workload = self.put_in_line(conn, caller, workload).await?;
+        let session = Session {
+            project: workload.project,
+            ..session
+        };
+        Ok((session.start(workload.id, self.now())?, workload))
+    }
+
+    async fn put_in_line(
+        &self,
+        conn: &mut Conn,
+        by: impl Into<By>,
+        workload: Workload,
+    ) -> Result<Workload> {
+        let number = workloads::next_numbers(conn, workload.site, 1).await?;
+        let workload = Workload { number, ..workload };
+        submissions::insert_all(conn, &[self.submission(by, workload.clone())]).await?;
+        Ok(workload)
+    }
+
+    /// What failed is tried again as it was, in the name of whoever asked first.
+    pub(super) async fn start_again(
+        &self,
+        conn: &mut Conn,
+        session: Session,
+        failed: &Workload,
+        now: Timestamp,
+    ) -> Result<Session> {
+        let again = Workload {
+            id: WorkloadId(fresh(now)),
+            waiting: failed.ask.tasks(),
+            state: berth_model::workload::State::Waiting,
+            reason: None,
+            counts: Default::default(),
+            since: now,
+            ended_at: None,
+            version: 1,
+            ..failed.clone()
+        };
+        let again = self.put_in_line(conn, By::SYSTEM, again).await?;
+        let said = session.said.clone();
+        let mut session = session.start(again.id, now)?;
+        // Whoever waits sees why it takes longer.
+        session.said = said;
+        self.note_start(conn, &session, again, true).await?;
+        Ok(session)
+    }
+
+    async fn note_start(
+        &self,
+        conn: &mut Conn,
+        session: &Session,
+        workload: Workload,
+        is_automatic: bool,
+    ) -> Result<()> {
+        let now = self.now();
+        let start = Start {
+            id: StartId(fresh(now)),
+            session: session.id,
+            site: session.site,
+            person: session.owner,
+            profile: session.profile.clone(),
+            workload: workload.id,
+            is_automatic,
+            asked_at: now,
+            ready_at: None,
+            ended_at: None,
+            has_failed: false,
+            said: None,
+        };
+        Ok(sessions::insert_start(conn, &start).await?)
+    }
+
+    /// What the session's program is, and under which address it stands. What it takes is its profile's to say.
+    fn ask_of(&self, policy: &QueuePolicy, session: &Session) -> Result<Ask> {
+        let profile = session_profile(policy, &session.profile)?;
+        let Some(app) = policy.app(&profile.app) else {
+            let message = format!(
+                "the profile starts `{}`, which is not among the apps here",
+                profile.app
+            );
+            return Err(FieldErrors::one("profile", message).into());
+        };
+        let origin = self.settings.addresses.origin(&session.label);
+        let base = self.settings.addresses.base(&session.label);
+        let environment = session.environment.clone();
+        let environment = environment
+            .or(profile.environment.clone())
+            .or(app.environment.clone());
+        let title = format!("Session {}", session.name);
+        Ok(Ask {
+            title: title
+                .parse()
+                .map_err(|error| FieldErrors::one("name", format!("{error}")))?,
+            class: Default::default(),
+            level: None,
+            wishes: Vec::new(),
+            seats: Vec::new(),
+            inside: session.inside,
+            not_before: None,
+            deadline: None,
+            after: Vec::new(),
+            array: None,
+            requeue: false,
+            program: Program {
+                command: app.command_at(&origin, &base, SOCKET),
+                environment: app.variables.clone(),
+                image: environment.map(|environment| environment.to_string()),
+                serves: Some(app.serves),
+                ..Program::default()
+            },
+        })
+    }
+
+    /// Whether this person may use the profile at all, and whether anybody may at the moment.
+    async fn check_profile(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        policy: &QueuePolicy,
+        session: &Session,
+        project: Option<ProjectId>,
+    ) -> Result<()> {
+        let profile = session_profile(policy, &session.profile)?;
+        if !profile.projects.is_empty() {
+            let own = match project {
+                None => None,
+                Some(id) => projects::by_id(conn, place.id(), id).await?,
+            };
+            let may = own.is_some_and(|own| profile.projects.contains(&own.name));
+            if !may {
+                let names: Vec<&str> = profile.projects.iter().map(Name::as_str).collect();
+                let message = format!("this profile is for the projects {}", names.join(", "));
+                return Err(FieldErrors::one("project", message).into());
+            }
+        }
+        let paused = sessions::paused(conn, place.id()).await?;
+        match paused
+            .into_iter()
+            .find(|one| one.profile == session.profile)
+        {
+            None => Ok(()),
+            Some(pause) => Err(Error::ProfilePaused {
+                profile: pause.profile,
+                said: pause.said,
+            }),
+        }
+    }
+}
+
+pub(super) fn session_profile<'a>(
+    policy: &'a QueuePolicy,
+    name: &Name,
+) -> Result<&'a SessionProfile> {
+    let known = policy.profiles.get(name);
+    let Some(session) = known.and_then(|profile| profile.session.as_ref()) else {
+        let for_sessions = policy
+            .profiles
+            .iter()
+            .filter(|(_, one)| one.session.is_some());
+        let names: Vec<&str> = for_sessions.map(|(name, _)| name.as_str()).collect();
+        let message = match names.as_slice() {
+            [] => "this site has no profile for sessions: an admin has to make one".to_owned(),
+            names => format!(
+                "there is no profile `{name}` for sessions here: there are {}",
+                names.join(", ")
+            ),
+        };
+        return Err(FieldErrors::one("profile", message).into());
+    };
+    Ok(session)
+}
+
+/// What listeners are told of a session. Its address is not a secret, but nobody's business either.
+pub(super) fn told(session: &Session) -> serde_json::Value {
+    json!({
+        "session": session.id,
+        "name": session.name,
+        "owner": session.owner,
+        "state": session.state,
+        "said": session.said,
+    })
+}
+
+/// Eighty random bits in letters and digits that a host name may have.
+fn label() -> String {
+    const SIGNS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let random = random::<16>();
+    let sign = |byte: &u8| char::from(SIGNS[usize::from(byte & 31)]);
+    random.iter().map(sign).collect()
+}
+
+/// Whose automatic starts are given up.
+pub(super) fn is_retried(owner: PersonId, recent: &[Start]) -> bool {
+    let in_a_row = recent
+        .iter()
+        .take_while(|start| start.person == owner && start.has_failed)
+        .count();
+    in_a_row < FAILURES_MAX
+}
+
+/// After so many in a row nothing is tried again by itself.
+pub(super) const FAILURES_MAX: usize = 5;

@@ -1,0 +1,300 @@
+//! Who comes in to a session, and for how long.
+//!
+//! A session has an address of its own, where nobody is signed in. Whoever wants to come in shows who they are at Berth's
+//! address, gets a code that is good once and for a minute, and spends it at the session's for a key. The key is good
+//! for as long as what they signed in with, and their right to be there, and is looked at again at every step.
+
+use berth_drivers::backend::{Door, Job};
+use berth_engine::rights::{Action, Standing};
+use berth_model::event::{Audience, EventKind};
+use berth_model::person::{Person, PersonState};
+use berth_model::session::{Access, Session, State, Visit};
+use berth_model::{SessionId, Text, VisitId};
+use berth_store::{Conn, people, queues, sessions, sign_ins, sites, visits, workloads};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::App;
+use crate::accounts::stored_hash;
+use crate::caller::{Caller, Via};
+use crate::clock::{fresh, random};
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::record::Change;
+use crate::transact::transact;
+
+/// How long a code is good: a redirect takes no time.
+const CODE: SignedDuration = SignedDuration::from_mins(1);
+/// After so long a browser shows anew who it is, which nobody notices.
+const VISIT: SignedDuration = SignedDuration::from_hours(12);
+/// Nobody reads an old visit's access from here.
+const SECRET_BYTES: usize = 32;
+
+/// A code for one hop to a session's address.
+#[derive(Debug, Clone)]
+pub struct Invitation {
+    pub session: Session,
+    pub code: Key,
+}
+
+/// What a browser shows at a session's address.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    pub fn new(text: String) -> Key {
+        Key(text)
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    fn drawn() -> Key {
+        let bytes = random::<SECRET_BYTES>();
+        Key(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// Somebody who may be in a session at this moment.
+#[derive(Debug, Clone)]
+pub struct Entered {
+    pub session: SessionId,
+    pub person: Person,
+    pub access: Access,
+    /// Until when this need not be asked again for another reason than that something happened.
+    pub expires_at: Timestamp,
+}
+
+/// A session that lets visitors in, and where.
+#[derive(Debug, Clone)]
+pub struct OpenDoor {
+    pub session: SessionId,
+    pub label: String,
+    pub door: Door,
+    /// Whether it answers below the path that it was told.
+    pub knows_its_base: bool,
+}
+
+impl App {
+    /// Lets the caller go to a session, if they may: their own, one that is shared with them, or for a reason that its
+    /// owner sees.
+    pub async fn invite(
+        &self,
+        caller: &Caller,
+        label: &str,
+        reason: Option<Text>,
+    ) -> Result<Invitation> {
+        transact!(self, tx => {
+            let found = sessions::by_label(&mut tx, label).await?;
+            let session = found.ok_or(Error::NotFound("session"))?;
+            let site = session.site.into();
+            let place = self.place(&mut tx, caller, &site, Action::SeeQueue).await;
+            let place = place.map_err(hidden)?;
+            let own = session.access(caller.id());
+            place.may(caller, Action::VisitSession, own.is_some(), "session").map_err(hidden)?;
+            let (access, reason) = match own {
+                Some(access) => (access, None),
+                None => (Access::Edit, Some(reason.clone().ok_or(Error::ReasonMissing)?)),
+            };
+            let now = self.now();
+            let code = Key::drawn();
+            let visit = Visit {
+                id: VisitId(fresh(now)),
+                session: session.id,
+                person: caller.id(),
+                sign_in: match caller.via {
+                    Via::Session(id) => Some(id),
+                    Via::Token(_) | Via::Direct => None,
+                },
+                access,
+                reason,
+                began: now,
+                expires_at: now + VISIT,
+            };
+            visits::insert(&mut tx, &visit, &stored_hash(code.reveal()), now + CODE).await?;
+            if visit.reason.is_some() {
+                let data = json!({
+                    "session": session.id,
+                    "name": session.name,
+                    "owner": session.owner,
+                    "by": caller.id(),
+                    "reason": visit.reason,
+                });
+                let change = Change::new("session.visit", Some(session.site), session.id)
+                    .because(visit.reason.clone())
+                    .tell_only(EventKind::SessionVisited, Audience::Person(session.owner), data);
+                self.record(&mut tx, caller, change).await?;
+            }
+            Ok(Invitation { session, code })
+        })
+    }
+
+    /// Spends a code for a key.
+    pub async fn enter(&self, label: &str, code: &Key) -> Result<Option<(Key, Entered)>> {
+        transact!(self, tx => {
+            let Some(session) = sessions::by_label(&mut tx, label).await? else {
+                return Ok(None);
+            };
+            let key = Key::drawn();
+            let (code, hash) = (stored_hash(code.reveal()), stored_hash(key.reveal()));
+            let redeemed = visits::redeem(&mut tx, session.id, &code, &hash, self.now()).await?;
+            let Some(visit) = redeemed else {
+                return Ok(None);
+            };
+            let entered = self.still_may(&mut tx, &session, &visit).await?;
+            Ok(entered.map(|entered| (key, entered)))
+        })
+    }
+
+    /// Whose key it is, if they may still come in with it.
+    pub async fn visitor(&self, label: &str, key: &Key) -> Result<Option<Entered>> {
+        let mut reader = self.store.read().await?;
+        let Some(session) = sessions::by_label(&mut reader, label).await? else {
+            return Ok(None);
+        };
+        let hash = stored_hash(key.reveal());
+        let found = visits::find(&mut reader, &hash, self.now()).await?;
+        match found.filter(|visit| visit.session == session.id) {
+            Some(visit) => self.still_may(&mut reader, &session, &visit).await,
+            None => Ok(None),
+        }
+    }
+
+    /// A program that comes with its person's own token: to what is theirs, or shared with them.
+    pub async fn visitor_by_token(&self, caller: &Caller, label: &str) -> Result<Entered> {
+        let mut reader = self.store.read().await?;
+        let found = sessions::by_label(&mut reader, label).await?;
+        let session = found.ok_or(Error::NotFound("session"))?;
+        let place = self
+            .place(&mut reader, caller, &session.site.into(), Action::SeeQueue)
+            .await
+            .map_err(hidden)?;
+        let access = session.access(caller.id());
+        place
+            .may(caller, Action::VisitSession, access.is_some(), "session")
+            .map_err(hidden)?;
+        Ok(Entered {
+            session: session.id,
+            person: caller.person.clone(),
+            access: access.ok_or(Error::NotFound("session"))?,
+            expires_at: self.now() + VISIT,
+        })
+    }
+
+    async fn still_may(
+        &self,
+        conn: &mut Conn,
+        session: &Session,
+        visit: &Visit,
+    ) -> Result<Option<Entered>> {
+        let now = self.now();
+        if let Some(sign_in) = visit.sign_in
+            && !sign_ins::lives(conn, sign_in, now).await?
+        {
+            return Ok(None);
+        }
+        let person = people::get(conn, visit.person).await?;
+        let Some(person) = person.filter(|person| person.state == PersonState::Active) else {
+            return Ok(None);
+        };
+        let found = sites::by_id_for(conn, session.site, person.id).await?;
+        let Some((site, role)) = found else {
+            return Ok(None);
+        };
+        let standing = Standing::of(&person, role, site.outsiders_see);
+        let access = match visit.reason {
+            // Who came as an admin stays for as long as they are one.
+            Some(_) => matches!(standing, Standing::SiteAdmin | Standing::GlobalAdmin)
+                .then_some(visit.access),
+            None => session
+                .access(person.id)
+                .filter(|_| !matches!(standing, Standing::Outsider(_))),
+        };
+        Ok(access.map(|access| Entered {
+            session: session.id,
+            person,
+            access,
+            expires_at: visit.expires_at,
+        }))
+    }
+
+    /// Every session that lets visitors in now.
+    pub async fn open_doors(&self) -> Result<Vec<OpenDoor>> {
+        let mut reader = self.store.read().await?;
+        let live = sessions::live(&mut reader).await?;
+        let mut doors = Vec::new();
+        for session in live.iter().filter(|session| session.state == State::Ready) {
+            doors.extend(self.door_of(&mut reader, session).await?);
+        }
+        Ok(doors)
+    }
+
+    /// The door of one session, if it lets visitors in now.
+    pub async fn open_door(&self, label: &str) -> Result<Option<OpenDoor>> {
+        let mut reader = self.store.read().await?;
+        let found = sessions::by_label(&mut reader, label).await?;
+        match found.filter(|session| session.state == State::Ready) {
+            Some(session) => self.door_of(&mut reader, &session).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn door_of(&self, conn: &mut Conn, session: &Session) -> Result<Option<OpenDoor>> {
+        let Some(backend) = &self.backend else {
+            return Ok(None);
+        };
+        let Some(id) = session.workload else {
+            return Ok(None);
+        };
+        let workload = workloads::get(conn, session.site, id).await?;
+        let runs = workloads::live_runs_of(conn, id).await?;
+        let (Some(workload), Some(run)) = (workload, runs.first()) else {
+            return Ok(None);
+        };
+        let policy = queues::policy(conn, session.site).await?;
+        let profile = policy.profiles.get(&session.profile);
+        let app = profile
+            .and_then(|profile| profile.session.as_ref())
+            .and_then(|profile| policy.app(&profile.app));
+        let door = backend.door(Job {
+            workload: &workload,
+            run,
+        });
+        Ok(door.map(|door| OpenDoor {
+            session: session.id,
+            label: session.label.clone(),
+            door,
+            knows_its_base: app.is_some_and(|app| app.knows_its_base),
+        }))
+    }
+
+    /// The place and the session of a waiting page, for whoever may see it.
+    pub async fn session_at(&self, caller: &Caller, label: &str) -> Result<(Place, Session)> {
+        let mut reader = self.store.read().await?;
+        let found = sessions::by_label(&mut reader, label).await?;
+        let session = found.ok_or(Error::NotFound("session"))?;
+        self.seen_session(
+            &mut reader,
+            caller,
+            &session.site.into(),
+            &session.id.into(),
+        )
+        .await
+        .map_err(hidden)
+    }
+}
+
+/// Whether there is such a session at all is not told to those who may not come in.
+fn hidden(error: Error) -> Error {
+    match error {
+        Error::NotFound(_) | Error::NotAllowed { .. } => Error::NotFound("session"),
+        other => other,
+    }
+}

@@ -1,0 +1,322 @@
+//! Ways of showing who one is: browser sessions, API tokens, one-time links; and the guesses that failed.
+//! Only hashes of secrets are kept.
+
+use std::collections::BTreeSet;
+
+use berth_model::person::{Person, Scope, Token};
+use berth_model::{PersonId, SignInId, TokenId};
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::people::person;
+use crate::sql::{Conn, Row, query};
+
+#[derive(Debug, Clone)]
+pub struct SignIn {
+    pub id: SignInId,
+    pub person: PersonId,
+    pub created_at: Timestamp,
+    pub last_seen_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+pub async fn insert(conn: &mut Conn, session: &SignIn, token_hash: &[u8]) -> Result<()> {
+    query(
+        "INSERT INTO sign_in (id, token_hash, person, created_at, last_seen_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(session.id.0)
+    .bind(token_hash)
+    .bind(session.person.0)
+    .bind(session.created_at)
+    .bind(session.last_seen_at)
+    .bind(session.expires_at)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// The session behind a cookie, with its person.
+pub async fn find(conn: &mut Conn, token_hash: &[u8]) -> Result<Option<(SignIn, Person)>> {
+    let row = query(
+        "SELECT p.*, s.id AS session_id, s.created_at AS session_created_at, s.last_seen_at, s.expires_at
+         FROM sign_in s JOIN person p ON p.id = s.person WHERE s.token_hash = $1",
+    )
+    .bind(token_hash)
+    .optional(conn)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let person = person(&row)?;
+    let session = SignIn {
+        id: SignInId(row.get("session_id")?),
+        person: person.id,
+        created_at: row.moment("session_created_at")?,
+        last_seen_at: row.moment("last_seen_at")?,
+        expires_at: row.moment("expires_at")?,
+    };
+    Ok(Some((session, person)))
+}
+
+pub async fn touch(conn: &mut Conn, id: SignInId, now: Timestamp) -> Result<()> {
+    query("UPDATE sign_in SET last_seen_at = $1 WHERE id = $2")
+        .bind(now)
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn end(conn: &mut Conn, id: SignInId) -> Result<()> {
+    query("DELETE FROM sign_in WHERE id = $1")
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Ends every session of a person, and makes their pending one-time links useless.
+pub async fn end_all(conn: &mut Conn, person: PersonId) -> Result<()> {
+    query("DELETE FROM sign_in WHERE person = $1")
+        .bind(person.0)
+        .execute(conn)
+        .await?;
+    query("DELETE FROM one_time_link WHERE person = $1")
+        .bind(person.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+fn token(row: &Row) -> Result<Token> {
+    Ok(Token {
+        id: TokenId(row.get("token_id")?),
+        person: PersonId(row.get("person")?),
+        label: row.parsed("label")?,
+        scopes: row.json("scopes")?,
+        created_at: row.moment("token_created_at")?,
+        expires_at: row.moment("expires_at")?,
+        last_used_at: row.optional_moment("last_used_at")?,
+        revoked_at: row.optional_moment("revoked_at")?,
+    })
+}
+
+pub async fn insert_token(conn: &mut Conn, token: &Token, token_hash: &[u8]) -> Result<()> {
+    query(
+        "INSERT INTO api_token (id, token_hash, person, label, scopes, created_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(token.id.0)
+    .bind(token_hash)
+    .bind(token.person.0)
+    .bind(token.label.as_str())
+    .bind(scopes_text(&token.scopes))
+    .bind(token.created_at)
+    .bind(token.expires_at)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+fn scopes_text(scopes: &BTreeSet<Scope>) -> String {
+    crate::sql::to_json(scopes)
+}
+
+pub async fn find_token(conn: &mut Conn, token_hash: &[u8]) -> Result<Option<(Token, Person)>> {
+    let row = query(
+        "SELECT p.*, t.id AS token_id, t.person, t.label, t.scopes, t.created_at AS token_created_at, t.expires_at,
+             t.last_used_at, t.revoked_at
+         FROM api_token t JOIN person p ON p.id = t.person WHERE t.token_hash = $1",
+    )
+    .bind(token_hash)
+    .optional(conn)
+    .await?;
+    row.map(|row| Ok((token(&row)?, person(&row)?))).transpose()
+}
+
+pub async fn tokens_of(conn: &mut Conn, person: PersonId) -> Result<Vec<Token>> {
+    query(
+        "SELECT id AS token_id, person, label, scopes, created_at AS token_created_at, expires_at, last_used_at, revoked_at
+         FROM api_token WHERE person = $1 ORDER BY id",
+    )
+    .bind(person.0)
+    .map(conn, token)
+    .await
+}
+
+pub async fn touch_token(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result<()> {
+    query("UPDATE api_token SET last_used_at = $1 WHERE id = $2")
+        .bind(now)
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Says whether there was a live token to revoke.
+pub async fn revoke_token(
+    conn: &mut Conn,
+    person: PersonId,
+    id: TokenId,
+    now: Timestamp,
+) -> Result<bool> {
+    let revoked = query(
+        "UPDATE api_token SET revoked_at = $1 WHERE id = $2 AND person = $3 AND revoked_at IS NULL",
+    )
+    .bind(now)
+    .bind(id.0)
+    .bind(person.0)
+    .execute(conn)
+    .await?;
+    Ok(revoked == 1)
+}
+
+pub async fn revoke_all_tokens(conn: &mut Conn, person: PersonId, now: Timestamp) -> Result<()> {
+    query("UPDATE api_token SET revoked_at = $1 WHERE person = $2 AND revoked_at IS NULL")
+        .bind(now)
+        .bind(person.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub async fn insert_link(
+    conn: &mut Conn,
+    person: PersonId,
+    token_hash: &[u8],
+    now: Timestamp,
+    expires_at: Timestamp,
+) -> Result<()> {
+    query("INSERT INTO one_time_link (token_hash, person, created_at, expires_at) VALUES ($1, $2, $3, $4)")
+        .bind(token_hash)
+        .bind(person.0)
+        .bind(now)
+        .bind(expires_at)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whether a one-time link still works.
+pub async fn is_link(conn: &mut Conn, token_hash: &[u8], now: Timestamp) -> Result<bool> {
+    let row =
+        query("SELECT 1 AS there FROM one_time_link WHERE token_hash = $1 AND expires_at > $2")
+            .bind(token_hash)
+            .bind(now)
+            .optional(conn)
+            .await?;
+    Ok(row.is_some())
+}
+
+/// Takes a one-time link out of the world and says whose it was. Of two who use it at once, one finds it gone.
+pub async fn take_link(
+    conn: &mut Conn,
+    token_hash: &[u8],
+    now: Timestamp,
+) -> Result<Option<PersonId>> {
+    let row = query("DELETE FROM one_time_link WHERE token_hash = $1 RETURNING person, expires_at")
+        .bind(token_hash)
+        .optional(conn)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok((row.moment("expires_at")? > now).then_some(PersonId(row.get("person")?)))
+}
+
+pub async fn note_failure(conn: &mut Conn, subject: &str, now: Timestamp) -> Result<()> {
+    query("INSERT INTO sign_in_failure (subject, at) VALUES ($1, $2)")
+        .bind(subject)
+        .bind(now)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The failures of a subject since a moment: how many, and when the first of them was.
+pub async fn failures_since(
+    conn: &mut Conn,
+    subject: &str,
+    since: Timestamp,
+) -> Result<(u64, Option<Timestamp>)> {
+    let row = query("SELECT count(*) AS n, min(at) AS first FROM sign_in_failure WHERE subject = $1 AND at > $2")
+        .bind(subject)
+        .bind(since)
+        .one(conn)
+        .await?;
+    Ok((row.count("n")?, row.optional_moment("first")?))
+}
+
+pub async fn forget_failures(conn: &mut Conn, subject: &str) -> Result<()> {
+    query("DELETE FROM sign_in_failure WHERE subject = $1")
+        .bind(subject)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Removes what has run out: sessions, links, failures and idempotency keys.
+pub async fn sweep(
+    conn: &mut Conn,
+    now: Timestamp,
+    idle_since: Timestamp,
+    day_ago: Timestamp,
+) -> Result<u64> {
+    if idle_since > now || day_ago > now {
+        return Err(Error::Corrupt("a sweep cannot look into the future".into()));
+    }
+    let mut swept = query("DELETE FROM sign_in WHERE expires_at <= $1 OR last_seen_at <= $2")
+        .bind(now)
+        .bind(idle_since)
+        .execute(conn)
+        .await?;
+    swept += query("DELETE FROM one_time_link WHERE expires_at <= $1")
+        .bind(now)
+        .execute(conn)
+        .await?;
+    swept += query("DELETE FROM sign_in_failure WHERE at <= $1")
+        .bind(day_ago)
+        .execute(conn)
+        .await?;
+    swept += query("DELETE FROM idempotency WHERE created_at <= $1")
+        .bind(day_ago)
+        .execute(conn)
+        .await?;
+    Ok(swept)
+}
+
+/// Ends every session of a person but this one.
+pub async fn end_others(conn: &mut Conn, person: PersonId, but: SignInId) -> Result<()> {
+    query("DELETE FROM sign_in WHERE person = $1 AND id <> $2")
+        .bind(person.0)
+        .bind(but.0)
+        .execute(conn)
+        .await?;
+    query("DELETE FROM one_time_link WHERE person = $1")
+        .bind(person.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Whether a session still stands, and its person may still come in.
+pub async fn lives(conn: &mut Conn, id: SignInId, now: Timestamp) -> Result<bool> {
+    let row = query(
+        "SELECT 1 AS yes FROM sign_in s JOIN person p ON p.id = s.person
+         WHERE s.id = $1 AND s.expires_at > $2 AND p.state = 'active'",
+    )
+    .bind(id.0)
+    .bind(now)
+    .optional(conn)
+    .await?;
+    Ok(row.is_some())
+}
+
+pub async fn token_lives(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result<bool> {
+    let row = query(
+        "SELECT 1 AS yes FROM api_token t JOIN person p ON p.id = t.person
+         WHERE t.id = $1 AND t.expires_at > $2 AND t.revoked_at IS NULL AND p.state = 'active'",
+    )
+    .bind(id.0)
+    .bind(now)
+    .optional(conn)
+    .await?;
+    Ok(row.is_some())
+}

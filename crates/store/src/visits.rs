@@ -1,0 +1,122 @@
+//! Who has come in to a session. Only hashes of codes and keys are kept.
+
+use berth_model::session::Visit;
+use berth_model::{PersonId, SessionId, SignInId, Text, VisitId};
+use jiff::Timestamp;
+
+use crate::error::Result;
+use crate::sql::{Conn, Row, query};
+use crate::words::Word;
+
+fn visit(row: &Row) -> Result<Visit> {
+    Ok(Visit {
+        id: VisitId(row.get("id")?),
+        session: SessionId(row.get("session")?),
+        person: PersonId(row.get("person")?),
+        sign_in: row.get::<Option<uuid::Uuid>>("sign_in")?.map(SignInId),
+        access: row.word("access")?,
+        reason: row.optional_parsed("reason")?,
+        began: row.moment("began")?,
+        expires_at: row.moment("expires_at")?,
+    })
+}
+
+/// A visit that begins with a code, which is good once and until `code_until`.
+pub async fn insert(
+    conn: &mut Conn,
+    new: &Visit,
+    code_hash: &[u8],
+    code_until: Timestamp,
+) -> Result<()> {
+    query(
+        "INSERT INTO visit (id, session, person, sign_in, access, reason, code_hash, code_expires_at, began, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(new.id.0)
+    .bind(new.session.0)
+    .bind(new.person.0)
+    .bind(new.sign_in.map(|id| id.0))
+    .bind(new.access.word())
+    .bind(new.reason.as_ref().map(Text::as_str))
+    .bind(code_hash)
+    .bind(code_until)
+    .bind(new.began)
+    .bind(new.expires_at)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Spends a code for a key, once; says whose visit it is.
+pub async fn redeem(
+    conn: &mut Conn,
+    session: SessionId,
+    code_hash: &[u8],
+    key_hash: &[u8],
+    now: Timestamp,
+) -> Result<Option<Visit>> {
+    let row = query(
+        "UPDATE visit SET key_hash = $1, code_hash = NULL, code_expires_at = NULL
+         WHERE code_hash = $2 AND session = $3 AND code_expires_at > $4 RETURNING *",
+    )
+    .bind(key_hash)
+    .bind(code_hash)
+    .bind(session.0)
+    .bind(now)
+    .optional(conn)
+    .await?;
+    row.as_ref().map(visit).transpose()
+}
+
+/// The visit behind a key.
+pub async fn find(conn: &mut Conn, key_hash: &[u8], now: Timestamp) -> Result<Option<Visit>> {
+    let row = query("SELECT * FROM visit WHERE key_hash = $1 AND expires_at > $2")
+        .bind(key_hash)
+        .bind(now)
+        .optional(conn)
+        .await?;
+    row.as_ref().map(visit).transpose()
+}
+
+/// Those who came to a session, the newest first.
+pub async fn of_session(conn: &mut Conn, session: SessionId, limit: u64) -> Result<Vec<Visit>> {
+    query("SELECT * FROM visit WHERE session = $1 AND code_hash IS NULL ORDER BY began DESC, id DESC LIMIT $2")
+        .bind(session.0)
+        .bind(limit)
+        .map(conn, visit)
+        .await
+}
+
+/// Ends somebody's visits to a session; everybody's, if none is named.
+pub async fn end(
+    conn: &mut Conn,
+    session: SessionId,
+    person: Option<PersonId>,
+    now: Timestamp,
+) -> Result<()> {
+    crate::sql::either(
+        "UPDATE visit SET expires_at = min(expires_at, $1), code_hash = NULL, code_expires_at = NULL
+         WHERE session = $2 AND ($3 IS NULL OR person = $3)",
+        "UPDATE visit SET expires_at = least(expires_at, $1), code_hash = NULL, code_expires_at = NULL
+         WHERE session = $2 AND ($3::uuid IS NULL OR person = $3)",
+    )
+    .bind(now)
+    .bind(session.0)
+    .bind(person.map(|id| id.0))
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Forgets codes and keys that are good no more; who came, and why, is kept as long as the session is.
+pub async fn sweep(conn: &mut Conn, now: Timestamp) -> Result<()> {
+    query("DELETE FROM visit WHERE code_hash IS NOT NULL AND code_expires_at < $1")
+        .bind(now)
+        .execute(conn)
+        .await?;
+    query("UPDATE visit SET key_hash = NULL WHERE key_hash IS NOT NULL AND expires_at < $1")
+        .bind(now)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
