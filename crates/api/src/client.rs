@@ -15,6 +15,7 @@ mod policies;
 mod records;
 mod reservations;
 mod series;
+mod sessions;
 mod sites;
 mod sse;
 mod timeline;

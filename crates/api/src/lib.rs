@@ -39,6 +39,7 @@ pub mod schemas;
 pub mod secret;
 pub mod series;
 pub mod sessions;
+pub mod sign_in;
 pub mod sites;
 mod text;
 pub mod tokens;

@@ -176,6 +176,18 @@ paths! {
     WORKLOAD_CANCEL workload_cancel(site, workload) = "/sites/{site}/workloads/{workload}/cancel";
     WORKLOAD_HOLD workload_hold(site, workload) = "/sites/{site}/workloads/{workload}/hold";
     WORKLOAD_RELEASE workload_release(site, workload) = "/sites/{site}/workloads/{workload}/release";
+    WORKLOAD_LOG workload_log(site, workload) = "/sites/{site}/workloads/{workload}/log";
+    SESSIONS sessions(site) = "/sites/{site}/sessions";
+    SESSION session(site, session) = "/sites/{site}/sessions/{session}";
+    SESSION_START session_start(site, session) = "/sites/{site}/sessions/{session}/start";
+    SESSION_STOP session_stop(site, session) = "/sites/{site}/sessions/{session}/stop";
+    SESSION_KEEP session_keep(site, session) = "/sites/{site}/sessions/{session}/keep";
+    SESSION_SHARE session_share(site, session) = "/sites/{site}/sessions/{session}/share";
+    SESSION_LOG session_log(site, session) = "/sites/{site}/sessions/{session}/log";
+    SESSION_VISITS session_visits(site, session) = "/sites/{site}/sessions/{session}/visits";
+    SESSION_PROFILES session_profiles(site) = "/sites/{site}/session-profiles";
+    SESSION_PROFILE_RESUME session_profile_resume(site, profile)
+        = "/sites/{site}/session-profiles/{profile}/resume";
     QUEUE_SETTINGS queue_settings(site) = "/sites/{site}/queue/settings";
     QUEUE_SHARES queue_shares(site) = "/sites/{site}/queue/shares";
     QUEUE_NODES queue_nodes(site) = "/sites/{site}/queue/nodes";

@@ -2,5 +2,5 @@
 
 pub use berth_model::reference::{
     ClosureReference, PersonReference, ProjectReference, Reference, ResourceReference,
-    SiteReference, TypeReference, WorkloadReference,
+    SessionReference, SiteReference, TypeReference, WorkloadReference,
 };

@@ -1,122 +1,268 @@
-//! Signing in, and what a person sees and changes of themselves.
+//! Sessions: web apps that people work in.
 
-use berth_model::person::{Scope, TimeZone};
-use berth_model::site::{Membership, Role};
-use berth_model::{LoginName, Text};
-use jiff::Timestamp;
+use berth_model::name::Text;
+use berth_model::session::{Access, App, SessionProfile, State};
+use berth_model::workload::Wish;
+use berth_model::{Name, ReservationId, SessionId, VisitId};
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use crate::names::{Names, SiteRef};
-use crate::patch::present;
-use crate::people::{Email, Person};
-use crate::schemas;
-use crate::secret::{NewPassword, Password, Revealed};
+use crate::names::{PersonRef, ProjectRef, ResourceRef, SiteRef};
+use crate::reference::{PersonReference, ProjectReference};
+use crate::workloads::{Ends, Waits};
 
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SignIn {
-    pub login: LoginName,
-    pub password: Password,
-}
-
-/// The session itself travels in a cookie that pages cannot read.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct SignedIn {
-    pub person: Person,
-    /// Send it back in the header `X-CSRF-Token` with every request that changes something.
-    pub csrf_token: Revealed,
-}
-
-/// Who is asking, and where they belong.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Me {
-    pub person: Person,
-    pub memberships: Vec<MySite>,
-    /// Sites that I have asked to join and not heard from yet.
-    pub asked: Vec<AskedSite>,
-    /// For a browser's session; null when an API token asks.
-    pub csrf_token: Option<Revealed>,
-    /// What the API token may do; null for a browser's session, which may do all that its person may.
-    pub scopes: Option<Vec<Scope>>,
-}
-
-/// A site that the person has asked to join.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AskedSite {
+/// A session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Session {
+    pub id: SessionId,
     pub site: SiteRef,
-    pub since: Timestamp,
-}
-
-/// A site that the person belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MySite {
-    pub site: SiteRef,
-    pub role: Role,
-    pub since: Timestamp,
-}
-
-impl MySite {
-    pub fn new(membership: &Membership, names: &Names) -> Self {
-        Self {
-            site: names.site(membership.site),
-            role: membership.role,
-            since: membership.since,
-        }
-    }
-}
-
-/// Absent fields stay as they are; `null` clears the e-mail address.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ProfilePatch {
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    pub owner: PersonRef,
+    /// No other session of its owner at this site has it.
+    #[schema(value_type = String)]
+    pub name: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub display_name: Option<Text>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schema(value_type = Option<Email>)]
-    pub email: Option<Option<Email>>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schema(value_type = Option<schemas::TimeZone>, nullable = false)]
-    pub time_zone: Option<TimeZone>,
+    pub project: Option<ProjectRef>,
+    #[schema(value_type = String)]
+    pub profile: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub environment: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inside: Option<ReservationId>,
+    pub state: State,
+    /// Since when it is in this state.
+    pub since: Timestamp,
+    /// Why it is over, or is tried again, in a sentence for its owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub said: Option<Text>,
+    /// Why it waits, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub waits: Option<Waits>,
+    /// Where a browser opens it.
+    pub url: String,
+    /// The number of the workload it runs as, or ran as last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub workload: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub node: Option<ResourceRef>,
+    /// When it is over at the latest, and why then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ends: Option<Ends>,
+    pub shared: Vec<SharedWith>,
+    /// When something was last done in it.
+    pub active_at: Timestamp,
+    /// When it is stopped if nothing is done in it until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub idle_until: Option<Timestamp>,
+    /// Whether its owner was told that it will be stopped for being idle.
+    pub is_warned: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub kept_until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub used: Option<Used>,
+    /// How often it was started, the newest first; only of a session by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<Start>,
+    /// Whether nothing of it is tried again by itself, because it failed too often in a row.
+    #[serde(default)]
+    pub is_given_up: bool,
+    pub created_at: Timestamp,
+    pub version: u64,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// Somebody who may come in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SharedWith {
+    pub person: PersonRef,
+    pub access: Access,
+}
+
+/// What a session has used since it began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Used {
+    pub cpu_s: u64,
+    pub memory_mib: u64,
+    pub memory_peak_mib: u64,
+}
+
+/// One attempt to start a session, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = SessionStart)]
+pub struct Start {
+    pub asked_at: Timestamp,
+    /// Whether nobody asked: what failed was tried again.
+    pub is_automatic: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ready_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ended_at: Option<Timestamp>,
+    pub has_failed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub said: Option<Text>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionQuery {
+    /// Only this person's; one's own and those that are shared with one, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<PersonReference>,
+    /// Everybody's, for admins of the site.
+    pub everybody: bool,
+    /// Only what waits or runs.
+    pub live: bool,
+}
+
+/// All sessions that were asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SessionList {
+    pub items: Vec<Session>,
+}
+
+/// A session to be started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PasswordChange {
-    pub current: Password,
-    pub new: NewPassword,
+pub struct NewSession {
+    #[schema(value_type = String)]
+    pub profile: Name,
+    /// The profile's name, with a number where there is one already, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, nullable = false)]
+    pub name: Option<Name>,
+    /// A managed environment in place of the profile's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub environment: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub project: Option<ProjectReference>,
+    /// Inside this reservation of one's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inside: Option<ReservationId>,
 }
 
-/// Sets a password with the token of a one-time link; nobody needs to be signed in.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// A session to be started again, as it was where nothing else is said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StartSession {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, nullable = false)]
+    pub profile: Option<Name>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub environment: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inside: Option<ReservationId>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StopSession {
+    /// What its owner is told, where somebody else stops it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<Text>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PasswordReset {
-    pub token: Password,
-    pub new_password: NewPassword,
+pub struct SessionPatch {
+    #[schema(value_type = String)]
+    pub name: Name,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Lets a colleague in, or out again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShareSession {
+    pub with: PersonReference,
+    /// Not any more, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub access: Option<Access>,
+}
 
-    #[test]
-    fn nothing_typed_to_sign_in_is_printed() {
-        let text = r#"{"login":"ada","password":"canary"}"#;
-        let sign_in: SignIn = serde_json::from_str(text).unwrap();
-        assert!(!format!("{sign_in:?}").contains("canary"));
-        assert_eq!(serde_json::to_string(&sign_in).unwrap(), text);
-    }
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KeepSession {
+    /// For how long it is left alone, however idle it is; a day at most.
+    #[serde(rename = "for")]
+    #[schema(value_type = String, examples("PT2H"))]
+    pub length: SignedDuration,
+}
+
+/// The last of what something said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SessionLog {
+    pub text: String,
+}
+
+/// Somebody who came to a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = SessionVisit)]
+pub struct Visit {
+    pub id: VisitId,
+    pub person: PersonRef,
+    pub access: Access,
+    /// Why somebody came whom it was not shared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<Text>,
+    pub began: Timestamp,
+    /// Whether they could still be there.
+    pub is_open: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = SessionVisitList)]
+pub struct VisitList {
+    pub items: Vec<Visit>,
+}
+
+/// What can be started here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StartableProfile)]
+pub struct Profile {
+    #[schema(value_type = String)]
+    pub name: Name,
+    pub title: Text,
+    pub wishes: Vec<Wish>,
+    pub session: SessionProfile,
+    /// Missing where the profile names an app that is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub app: Option<App>,
+    /// Why nobody starts it at the moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub paused: Option<Paused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Paused {
+    pub since: Timestamp,
+    pub said: Text,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = StartableProfileList)]
+pub struct ProfileList {
+    pub items: Vec<Profile>,
 }

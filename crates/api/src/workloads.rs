@@ -185,6 +185,10 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub ended_at: Option<Timestamp>,
+    /// How it came to its end, where whatever ran it could tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub said: Option<Text>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -491,4 +495,10 @@ impl From<GpuHours> for u64 {
     fn from(hours: GpuHours) -> u64 {
         hours.0
     }
+}
+
+/// The last of what a workload's newest run said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkloadLog {
+    pub text: String,
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use berth_api::{
     audit, calendar, declared, desk, events, health, maintenance, members, notifications, page,
-    people, policies, problem, projects, reservations, resources, schemas, series, sessions, sites,
-    tokens, types, usage,
+    people, policies, problem, projects, reservations, resources, schemas, series, sessions,
+    sign_in, sites, tokens, types, usage,
 };
 use serde_json::Value;
 use utoipa::openapi::{ComponentsBuilder, OpenApiBuilder};
@@ -46,10 +46,10 @@ fn requests() -> Value {
     document![
         people::NewPerson,
         people::PersonPatch,
-        sessions::SignIn,
-        sessions::ProfilePatch,
-        sessions::PasswordChange,
-        sessions::PasswordReset,
+        sign_in::SignIn,
+        sign_in::ProfilePatch,
+        sign_in::PasswordChange,
+        sign_in::PasswordReset,
         tokens::NewToken,
         sites::NewSite,
         sites::SitePatch,
@@ -75,6 +75,12 @@ fn requests() -> Value {
         reservations::Rejection,
         series::NewSeries,
         series::SeriesPatch,
+        sessions::NewSession,
+        sessions::StartSession,
+        sessions::StopSession,
+        sessions::SessionPatch,
+        sessions::ShareSession,
+        sessions::KeepSession,
         notifications::MarkRead,
         notifications::MarkUnread,
     ]
@@ -87,8 +93,8 @@ fn answers() -> Value {
         people::Person,
         people::CreatedPerson,
         people::ResetLink,
-        sessions::SignedIn,
-        sessions::Me,
+        sign_in::SignedIn,
+        sign_in::Me,
         tokens::Token,
         tokens::CreatedToken,
         sites::Site,
@@ -115,6 +121,10 @@ fn answers() -> Value {
         reservations::HistoryEntry,
         series::Series,
         series::SeriesPreview,
+        sessions::Session,
+        sessions::SessionLog,
+        sessions::Visit,
+        sessions::Profile,
         health::HealthReport,
         usage::Usage,
         usage::AllUsage,

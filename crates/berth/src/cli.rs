@@ -11,7 +11,8 @@ use berth_model::person::TimeZone;
 use crate::commands::{
     admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
     feed, free, login, maintenance, member, notification, person, policy, profile, project, queue,
-    reservation, resource, series, serve, sim, site, submit, token, topics, types, usage, when,
+    reservation, resource, series, serve, session, sim, site, submit, token, topics, types, usage,
+    when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -111,6 +112,10 @@ pub enum Client {
     Hold(submit::These),
     /// Release workloads that are held
     Release(submit::These),
+    /// Print the last of what a workload said
+    Log(session::Log),
+    /// Sessions: web apps to work in, such as a notebook; start, share, keep, stop
+    Session(session::Sessions),
     /// How you stand: your share, what you used of it, and how
     Share(queue::ShareOf),
     /// List what waits for your approval
@@ -236,7 +241,8 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     (
         "Work",
         &[
-            "submit", "queue", "why", "cancel", "extend", "hold", "release", "share", "sim",
+            "submit", "queue", "why", "log", "cancel", "extend", "hold", "release", "share",
+            "session", "sim",
         ],
     ),
     (

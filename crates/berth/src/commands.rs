@@ -32,6 +32,7 @@ pub mod reservation;
 pub mod resource;
 pub mod series;
 pub mod serve;
+pub mod session;
 pub mod sim;
 pub mod site;
 pub mod submit;

@@ -12,8 +12,8 @@ use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
     event, feed, free, login, logout, maintenance, member, notification, openapi, person, policy,
-    profile, project, queue, reservation, resource, series, serve, sim, site, submit, token,
-    topics, types, usage, version, when, whoami,
+    profile, project, queue, reservation, resource, series, serve, session, sim, site, submit,
+    token, topics, types, usage, version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -73,6 +73,8 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Submit(command) => submit::run(command, context).await,
         Client::Queue(command) => queue::run(command, context).await,
         Client::Why(command) => queue::why(command, context).await,
+        Client::Log(command) => session::log(command, context).await,
+        Client::Session(command) => session::run(command, context).await,
         Client::Cancel(command) => submit::cancel(command, context).await,
         Client::Extend(command) => submit::extend(command, context).await,
         Client::Hold(command) => submit::hold(command, context).await,

@@ -71,7 +71,11 @@ impl Machine {
 
     async fn sign(&self, workload: &Workload, run: &Run) -> Sign {
         let jobs = [Job { workload, run }];
-        self.local.look(&jobs, now()).await.expect("it works").remove(0)
+        self.local
+            .look(&jobs, now())
+            .await
+            .expect("it works")
+            .remove(0)
     }
 
     async fn until_over(&self, workload: &Workload, run: &Run) -> (Outcome, String, String) {

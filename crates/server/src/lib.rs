@@ -22,9 +22,9 @@ mod request;
 mod router;
 mod routes;
 mod server;
-mod session_routes;
 mod shares;
 mod shown;
+mod sign_in_routes;
 mod throttle;
 
 use std::net::SocketAddr;

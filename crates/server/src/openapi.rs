@@ -18,7 +18,7 @@ use utoipa::{IntoParams, PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::server::Server;
-use crate::{event_routes, routes, session_routes};
+use crate::{event_routes, routes, sign_in_routes};
 
 /// What the routes are grouped by, in the order of the documentation.
 const TAGS: &[(&str, &str)] = &[
@@ -60,6 +60,10 @@ const TAGS: &[(&str, &str)] = &[
         "Work that waits for room: submitted, planned, run; shares, quotas and what decides.",
     ),
     (
+        "sessions",
+        "Web apps to work in: notebooks, editors, dashboards; started, shared, kept and stopped.",
+    ),
+    (
         "maintenance",
         "Planned windows, negotiated with the bookings in their way.",
     ),
@@ -87,7 +91,7 @@ pub fn openapi() -> OpenApi {
 /// The API's routes and their document; paths are relative to `berth_api::paths::API`.
 pub(crate) fn split() -> (axum::Router<Server>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(frame())
-        .merge(session_routes::router())
+        .merge(sign_in_routes::router())
         .merge(event_routes::router())
         .merge(routes::router())
         .split_for_parts();

@@ -12,7 +12,7 @@ use crate::page::{DryRunQuery, Page, PageQuery};
 use crate::paths;
 use crate::people::{CreatedPerson, NewPerson, Person, PersonPatch, ResetLink};
 use crate::reference::PersonReference;
-use crate::sessions::{Me, PasswordChange, PasswordReset, ProfilePatch, SignIn, SignedIn};
+use crate::sign_in::{Me, PasswordChange, PasswordReset, ProfilePatch, SignIn, SignedIn};
 use crate::tokens::{CreatedToken, NewToken, Token};
 
 impl Client {

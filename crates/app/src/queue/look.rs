@@ -149,7 +149,7 @@ pub struct GpuView {
 }
 
 impl App {
-    pub(super) async fn workload(
+    pub(crate) async fn workload(
         &self,
         conn: &mut Conn,
         place: &Place,

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use berth_drivers::backend::{Job, Used};
 use berth_engine::rights::Action;
-use berth_model::reference::{SessionReference, SiteReference};
+use berth_model::reference::{SessionReference, SiteReference, WorkloadReference};
 use berth_model::session::{App as Catalogued, Pause, Session, Start, State, Visit};
 use berth_model::workload::{Run, Workload};
 use berth_model::{Name, PersonId};
 use berth_store::{Conn, people, queues, sessions, visits, workloads};
 use jiff::Timestamp;
 
-use super::start::session_profile;
+use super::start::{is_retried, session_profile};
 use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;
@@ -43,6 +43,13 @@ pub struct SessionView {
     pub starts: Vec<Start>,
     pub used: Option<Used>,
     pub directory: Directory,
+}
+
+impl SessionView {
+    /// Whether nothing of it is tried again by itself, because it failed too often in a row.
+    pub fn is_given_up(&self) -> bool {
+        self.session.state == State::Failed && !is_retried(self.session.owner, &self.starts)
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -284,6 +291,28 @@ impl App {
         };
         let log = backend.log(Job { workload, run }, LOG_BYTES).await;
         log.map_err(|trouble| Error::Internal(trouble.to_string()))
+    }
+
+    /// The same of any workload; its program is its owner's business.
+    pub async fn workload_log(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        workload: &WorkloadReference,
+    ) -> Result<String> {
+        let mut reader = self.store.read().await?;
+        let place = self
+            .place(&mut reader, caller, site, Action::SeeQueue)
+            .await?;
+        let workload = self.workload(&mut reader, &place, workload).await?;
+        let is_own = workload.owner == caller.id();
+        place.may(caller, Action::SeeSession, is_own, "workload")?;
+        let runs = workloads::runs_of(&mut reader, workload.id, 1).await?;
+        drop(reader);
+        match runs.first() {
+            Some(run) => self.log_of(&workload, run).await,
+            None => Ok(String::new()),
+        }
     }
 
     /// Who came to a session, the newest first. Its owner sees everybody, and why they came.

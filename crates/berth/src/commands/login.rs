@@ -11,7 +11,7 @@ use berth_api::Credential;
 use berth_api::client::Client;
 use berth_api::reference::SiteReference;
 use berth_api::secret::{Password, Secret};
-use berth_api::sessions::{Me, SignIn};
+use berth_api::sign_in::{Me, SignIn};
 use berth_api::tokens::NewToken;
 use berth_model::person::{Scope, TimeZone as ZoneName};
 use berth_model::{LoginName, Text, TokenId};

@@ -3,7 +3,7 @@
 use berth_api::client::Client;
 use berth_api::people::Email;
 use berth_api::secret::{NewPassword, Password};
-use berth_api::sessions::{PasswordChange, PasswordReset, ProfilePatch};
+use berth_api::sign_in::{PasswordChange, PasswordReset, ProfilePatch};
 use berth_api::{Credential, paths};
 use berth_model::Text;
 use berth_model::person::TimeZone;

@@ -1,6 +1,6 @@
 //! `berth whoami`: who one is, where, and what one may do.
 
-use berth_api::sessions::Me;
+use berth_api::sign_in::Me;
 
 use super::person;
 use crate::context::Context;

@@ -58,7 +58,9 @@ fn run(number: u128, state: RunState) -> Run {
 }
 
 fn seen(backend: &Simulated, workload: &Workload, run: &Run, now: Timestamp) -> Sign {
-    block_on(backend.look(&[Job { workload, run }], now)).unwrap().remove(0)
+    block_on(backend.look(&[Job { workload, run }], now))
+        .unwrap()
+        .remove(0)
 }
 
 #[test]
@@ -101,7 +103,10 @@ fn what_is_told_to_stop_is_gone_within_the_slowest_end_and_never_after_its_time(
             until: at(110),
             ..run(number, stopping)
         };
-        let Sign::Ended { at: gone, outcome, .. } = seen(&backend, &workload, &run, at(110)) else {
+        let Sign::Ended {
+            at: gone, outcome, ..
+        } = seen(&backend, &workload, &run, at(110))
+        else {
             panic!("it is still there");
         };
         assert!(gone >= at(100) && gone <= at(110));

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
+use super::*;
 use berth_model::workload::{Ask, Counts, Program, Tasks};
 use berth_model::{PersonId, RunId, SessionId, SiteId, WorkloadId};
-use super::*;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

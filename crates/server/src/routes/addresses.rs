@@ -4,10 +4,12 @@
 
 use berth_api::policies::GlobalScope;
 use berth_api::reference::{
-    ClosureReference, PersonReference, ProjectReference, ResourceReference, SiteReference,
-    TypeReference, WorkloadReference,
+    ClosureReference, PersonReference, ProjectReference, ResourceReference, SessionReference,
+    SiteReference, TypeReference, WorkloadReference,
 };
-use berth_model::{FeedId, GrantId, JoinRequestId, ReservationId, SeriesId, TokenId, WindowId};
+use berth_model::{
+    FeedId, GrantId, JoinRequestId, Name, ReservationId, SeriesId, TokenId, WindowId,
+};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -98,6 +100,18 @@ addresses! {
         site: SiteReference,
         /// The workload's number in its site, or its id.
         workload: WorkloadReference,
+    }
+    SessionAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The name of a session of one's own, or any session's id.
+        session: SessionReference,
+    }
+    SessionProfileAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The profile's name.
+        profile: Name,
     }
     GrantAt {
         /// The site's name or id.

@@ -24,6 +24,7 @@ mod queue;
 mod reservations;
 mod resources;
 mod series;
+mod sessions;
 mod sites;
 mod tokens;
 mod types;
@@ -57,6 +58,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(maintenance::router())
         .merge(reservations::router())
         .merge(series::router())
+        .merge(sessions::router())
         .merge(workloads::router())
         .merge(queue::router())
         .merge(usage::router())

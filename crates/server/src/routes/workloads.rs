@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use berth_api::page::{DryRunQuery, Page};
 use berth_api::workloads::{
     CancelWorkload, Ends, ExtendWorkload, NewWorkload, Run, RunGpu, RunNode, TakenSeats, Waits,
-    Workload, WorkloadPreview, WorkloadQuery,
+    Workload, WorkloadLog, WorkloadPreview, WorkloadQuery,
 };
 use berth_api::{Names, paths};
 use berth_app::queue::{self, Act, Trial, WorkloadFilter, WorkloadView};
@@ -34,6 +34,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .routes(routes!(extend_workload))
         .routes(routes!(hold_workload))
         .routes(routes!(release_workload))
+        .routes(routes!(workload_log))
 }
 
 /// The site's workloads, the newest first; those that are not over, unless others are asked for.
@@ -168,7 +169,7 @@ fn preview(trial: Trial) -> WorkloadPreview {
     }
 }
 
-fn waits(reason: queue::Reason) -> Waits {
+pub(super) fn waits(reason: queue::Reason) -> Waits {
     Waits {
         code: reason.code.to_owned(),
         words: reason.words,
@@ -292,6 +293,20 @@ async fn release_workload(
     Ok(versioned(view, true))
 }
 
+/// The last of what a workload's newest run said; for its owner and admins.
+#[utoipa::path(
+    get, path = paths::WORKLOAD_LOG, tag = "queue", params(WorkloadAt),
+    responses((status = 200, description = "The end of its log.", body = WorkloadLog))
+)]
+async fn workload_log(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<WorkloadAt>,
+) -> Result<Json<WorkloadLog>> {
+    let text = server.app.workload_log(&caller, &at.site, &at.workload);
+    Ok(Json(WorkloadLog { text: text.await? }))
+}
+
 fn states(text: Option<&str>) -> Result<Vec<model::State>> {
     let Some(text) = text else {
         return Ok(vec![
@@ -403,5 +418,6 @@ fn shown_run(run: model::Run, wishes: &[model::Wish], names: &Names) -> Run {
         until: run.until,
         until_by: run.ends_by(wishes.get(run.wish)),
         ended_at: run.ended_at,
+        said: run.said,
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use berth_api::Code;
-use berth_api::sessions::{PasswordChange, ProfilePatch, SignIn};
+use berth_api::sign_in::{PasswordChange, ProfilePatch, SignIn};
 
 use crate::support::{PASSWORD, Running};
 

@@ -6,7 +6,7 @@ use axum::response::{AppendHeaders, IntoResponse};
 use berth_api::about::About;
 use berth_api::people::Person;
 use berth_api::secret::Revealed;
-use berth_api::sessions::{
+use berth_api::sign_in::{
     AskedSite, Me, MySite, PasswordChange, PasswordReset, ProfilePatch, SignIn, SignedIn,
 };
 use berth_api::{Code, Names, paths};
