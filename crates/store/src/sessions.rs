@@ -1,6 +1,6 @@
 //! Sessions, every attempt to start one, and the profiles that are paused.
 
-use berth_model::session::{Pause, Session, Start, State};
+use berth_model::session::{Pause, Session, Start};
 use berth_model::{
     Name, PersonId, ProjectId, ReservationId, SessionId, SiteId, StartId, Text, WorkloadId,
 };
@@ -213,12 +213,14 @@ pub async fn live(conn: &mut Conn) -> Result<Vec<Session>> {
     .await
 }
 
-/// How many are in a state, at every site.
-pub async fn count(conn: &mut Conn, state: State) -> Result<u64> {
+/// How many begin at every site: those that start, and those that were let go since a moment and not placed yet.
+pub async fn beginning(conn: &mut Conn, since: Timestamp) -> Result<u64> {
     let row = query(
-        "SELECT count(*) AS n FROM session WHERE removed_at IS NULL AND state NOT IN ('stopped', 'failed') AND state = $1",
+        "SELECT count(*) AS n FROM session s JOIN workload w ON w.id = s.workload
+         WHERE s.removed_at IS NULL AND s.state NOT IN ('stopped', 'failed')
+             AND (s.state = 'starting' OR (s.state = 'waiting' AND w.state <> 'HELD' AND (w.state = 'RUNNING' OR s.since > $1)))",
     )
-    .bind(state.word())
+    .bind(since)
     .one(conn)
     .await?;
     row.count("n")

@@ -331,42 +331,53 @@ impl App {
 
     /// Those that wait because many others begin are let go, the oldest first.
     async fn let_others_begin(&self, lease: &Lease, followed: &[Followed]) -> Result<()> {
-        let begin = |one: &&Followed| match one.session.state {
-            State::Starting => true,
-            State::Waiting => one
-                .workload
-                .as_ref()
-                .is_some_and(|job| job.state == WorkloadState::Running),
-            _ => false,
+        let is_held = |one: &&Followed| {
+            let held = WorkloadState::Held;
+            let is_held = one.workload.as_ref().is_some_and(|job| job.state == held);
+            is_held && one.session.state == State::Waiting
         };
-        let beginning = followed.iter().filter(begin).count() as u64;
-        let room = STARTING_MAX.saturating_sub(beginning);
-        let held = followed.iter().filter_map(|one| {
-            let job = one.workload.as_ref()?;
-            let waits = one.session.state == State::Waiting && job.state == WorkloadState::Held;
-            waits.then_some(job)
-        });
-        for job in held.take(room as usize) {
-            let mut tx = self.store.begin().await?;
-            leases::check(&mut tx, lease).await?;
-            let known = workloads::get_locked(&mut tx, job.site, job.id).await?;
-            let Some(before) = known else { continue };
-            let version = before.version;
-            let Ok(after) = before.release() else {
-                continue;
-            };
-            workloads::update(&mut tx, &after, version).await?;
-            let change = Change::new("workload.release", Some(after.site), after.id).tell_only(
-                EventKind::WorkloadChanged,
-                Audience::Members,
-                crate::queue::told(&after),
-            );
-            self.announce(&mut tx, change).await?;
-            tx.commit().await?;
-            self.written.notify_one();
-            self.submitted.notify_one();
+        for one in followed.iter().filter(is_held) {
+            if !self.let_begin(lease, one).await? {
+                return Ok(());
+            }
         }
         Ok(())
+    }
+
+    /// Lets one go, unless too many begin; says whether there may be room for another.
+    async fn let_begin(&self, lease: &Lease, one: &Followed) -> Result<bool> {
+        let mut tx = self.store.begin().await?;
+        leases::check(&mut tx, lease).await?;
+        if self.beginning(&mut tx).await? >= STARTING_MAX {
+            return Ok(false);
+        }
+        let Some(session) = sessions::get_locked(&mut tx, one.session.id).await? else {
+            return Ok(true);
+        };
+        let job = match session.workload {
+            Some(id) => workloads::get_locked(&mut tx, session.site, id).await?,
+            None => None,
+        };
+        let Some(Ok(after)) = job.map(Workload::release) else {
+            return Ok(true);
+        };
+        workloads::update(&mut tx, &after, after.version).await?;
+        let change = Change::new("workload.release", Some(after.site), after.id).tell_only(
+            EventKind::WorkloadChanged,
+            Audience::Members,
+            crate::queue::told(&after),
+        );
+        self.announce(&mut tx, change).await?;
+        let now_waits = Session {
+            since: self.now(),
+            ..session.clone()
+        };
+        self.write_session(&mut tx, &session, &now_waits, EventKind::SessionChanged)
+            .await?;
+        tx.commit().await?;
+        self.written.notify_one();
+        self.submitted.notify_one();
+        Ok(true)
     }
 }
 

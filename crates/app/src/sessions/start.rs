@@ -12,7 +12,7 @@ use berth_model::{
     FieldErrors, Name, PersonId, ProjectId, ReservationId, SessionId, StartId, Text, WorkloadId,
 };
 use berth_store::{Conn, projects, queues, sessions, submissions, workloads};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::look::SessionView;
@@ -30,6 +30,8 @@ use crate::transact::transact;
 const SESSIONS_MAX: usize = 50;
 /// More than these do not begin at the same time; the next wait for them.
 pub(super) const STARTING_MAX: u64 = 64;
+/// What is not placed after so long waits for room, and does not count among those that begin.
+const PLACED_BY: SignedDuration = SignedDuration::from_secs(10);
 /// Where an app that listens on a socket finds it.
 const SOCKET: &str = "/run/berth/app.sock";
 
@@ -192,7 +194,7 @@ impl App {
         let new = NewWorkload {
             project,
             profile: Some(session.profile.clone()),
-            is_held: sessions::count(conn, State::Starting).await? >= STARTING_MAX,
+            is_held: self.beginning(conn).await? >= STARTING_MAX,
             ask,
         };
         let prepared = self
@@ -211,6 +213,13 @@ impl App {
             ..session
         };
         Ok((session.start(workload.id, self.now())?, workload))
+    }
+
+    /// How many sessions begin at this moment, as far as is known.
+    pub(super) async fn beginning(&self, conn: &mut Conn) -> Result<u64> {
+        let now = self.now();
+        let since = now.checked_sub(PLACED_BY).unwrap_or(now);
+        Ok(sessions::beginning(conn, since).await?)
     }
 
     async fn put_in_line(

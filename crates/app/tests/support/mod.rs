@@ -6,6 +6,8 @@ pub mod policy;
 
 pub mod queue;
 
+pub mod scripted;
+
 pub mod series;
 
 pub mod told;
@@ -221,6 +223,33 @@ impl Lab {
             Settings::default(),
             Some(backend),
         )
+    }
+
+    /// The same lab, whose work is run by something else.
+    pub fn with_backend(self, backend: Arc<dyn berth_drivers::backend::Backend>) -> Self {
+        let (store, vault) = (self.app.store.clone(), Vault::from_key(&[9; 32]));
+        let app = App::with_backend(
+            store,
+            self.clock.clone(),
+            vault,
+            Settings::default(),
+            Some(backend),
+        );
+        let controllers = tokio::sync::Mutex::new(ByHand::new(&app));
+        Lab {
+            app,
+            controllers,
+            ..self
+        }
+    }
+
+    /// One round of the sessions, now.
+    pub async fn follow_sessions(&self) -> Option<Timestamp> {
+        self.try_follow_sessions().await.expect("a round")
+    }
+
+    pub async fn try_follow_sessions(&self) -> berth_app::Result<Option<Timestamp>> {
+        self.controllers.lock().await.carry_sessions_on().await
     }
 
     /// A moment so many hours after the lab was opened.

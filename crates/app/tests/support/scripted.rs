@@ -1,0 +1,137 @@
+//! Something that runs work as a test tells it to, with a web server behind every run's door.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Sign, Used};
+use berth_model::RunId;
+use berth_model::workload::{Outcome, RunState};
+use jiff::Timestamp;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+
+#[derive(Debug)]
+pub struct Scripted {
+    script: Arc<Mutex<Script>>,
+    folder: TempDir,
+}
+
+#[derive(Debug, Default)]
+pub struct Script {
+    /// Whether what is started answers.
+    pub answers: bool,
+    /// What becomes of everything that starts, at once.
+    pub comes_to: Option<(Outcome, &'static str)>,
+    /// What the app says of its kernels.
+    pub kernels: String,
+    pub cpu_us: u64,
+    pub started: BTreeMap<RunId, u32>,
+    pub stopped: BTreeSet<RunId>,
+}
+
+impl Scripted {
+    pub fn new() -> Arc<Scripted> {
+        let script = Script {
+            answers: true,
+            kernels: "[]".to_owned(),
+            ..Script::default()
+        };
+        let folder = TempDir::new().expect("a folder");
+        let scripted = Arc::new(Scripted {
+            script: Arc::new(Mutex::new(script)),
+            folder,
+        });
+        let listener = UnixListener::bind(scripted.socket()).expect("a socket");
+        tokio::spawn(serve(listener, scripted.script.clone()));
+        scripted
+    }
+
+    pub fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().expect("nobody panics holding it")
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("app.sock")
+    }
+}
+
+async fn serve(listener: UnixListener, script: Arc<Mutex<Script>>) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let mut head = [0; 2048];
+        let length = stream.read(&mut head).await.unwrap_or(0);
+        let head = String::from_utf8_lossy(&head[..length]).into_owned();
+        let (status, body) = {
+            let script = script.lock().expect("nobody panics holding it");
+            match script.answers {
+                true if head.starts_with("GET /api/kernels") => ("200 OK", script.kernels.clone()),
+                true => ("200 OK", "[]".to_owned()),
+                false => ("503 Service Unavailable", String::new()),
+            }
+        };
+        let length = body.len();
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+        stream.write_all(answer.as_bytes()).await.ok();
+    }
+}
+
+impl Backend for Scripted {
+    fn start<'a>(
+        &'a self,
+        job: Job<'a>,
+        _grant: &'a Grant,
+        _fence: Fence,
+        _now: Timestamp,
+    ) -> Doing<'a, ()> {
+        *self.script().started.entry(job.run.id).or_default() += 1;
+        Box::pin(async { Ok(()) })
+    }
+
+    fn stop<'a>(&'a self, job: Job<'a>, _fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
+        self.script().stopped.insert(job.run.id);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
+        let script = self.script();
+        let sign = |job: &Job<'_>| {
+            let run = job.run;
+            match run.state {
+                _ if !script.started.contains_key(&run.id) => Sign::Unknown,
+                RunState::Stopping { because, .. } if script.stopped.contains(&run.id) => {
+                    Sign::Ended {
+                        at: now,
+                        outcome: because.outcome(),
+                        said: None,
+                    }
+                }
+                _ => match script.comes_to {
+                    Some((outcome, said)) => Sign::Ended {
+                        at: now,
+                        outcome,
+                        said: said.parse().ok(),
+                    },
+                    None => Sign::Running,
+                },
+            }
+        };
+        let signs = jobs.iter().map(sign).collect();
+        Box::pin(async move { Ok(signs) })
+    }
+
+    fn door(&self, _job: Job<'_>) -> Option<Door> {
+        Some(Door::Socket(self.socket()))
+    }
+
+    fn log<'a>(&'a self, _job: Job<'a>, _bytes: u64) -> Doing<'a, String> {
+        Box::pin(async { Ok("Listening\n".to_owned()) })
+    }
+
+    fn used(&self, _job: Job<'_>) -> Option<Used> {
+        Some(Used {
+            cpu_us: self.script().cpu_us,
+            ..Used::default()
+        })
+    }
+}
