@@ -11,6 +11,7 @@ mod cli {
     mod people;
     mod policies;
     mod series;
+    mod sessions;
     mod slurm;
     pub mod walk;
 }

@@ -27,7 +27,7 @@ use crate::record::{By, Change};
 use crate::transact::transact;
 
 /// The most sessions of one person at a site, stopped ones included.
-const SESSIONS_MAX: usize = 50;
+const SESSIONS_MAX: usize = 500;
 /// More than these do not begin at the same time; the next wait for them.
 pub(super) const STARTING_MAX: u64 = 64;
 /// What is not placed after so long waits for room, and does not count among those that begin.

@@ -170,7 +170,7 @@ pub const WALK: &[Line] = &[
     line("notification read --all"),
     with(
         "queue set -",
-        "roles: {node: node}\nshares: {vision: 3}\nprofiles:\n  tiny:\n    title: Tiny\n    wishes: [{task: {cores_milli: 1000, memory_mib: 1024}, limit: PT1H}]\n",
+        "roles: {node: node}\nshares: {vision: 3}\nprofiles:\n  tiny:\n    title: Tiny\n    wishes: [{task: {cores_milli: 1000, memory_mib: 1024}, limit: PT1H}]\n    session: {app: jupyterlab}\n",
     ),
     line("queue settings"),
     keep(
@@ -191,6 +191,21 @@ pub const WALK: &[Line] = &[
     line("release {job}"),
     line("cancel 2_[3-7,9] --reason |not needed|"),
     line("cancel {job} --reason |not needed|"),
+    line("log 3"),
+    line("session profiles"),
+    line("session start tiny --name probe --no-wait"),
+    line("session"),
+    line("session --everybody --live"),
+    line("session show probe"),
+    line("session open probe"),
+    line("session log probe"),
+    line("session keep probe 2h"),
+    line("session rename probe other"),
+    line("session share other cy view"),
+    line("session unshare other cy"),
+    line("session visits other"),
+    line("session resume tiny"),
+    line("session stop other --reason |not needed|"),
     line("share"),
     line("share --all"),
     keep(
@@ -224,6 +239,10 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     (
         "extend",
         "a_script_is_submitted_seen_cancelled_and_remembered",
+    ),
+    (
+        "session remove",
+        "a_session_is_started_stopped_started_again_and_removed",
     ),
     ("apply", "a_file_is_shown_confirmed_applied_and_done_once"),
     ("diff", "a_file_is_shown_confirmed_applied_and_done_once"),

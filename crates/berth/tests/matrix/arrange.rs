@@ -199,6 +199,11 @@ impl Stage {
                 let body = table::grant(&self.fresh.tomorrow());
                 self.make(&self.root, "queue/grants", &body).await
             }
+            "session" => {
+                let body = json!({"profile": "notebook", "name": self.fresh.name()});
+                self.make(&self.world.who("ada"), "sessions", &body).await
+            }
+            "profile" => "notebook".to_owned(),
             "scope" => "ceilings".to_owned(),
             other => panic!("how to make a {{{other}}} is not written down here yet"),
         }

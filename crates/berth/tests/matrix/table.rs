@@ -290,13 +290,30 @@ pub fn rows() -> Vec<Row> {
         row("hold_workload", OWNERS_DO),
         row("release_workload", OWNERS_DO),
         row("get_queue_settings", MEMBERS_SEE),
-        row("set_queue_settings", ADMINS_DO).body(|_| json!({"roles": {"server": "node"}})),
+        row("set_queue_settings", ADMINS_DO).body(|_| queue()),
         row("list_shares", MEMBERS_SEE),
         row("list_queue_nodes", MEMBERS_SEE),
         row("count_queue", MEMBERS_SEE),
         row("list_grants", MEMBERS_SEE),
         row("give_grant", ADMINS_DO).gives(201).body(|fresh| grant(&fresh.tomorrow())),
         row("revoke_grant", ADMINS_DO).gives(204),
+        row("workload_log", "- 0000 00 xyyy --- yy y yy"),
+        // Sessions. Nothing runs them here, so they wait. Whether somebody has one is nobody else's business.
+        row("session_profiles", MEMBERS_SEE),
+        row("resume_session_profile", ADMINS_DO).gives(204),
+        row("list_sessions", MEMBERS_SEE),
+        row("list_sessions", ADMINS_SEE).about("everybody's").query("?everybody=true"),
+        row("start_new_session", MEMBERS_BOOK).gives(201).body(|_| json!({"profile": "notebook"})),
+        row("get_session", OWNERS_SEE),
+        row("session_log", OWNERS_SEE),
+        row("session_visits", OWNERS_SEE),
+        row("rename_session", OWNERS_DO_HIDDEN).body(|fresh| json!({"name": fresh.name()})),
+        row("keep_session", OWNERS_DO_HIDDEN).body(|_| json!({"for": "PT1H"})),
+        row("share_session", OWNERS_DO_HIDDEN).body(|_| json!({"with": "adele", "access": "view"})),
+        row("stop_session", OWNERS_DO_HIDDEN).body(|_| json!({})),
+        // It waits, so it can be neither started nor removed; and it is its owner's alone to start.
+        row("start_session", "- 0000 00 0y00 --- 00 y c0").gives(409).body(|_| json!({})),
+        row("remove_session", OWNERS_DO_HIDDEN).gives(409),
         // What happened.
         row("list_events", SIGNED_IN),
         row("list_events", MEMBERS_SEE).about("of the site").query("?site={site}"),
@@ -337,6 +354,18 @@ fn any(fresh: &Fresh) -> Value {
     let variants = [json!({"for": "PT1H"})];
     let wish = json!({"what": "server", "variants": variants, "earliest": start, "before": end});
     json!({"title": "a test", "wish": wish})
+}
+
+fn queue() -> Value {
+    let task = json!({"cores_milli": 1000, "memory_mib": 1024});
+    json!({
+        "roles": {"server": "node"},
+        "profiles": {"notebook": {
+            "title": "Notebook",
+            "wishes": [{"task": task, "limit": "PT1H"}],
+            "session": {"app": "jupyterlab"},
+        }},
+    })
 }
 
 /// Nothing runs it here, so it waits.

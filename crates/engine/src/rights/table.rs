@@ -159,7 +159,7 @@ pub const TABLE: &[Row; Action::ALL.len()] = &[
     owners(ChangeWorkload, BookScope, "hold, release or cancel a workload"),
     site_admins(ManageQueue, Manage, "set shares, quotas, levels and profiles, and grant urgency"),
     members(StartSession, BookScope, "start a session"),
-    owners(SeeSession, Read, "see a session, its log and who came to it"),
+    Row { scope_for_others: Read, ..owners(SeeSession, Read, "see a session, its log and who came to it; and any workload's log") },
     owners(ChangeSession, BookScope, "stop a session, start it again, rename, share, keep or remove it"),
     owners(VisitSession, BookScope, "open a session; whoever it is not shared with says why, and its owner sees that"),
     site_admins(ManageSessions, Manage, "see everybody's sessions, and let a paused profile be started again"),
