@@ -14,7 +14,7 @@ use berth_app::clock::SystemClock;
 use berth_app::vault::Vault;
 use berth_app::{App, Settings};
 use berth_drivers::backend::Backend;
-use berth_drivers::local::machine::{self, Abilities};
+use berth_drivers::local::machine::Abilities;
 use berth_drivers::local::{self, Local};
 use berth_drivers::simulated::{Simulated, World};
 use berth_model::PersonId;
@@ -162,7 +162,7 @@ fn this_machine(config: &Config) -> anyhow::Result<Local> {
     }
     let settings = local::Settings {
         folder: config.data_dir.join("work"),
-        program: machine::program()?,
+        program: std::env::current_exe()?,
         first_user: able.users.is_ok().then_some(config.first_user),
         closed: config
             .closed_networks

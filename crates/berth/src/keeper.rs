@@ -2,13 +2,14 @@
 //!
 //! Nobody types these, so they are no part of the command line that people read.
 
+use std::env::current_exe;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_drivers::local::folder::Folder;
-use berth_drivers::local::{enter, inside, keeper, machine};
+use berth_drivers::local::{enter, inside, keeper};
 
 /// The word after `berth` that means one of them.
 pub const WORD: &str = "keeper";
@@ -18,12 +19,12 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let folder = arguments.next().map(PathBuf::from).map(Folder::at);
     let done = match (what.to_str(), folder) {
         (Some("run"), Some(folder)) => {
-            machine::program().and_then(|program| on_one_thread(keeper::keep(&folder, &program)))
+            current_exe().and_then(|program| on_one_thread(keeper::keep(&folder, &program)))
         }
         // This one must have no second thread, and so no runtime.
-        (Some("enter"), Some(folder)) => machine::program()
+        (Some("enter"), Some(folder)) => current_exe()
             .and_then(|program| enter::enter(&folder, program).map(|never| match never {})),
-        (Some("inside"), None) => on_one_thread(inside::run()).and_then(|fate| {
+        (Some("inside"), Some(own)) => on_one_thread(inside::run(own.path())).and_then(|fate| {
             let mut line = serde_json::to_vec(&fate)?;
             line.push(b'\n');
             io::stdout().write_all(&line)

@@ -30,14 +30,10 @@ mod when;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os();
+    let mut arguments = std::env::args_os().peekable();
     let called = arguments.next().as_deref().and_then(slurm::Program::called);
-    if called.is_none()
-        && std::env::args_os()
-            .nth(1)
-            .is_some_and(|word| word == keeper::WORD)
-    {
-        return keeper::run(arguments.skip(1));
+    if called.is_none() && arguments.next_if(|word| word == keeper::WORD).is_some() {
+        return keeper::run(arguments);
     }
     // Before anything can open a connection: rustls asks for one provider, and here is the one we have.
     rustls::crypto::aws_lc_rs::default_provider()

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use berth_model::workload::{Outcome, Run, Workload};
 use berth_model::{PersonId, Recut, Text};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// A run and what it is a part of.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +37,7 @@ pub struct Grant {
 }
 
 /// A folder that a run sees, and under which name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub from: PathBuf,
     pub to: PathBuf,

@@ -2,7 +2,7 @@
 //!
 //! A [`backend::Backend`] is told to start and to stop, and says what it sees. [`simulated`] is one that runs nothing:
 //! from a seed it says what would have happened, so that a demo lives and a test can make anything fail. [`local`] runs
-//! things as processes of this machine, each in a sandbox.
+//! things as processes of this machine, each in a sandbox. [`split`] is two of them, each with nodes of its own.
 //!
 //! This crate must not see the store or decide who gets what. Moments come in as arguments; only what outlives the
 //! server reads a clock.
@@ -11,3 +11,4 @@ pub mod backend;
 pub mod door;
 pub mod local;
 pub mod simulated;
+pub mod split;

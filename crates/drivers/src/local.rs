@@ -4,10 +4,12 @@
 //! server -> keeper (one for each run, outlives the server) -> enter (becomes the user, makes the network)
 //!        -> bubblewrap -> inside (first process of the sandbox) -> the app
 //! ```
+//! Without a sandbox the third is left out, and the machine is one person's at a time ([`Apart`]).
 //! All four are this one program. What a server has to know after it was killed is in the run's folder ([`folder`]).
 //!
 //! The clock is read here, in the keeper alone: a run has to end in time though no server is there to say so.
 
+pub mod brood;
 pub mod cgroup;
 pub mod enter;
 pub mod folder;
@@ -19,7 +21,7 @@ pub mod spec;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -32,8 +34,8 @@ use nix::unistd::Pid;
 
 use self::cgroup::Groups;
 use self::folder::{Folder, How, Kept};
-use self::spec::{Limits, Listens, Mount, Network, Spec};
-use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Sign, Trouble, Used};
+use self::spec::{Limits, Listens, Network, Places, Spec};
+use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Seen, Sign, Trouble, Used};
 
 /// How this machine runs things.
 #[derive(Debug, Clone)]
@@ -47,12 +49,26 @@ pub struct Settings {
     /// What no run reaches, beside this machine itself and the metadata address.
     pub closed: Vec<String>,
     pub has_network: bool,
+    pub apart: Apart,
+}
+
+/// How people's work is kept apart on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// By a sandbox for each run.
+    Sandboxes,
+    /// There is no sandbox, and so one person's work runs at a time.
+    OnePerson,
+    /// There is no sandbox, and whoever answers for the machine wants it so.
+    NotAtAll,
 }
 
 /// What clouds tell their machines about themselves is told to no run.
 const METADATA: &str = "169.254.0.0/16";
 /// How a run's own network calls the machine.
 const GATEWAY: &str = "10.0.2.2/32";
+/// For whoever comes second.
+const NOT_ALONE: &str = "this machine has no sandbox to keep people's work apart, and somebody else's runs on it; try again when that is over";
 const PROCESSES_MAX: u64 = 4096;
 const MIB: u64 = 1 << 20;
 /// How often what runs is looked at.
@@ -63,8 +79,8 @@ pub struct Local {
     settings: Settings,
     groups: Option<Groups>,
     newest_fence: AtomicU64,
-    /// Held while a new person is given their folder.
-    homes: Mutex<()>,
+    /// Held while a run is given its folder, and a new person theirs.
+    beginning: Mutex<()>,
 }
 
 impl Local {
@@ -85,7 +101,7 @@ impl Local {
             settings,
             groups: Groups::find(),
             newest_fence: AtomicU64::new(0),
-            homes: Mutex::new(()),
+            beginning: Mutex::new(()),
         })
     }
 
@@ -113,6 +129,16 @@ impl Local {
             ));
         }
         let (home, user) = self.home(grant).map_err(cannot)?;
+        let is_sandboxed = self.settings.apart == Apart::Sandboxes;
+        if !is_sandboxed {
+            self.check_alone(&home)?;
+            check_mounts(&grant.mounts)?;
+        }
+        let places = match (is_sandboxed, user) {
+            (true, _) => Places::in_sandbox(&grant.login),
+            (false, Some(_)) => enter::staged(),
+            (false, None) => Places::in_the_open(home.clone(), self.folder(run.id).io()),
+        };
         let cores = task.cores_milli.get();
         let memory = task.memory_mib.get() * MIB;
         let program = &workload.ask.program;
@@ -126,11 +152,13 @@ impl Local {
         Ok(Spec {
             run: run.id,
             login: grant.login.clone(),
+            is_sandboxed,
             user,
             home,
             command: program.command.clone(),
             script: program.script.clone(),
-            environment: environment(program, grant, run.id),
+            environment: environment(program, grant, run.id, &places),
+            places,
             folder: program.folder.as_ref().map(PathBuf::from),
             output: program.output.as_ref().map(path),
             errors: program.errors.as_ref().map(path),
@@ -144,7 +172,7 @@ impl Local {
                 processes_max: PROCESSES_MAX,
             },
             gpus: grant.gpus.clone(),
-            mounts: grant.mounts.iter().map(mount).collect(),
+            mounts: grant.mounts.clone(),
             listens: program.serves.map(|serves| match serves {
                 Serves::Socket => Listens::Socket,
                 Serves::Port(port) => Listens::Port(port),
@@ -164,7 +192,6 @@ impl Local {
             private.mode(0o700).recursive(true).create(&home)?;
             return Ok((home, None));
         };
-        let _one_at_a_time = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if !home.exists() {
             let mut user = first;
             for other in std::fs::read_dir(&homes)? {
@@ -178,6 +205,20 @@ impl Local {
         }
         let user = home.metadata()?.uid();
         Ok((home, Some(user)))
+    }
+
+    /// Whether nobody else's work runs here; only their folders know that after a restart.
+    fn check_alone(&self, home: &Path) -> Result<(), Trouble> {
+        if self.settings.apart == Apart::NotAtAll {
+            return Ok(());
+        }
+        for entry in std::fs::read_dir(self.settings.folder.join("runs")).map_err(cannot)? {
+            let folder = Folder::at(entry.map_err(cannot)?.path());
+            if folder.may_run().map_err(cannot)? && folder.spec().map_err(cannot)?.home != home {
+                return Err(Trouble::Refused(NOT_ALONE.to_owned()));
+            }
+        }
+        Ok(())
     }
 
     fn network(&self) -> Network {
@@ -238,7 +279,12 @@ impl Local {
                 outcome: stopped(job),
                 said: None,
             }),
-            Kept::NotYet => Ok(Sign::Unknown),
+            Kept::NotYet if job.run.state == RunState::Starting => Ok(Sign::Unknown),
+            Kept::NotYet => {
+                // The machine is busy, and its keeper slow to come. Of two, one finds the lock taken and goes.
+                self.keep(&folder)?;
+                Ok(Sign::Running)
+            }
             Kept::NoMore => {
                 // A keeper that finds it begun ends what is left, and says so.
                 self.keep(&folder)?;
@@ -264,11 +310,14 @@ fn stopped(job: Job<'_>) -> Outcome {
     }
 }
 
-fn mount(mount: &crate::backend::Seen) -> Mount {
-    Mount {
-        from: mount.from.clone(),
-        to: mount.to.clone(),
-        is_writable: mount.is_writable,
+/// Without a sandbox everything is where it is.
+fn check_mounts(mounts: &[Seen]) -> Result<(), Trouble> {
+    match mounts.iter().find(|mount| mount.from != mount.to) {
+        None => Ok(()),
+        Some(mount) => Err(Trouble::Refused(format!(
+            "it needs {}, which only a sandbox can show it, and this machine has none",
+            mount.to.display()
+        ))),
     }
 }
 
@@ -277,16 +326,21 @@ fn cannot(error: io::Error) -> Trouble {
 }
 
 /// What the program finds in its environment: its own, and what tells it where it is.
-fn environment(program: &Program, grant: &Grant, run: RunId) -> BTreeMap<String, String> {
+fn environment(
+    program: &Program,
+    grant: &Grant,
+    run: RunId,
+    places: &Places,
+) -> BTreeMap<String, String> {
     let login = &grant.login;
     let mut all: BTreeMap<String, String> = [
-        ("HOME", format!("/home/{login}")),
+        ("HOME", places.home.display().to_string()),
         ("USER", login.clone()),
         ("LOGNAME", login.clone()),
         ("SHELL", "/bin/bash".to_owned()),
         ("LANG", "C.UTF-8".to_owned()),
         ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
-        ("TMPDIR", "/tmp".to_owned()),
+        ("TMPDIR", places.temporary.display().to_string()),
         ("BERTH_RUN", run.to_string()),
         ("CUDA_VISIBLE_DEVICES", grant.gpus.join(",")),
     ]
@@ -309,6 +363,8 @@ impl Backend for Local {
             self.check(fence)?;
             let folder = self.folder(job.run.id);
             if !folder.path().exists() {
+                let beginning = self.beginning.lock();
+                let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
                 let spec = self.spec(job, grant)?;
                 folder.make(&spec, job.run.until).map_err(cannot)?;
             }

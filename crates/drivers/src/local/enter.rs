@@ -3,6 +3,8 @@
 //!
 //! The network belongs to a user namespace in which this process is root; the sandbox is another one below it, in which
 //! it is nobody. So the routes that are closed here cannot be opened there.
+//!
+//! On a machine without a sandbox it only becomes somebody else, where it may.
 
 use std::convert::Infallible;
 use std::fs;
@@ -17,10 +19,20 @@ use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 
 use super::folder::Folder;
 use super::sandbox::{self, Sources};
-use super::spec::{Mount, Spec};
+use super::spec::{Places, Spec};
+use crate::backend::Seen;
 
 /// Where the parts of a sandbox are laid out for whoever may not go to where they are. Only the run itself sees it.
 const STAGE: &str = "/mnt";
+
+/// Where what is laid out is found by whoever became another user and has no sandbox.
+pub fn staged() -> Places {
+    let stage = Path::new(STAGE);
+    Places::in_the_open(stage.join(HOME), stage.join(IO))
+}
+
+const HOME: &str = "home";
+const IO: &str = "io";
 
 /// Said to the keeper when the network can be brought in.
 pub const READY: &[u8] = b"ready\n";
@@ -39,19 +51,34 @@ pub fn enter(folder: &Folder, program: PathBuf) -> io::Result<Infallible> {
             staged
         }
     };
+    if !spec.is_sandboxed {
+        wait_for_the_keeper()?;
+        let mut inside = Command::new(&sources.program);
+        let error = inside
+            .args(["keeper", "inside"])
+            .arg(spec.places.own)
+            .exec();
+        return Err(said("start it", error));
+    }
     own_network().map_err(|error| said("make a network of its own", error))?;
+    wait_for_the_keeper()?;
+    close_routes(&spec).map_err(|error| said("close what it may not reach", error))?;
+    let arguments = sandbox::arguments(&spec, &sources);
+    let error = Command::new("bwrap").args(arguments).exec();
+    Err(said("start bubblewrap", error))
+}
+
+/// Says that this much is done, and goes on when the keeper has done its part.
+fn wait_for_the_keeper() -> io::Result<()> {
     let mut out = io::stdout();
     out.write_all(READY)?;
     out.flush()?;
     let mut answer = [0];
     io::stdin().read_exact(&mut answer)?;
-    if answer[0] != GO {
-        return Err(io::Error::other("the keeper says no"));
+    match answer[0] {
+        GO => Ok(()),
+        _ => Err(io::Error::other("the keeper says no")),
     }
-    close_routes(&spec).map_err(|error| said("close what it may not reach", error))?;
-    let arguments = sandbox::arguments(&spec, &sources);
-    let error = Command::new("bwrap").args(arguments).exec();
-    Err(said("start bubblewrap", error))
 }
 
 fn said(what: &str, error: io::Error) -> io::Error {
@@ -91,14 +118,14 @@ fn stage(sources: &Sources) -> io::Result<Sources> {
     let mounts = sources.mounts.iter().enumerate();
     let mounts = mounts.map(|(number, one)| {
         let from = lay(&one.from, &format!("mount-{number}"))?;
-        Ok(Mount {
+        Ok(Seen {
             from,
             ..one.clone()
         })
     });
     Ok(Sources {
-        home: lay(&sources.home, "home")?,
-        io: lay(&sources.io, "io")?,
+        home: lay(&sources.home, HOME)?,
+        io: lay(&sources.io, IO)?,
         program: lay(&sources.program, "berth")?,
         mounts: mounts.collect::<io::Result<_>>()?,
     })

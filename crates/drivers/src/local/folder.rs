@@ -182,6 +182,14 @@ impl Folder {
         }
     }
 
+    /// Whether something of it runs, or will.
+    pub fn may_run(&self) -> io::Result<bool> {
+        if self.0.extension().is_some() || self.end()?.is_some() {
+            return Ok(false);
+        }
+        Ok(!self.is_told_to_end() || self.kept()? != Kept::NotYet)
+    }
+
     fn lock_file(&self) -> io::Result<File> {
         let mut options = File::options();
         options.read(true).write(true).create(true).mode(0o600);

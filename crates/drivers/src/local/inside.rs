@@ -1,5 +1,5 @@
 //! The first process in a sandbox: it starts the app, lets visitors in, takes in what others leave behind, and when it
-//! ends, so does everything.
+//! ends, so does everything. Without a sandbox it sees to that itself.
 //!
 //! It hears from the keeper on its standard input, and says there what became of the app on its standard output. What
 //! the app says goes to its standard error.
@@ -20,19 +20,31 @@ use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::brood;
 use super::keeper::{Fate, Order};
-use super::spec::{INSIDE, Listens, Spec};
+use super::spec::{Listens, Spec};
 
-pub async fn run() -> io::Result<Fate> {
-    let spec: Spec = serde_json::from_slice(&fs::read(Path::new(INSIDE).join("spec.json"))?)?;
+/// Runs what the folder of its own says.
+pub async fn run(own: &Path) -> io::Result<Fate> {
+    let spec: Spec = serde_json::from_slice(&fs::read(own.join("spec.json"))?)?;
+    if spec.is_sandboxed {
+        return see_it_through(&spec).await;
+    }
+    brood::take_in_orphans()?;
+    let fate = see_it_through(&spec).await;
+    brood::end_all().await;
+    fate
+}
+
+async fn see_it_through(spec: &Spec) -> io::Result<Fate> {
     if let Some(Listens::Port(port)) = spec.listens {
-        let listener = UnixListener::bind(Path::new(INSIDE).join("app.sock"))?;
+        let listener = UnixListener::bind(spec.places.own.join("app.sock"))?;
         tokio::spawn(let_in(listener, port));
     }
     let mut ended = signal(SignalKind::child())?;
-    let app = match start(&spec) {
+    let app = match start(spec) {
         Ok(app) => app,
-        Err(error) => return Ok(Fate::CouldNotStart(could_not(&spec, &error))),
+        Err(error) => return Ok(Fate::CouldNotStart(could_not(spec, &error))),
     };
     let orders = io::stdin().as_fd().try_clone_to_owned()?;
     let mut orders = pipe::Receiver::from_owned_fd(orders)?;
@@ -68,7 +80,7 @@ async fn let_in(listener: UnixListener, port: u16) {
 }
 
 fn start(spec: &Spec) -> io::Result<Pid> {
-    let home = spec.home_inside();
+    let home = spec.places.home.clone();
     let folder = match &spec.folder {
         None => home.clone(),
         Some(folder) if folder.is_dir() => folder.clone(),
@@ -81,9 +93,9 @@ fn start(spec: &Spec) -> io::Result<Pid> {
     };
     let mut words = spec.command.clone();
     if let Some(script) = &spec.script {
-        let path = Path::new("/tmp/berth-script");
-        fs::write(path, script)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+        let path = spec.places.temporary.join("berth-script");
+        fs::write(&path, script)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
         words.insert(0, path.display().to_string());
     }
     let Some((program, arguments)) = words.split_first() else {

@@ -4,6 +4,7 @@
 //! though no server is there to say so, and writes down how it ended. Killed itself, it takes the run with it.
 
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
+use super::brood;
 use super::cgroup::{Group, Groups};
 use super::enter::{GO, READY};
 use super::folder::{End, Folder, How};
@@ -58,7 +60,10 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
     let spec = folder.spec()?;
     let group = Groups::find().map(|groups| groups.group(&spec.run.0.simple().to_string()));
     if folder.has_begun() {
-        return lost(folder, group.as_ref()).await;
+        return lost(folder, &spec, group.as_ref()).await;
+    }
+    if !spec.is_sandboxed {
+        brood::take_in_orphans()?;
     }
     folder.begin()?;
     let end = match begin(folder, &spec, program, group.as_ref()).await {
@@ -69,6 +74,9 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
             said: error.to_string(),
         },
     };
+    if !spec.is_sandboxed {
+        brood::end_all().await;
+    }
     clean_up(group.as_ref()).await;
     folder.set_end(&end)
 }
@@ -82,7 +90,10 @@ fn now() -> Timestamp {
 }
 
 /// Its keeper was killed: nothing of it may be left.
-async fn lost(folder: &Folder, group: Option<&Group>) -> io::Result<()> {
+async fn lost(folder: &Folder, spec: &Spec, group: Option<&Group>) -> io::Result<()> {
+    if !spec.is_sandboxed {
+        brood::end_those_of(spec.run).await;
+    }
     clean_up(group).await;
     folder.set_end(&End {
         at: now(),
@@ -132,8 +143,14 @@ async fn begin(
     program: &Path,
     group: Option<&Group>,
 ) -> io::Result<Running> {
-    for (name, text) in sandbox::settings(spec) {
-        folder.write(&format!("io/{name}"), text.as_bytes())?;
+    if spec.is_sandboxed {
+        for (name, text) in sandbox::settings(spec) {
+            folder.write(&format!("io/{name}"), text.as_bytes())?;
+        }
+    } else {
+        let mut private = std::fs::DirBuilder::new();
+        private.mode(0o700).recursive(true);
+        private.create(folder.io().join("tmp"))?;
     }
     if let Some(user) = spec.user {
         let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(user), Some(user));
@@ -178,7 +195,7 @@ async fn begin(
             tail.trim()
         )));
     }
-    let network = match spec.network.is_open {
+    let network = match spec.is_sandboxed && spec.network.is_open {
         true => Some(bring_network(process).await?),
         false => None,
     };

@@ -1,7 +1,8 @@
 //! What this machine has, and what it can keep apart.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cgroup::Groups;
@@ -61,6 +62,46 @@ fn gpus(listed: &str) -> Vec<GpuFound> {
         })
     };
     listed.lines().filter_map(gpu).collect()
+}
+
+/// The file by which a GPU is reached, whether it is called by its number or by its UUID.
+pub fn device_file(gpu: &str) -> Option<PathBuf> {
+    let number = match gpu.parse::<u8>() {
+        Ok(number) => Some(number),
+        Err(_) => fs::read_dir("/proc/driver/nvidia/gpus")
+            .ok()?
+            .filter_map(|one| fs::read_to_string(one.ok()?.path().join("information")).ok())
+            .find_map(|text| device_number(&text, gpu)),
+    };
+    Some(PathBuf::from(format!("/dev/nvidia{}", number?)))
+}
+
+/// The number of a device, if what the driver tells of it is of this GPU.
+fn device_number(information: &str, uuid: &str) -> Option<u8> {
+    let told = |field: &str| {
+        let mut fields = information.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = fields.find(|(name, _)| *name == field)?;
+        Some(value.trim())
+    };
+    (told("GPU UUID")? == uuid).then_some(told("Device Minor")?.parse().ok()?)
+}
+
+/// What this machine is known by, whatever its host is called: made once, and kept beside its runs.
+pub fn identity(folder: &Path) -> io::Result<String> {
+    let path = folder.join("machine");
+    match fs::read_to_string(&path) {
+        Ok(known) => return Ok(known.trim().to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let made = fs::read_to_string("/proc/sys/kernel/random/uuid")?;
+    let part = path.with_extension("part");
+    let mut file = fs::File::create(&part)?;
+    file.write_all(made.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&part, &path)?;
+    fs::File::open(folder)?.sync_all()?;
+    Ok(made.trim().to_owned())
 }
 
 /// What it can do to keep people apart. Each that it cannot says why, and what would help.
@@ -152,11 +193,6 @@ pub fn own_addresses() -> Vec<String> {
     listed.lines().filter_map(address).collect()
 }
 
-/// This very program.
-pub fn program() -> std::io::Result<PathBuf> {
-    std::env::current_exe()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +205,23 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!(found[1].uuid, "GPU-91aa");
         assert_eq!(found[0].memory_mib, 143_771);
+    }
+
+    #[test]
+    fn a_gpu_is_reached_by_its_number_or_by_its_uuid() {
+        let told = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 41\nGPU UUID: \t GPU-9150ffc6\nBus Location: \t 0000:00:06.0\nDevice Minor: \t 3\n";
+        assert_eq!(device_number(told, "GPU-9150ffc6"), Some(3));
+        assert_eq!(device_number(told, "GPU-91"), None);
+        assert_eq!(device_file("2"), Some("/dev/nvidia2".into()));
+        assert_eq!(device_file("GPU-of-nobody"), None);
+    }
+
+    #[test]
+    fn a_machine_keeps_what_it_is_known_by() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = identity(folder.path()).unwrap();
+        assert_eq!(first.len(), 36);
+        assert_eq!(identity(folder.path()).unwrap(), first);
     }
 
     #[test]

@@ -5,7 +5,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::spec::{INSIDE, Mount, PROGRAM_INSIDE, Spec};
+use super::machine;
+use super::spec::{INSIDE, PROGRAM_INSIDE, Spec};
+use crate::backend::Seen;
 
 /// Whoever runs in a sandbox is this user there, whoever they are outside.
 pub const USER_INSIDE: u32 = 1000;
@@ -16,7 +18,7 @@ pub struct Sources {
     pub home: PathBuf,
     pub io: PathBuf,
     pub program: PathBuf,
-    pub mounts: Vec<Mount>,
+    pub mounts: Vec<Seen>,
 }
 
 impl Sources {
@@ -82,15 +84,12 @@ pub fn arguments(spec: &Spec, from: &Sources) -> Vec<OsString> {
         for device in GPU_DEVICES {
             line.seen("--dev-bind-try", Path::new(device));
         }
-        for number in spec.gpus.iter().filter(|gpu| gpu.parse::<u8>().is_ok()) {
-            line.seen(
-                "--dev-bind-try",
-                &PathBuf::from(format!("/dev/nvidia{number}")),
-            );
+        for device in spec.gpus.iter().filter_map(|gpu| machine::device_file(gpu)) {
+            line.seen("--dev-bind-try", &device);
         }
     }
-    line.bind("--bind", &from.home, &spec.home_inside());
-    line.bind("--bind", &from.io, Path::new(INSIDE));
+    line.bind("--bind", &from.home, &spec.places.home);
+    line.bind("--bind", &from.io, &spec.places.own);
     line.bind("--ro-bind", &from.program, Path::new(PROGRAM_INSIDE));
     for mount in &from.mounts {
         let how = if mount.is_writable {
@@ -100,13 +99,12 @@ pub fn arguments(spec: &Spec, from: &Sources) -> Vec<OsString> {
         };
         line.bind(how, &mount.from, &mount.to);
     }
-    for (name, text) in settings(spec) {
+    for (name, _) in settings(spec) {
         let from = from.io.join(name);
-        debug_assert!(!text.is_empty());
         line.bind("--ro-bind", &from, &Path::new("/etc").join(name));
     }
     line.words(&["--remount-ro", "/", "--chdir", "/", "--"]);
-    line.words(&[PROGRAM_INSIDE, "keeper", "inside"]);
+    line.words(&[PROGRAM_INSIDE, "keeper", "inside", INSIDE]);
     line.0
 }
 

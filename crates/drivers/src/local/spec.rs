@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use berth_model::RunId;
 use serde::{Deserialize, Serialize};
 
+use crate::backend::Seen;
+
 /// Where in the sandbox a run's own files are: its socket, and this.
 pub const INSIDE: &str = "/run/berth";
 /// The program itself, in the sandbox.
@@ -16,9 +18,13 @@ pub struct Spec {
     pub run: RunId,
     /// What the person is called in the sandbox.
     pub login: String,
+    /// Whether this machine has a sandbox to put it into.
+    pub is_sandboxed: bool,
+    /// Where it finds its things.
+    pub places: Places,
     /// Whom it runs as on this machine; whoever started the server, if none.
     pub user: Option<u32>,
-    /// The person's own files, and where they are seen.
+    /// The person's own files.
     pub home: PathBuf,
     pub command: Vec<String>,
     /// A script, in place of a command.
@@ -32,15 +38,37 @@ pub struct Spec {
     pub limits: Limits,
     /// What CUDA is to see: numbers or UUIDs.
     pub gpus: Vec<String>,
-    pub mounts: Vec<Mount>,
+    pub mounts: Vec<Seen>,
     /// Whether somebody will want to visit it, and where it listens.
     pub listens: Option<Listens>,
     pub network: Network,
 }
 
-impl Spec {
-    pub fn home_inside(&self) -> PathBuf {
-        PathBuf::from("/home").join(&self.login)
+/// Where a run finds its things.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Places {
+    pub home: PathBuf,
+    /// Its socket, and its spec.
+    pub own: PathBuf,
+    pub temporary: PathBuf,
+}
+
+impl Places {
+    pub fn in_sandbox(login: &str) -> Places {
+        Places {
+            home: PathBuf::from("/home").join(login),
+            own: PathBuf::from(INSIDE),
+            temporary: PathBuf::from("/tmp"),
+        }
+    }
+
+    /// Without a sandbox they are where they are; the folder for what is temporary is the run's own all the same.
+    pub fn in_the_open(home: PathBuf, own: PathBuf) -> Places {
+        Places {
+            home,
+            temporary: own.join("tmp"),
+            own,
+        }
     }
 }
 
@@ -52,14 +80,6 @@ pub struct Limits {
     pub memory_bytes: u64,
     pub memory_bytes_max: u64,
     pub processes_max: u64,
-}
-
-/// Something of this machine that is seen in the sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mount {
-    pub from: PathBuf,
-    pub to: PathBuf,
-    pub is_writable: bool,
 }
 
 /// Where an app waits for its visitors.

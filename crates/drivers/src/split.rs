@@ -1,0 +1,146 @@
+//! A backend of two: each run goes to the one that its nodes belong to.
+//!
+//! Some nodes are run *here*, by a backend that is given them; all others are run elsewhere, or by nobody. What was once
+//! begun here is asked after here, whatever its nodes have become since.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use berth_model::{Recut, ResourceId};
+use jiff::Timestamp;
+
+use crate::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign, Trouble};
+
+#[derive(Debug)]
+pub struct Split {
+    here: Arc<dyn Backend>,
+    nodes: RwLock<BTreeSet<ResourceId>>,
+    elsewhere: Option<Arc<dyn Backend>>,
+}
+
+/// To which of the two a run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Here,
+    Elsewhere,
+    /// It has something of both.
+    Both,
+}
+
+impl Split {
+    pub fn new(here: Arc<dyn Backend>, elsewhere: Option<Arc<dyn Backend>>) -> Split {
+        Split {
+            here,
+            nodes: RwLock::default(),
+            elsewhere,
+        }
+    }
+
+    /// From now on this node is run here.
+    pub fn take(&self, node: ResourceId) {
+        let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
+        nodes.insert(node);
+    }
+
+    fn way(&self, job: &Job<'_>) -> Way {
+        let nodes = self.nodes.read().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = job.run.pieces.iter();
+        let here = pieces
+            .by_ref()
+            .filter(|piece| nodes.contains(&piece.node))
+            .count();
+        match here {
+            0 => Way::Elsewhere,
+            all if all == job.run.pieces.len() => Way::Here,
+            _ => Way::Both,
+        }
+    }
+
+    /// Who is asked after a run that was begun.
+    fn keeper(&self, job: &Job<'_>) -> &Arc<dyn Backend> {
+        match (self.way(job), &self.elsewhere) {
+            (Way::Elsewhere, Some(elsewhere)) => elsewhere,
+            _ => &self.here,
+        }
+    }
+
+    /// The places of those that each is asked after: here, and elsewhere.
+    fn parted(&self, jobs: &[Job<'_>]) -> (Vec<usize>, Vec<usize>) {
+        let is_here = |place: &usize| Arc::ptr_eq(self.keeper(&jobs[*place]), &self.here);
+        (0..jobs.len()).partition(is_here)
+    }
+}
+
+fn refused(why: &str) -> Doing<'static, ()> {
+    let trouble = Trouble::Refused(why.to_owned());
+    Box::pin(async move { Err(trouble) })
+}
+
+impl Backend for Split {
+    fn start<'a>(
+        &'a self,
+        job: Job<'a>,
+        grant: &'a Grant,
+        fence: Fence,
+        now: Timestamp,
+    ) -> Doing<'a, ()> {
+        match (self.way(&job), &self.elsewhere) {
+            (Way::Here, _) => self.here.start(job, grant, fence, now),
+            (Way::Elsewhere, Some(elsewhere)) => elsewhere.start(job, grant, fence, now),
+            (Way::Elsewhere, None) => refused("nothing runs work on the node that it was given"),
+            (Way::Both, _) => refused("its nodes are not run by the same backend"),
+        }
+    }
+
+    fn stop<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()> {
+        self.keeper(&job).stop(job, fence, now)
+    }
+
+    fn prolong<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()> {
+        self.keeper(&job).prolong(job, fence, now)
+    }
+
+    fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
+        Box::pin(async move {
+            let (here, there) = self.parted(jobs);
+            let mut signs = vec![Sign::Unknown; jobs.len()];
+            for (places, backend) in [(here, Some(&self.here)), (there, self.elsewhere.as_ref())] {
+                let Some(backend) = backend.filter(|_| !places.is_empty()) else {
+                    continue;
+                };
+                let theirs: Vec<Job<'_>> = places.iter().map(|place| jobs[*place]).collect();
+                let seen = backend.look(&theirs, now).await?;
+                for (place, sign) in places.into_iter().zip(seen) {
+                    signs[place] = sign;
+                }
+            }
+            Ok(signs)
+        })
+    }
+
+    fn can_cut(&self) -> bool {
+        self.elsewhere.as_ref().is_some_and(|one| one.can_cut())
+    }
+
+    /// What is here is not cut: a machine's own GPUs are as its admin made them.
+    fn recut<'a>(&'a self, recut: &'a Recut, fence: Fence, now: Timestamp) -> Doing<'a, Progress> {
+        match &self.elsewhere {
+            Some(elsewhere) => elsewhere.recut(recut, fence, now),
+            None => self.here.recut(recut, fence, now),
+        }
+    }
+
+    fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {
+        let (here, there) = self.parted(jobs);
+        let theirs = |places: Vec<usize>| places.into_iter().map(|place| jobs[place]).collect();
+        let (here, there): (Vec<Job<'_>>, Vec<Job<'_>>) = (theirs(here), theirs(there));
+        let there = self
+            .elsewhere
+            .as_ref()
+            .and_then(|one| one.next(&there, now));
+        self.here.next(&here, now).into_iter().chain(there).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;
