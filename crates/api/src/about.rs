@@ -8,6 +8,9 @@ pub struct About {
     pub version: String,
     /// Whether there is anybody who could sign in; if not, `berth admin create` makes the first.
     pub is_set_up: bool,
+    /// Whether several people's work may run on one machine that cannot keep them apart, by its admin's word; every page
+    /// says so.
+    pub unsafe_shared_user: bool,
     /// Who can sign in to a demo; null for everything else.
     pub demo: Option<Demo>,
 }

@@ -14,16 +14,15 @@ use berth_app::clock::SystemClock;
 use berth_app::vault::Vault;
 use berth_app::{App, Settings};
 use berth_drivers::backend::Backend;
-use berth_drivers::local::machine::Abilities;
-use berth_drivers::local::{self, Local};
 use berth_drivers::simulated::{Simulated, World};
-use berth_model::PersonId;
+use berth_drivers::split::Split;
+use berth_model::{PersonId, Reference};
 use berth_server::config::{Config, Database, QueueBackend};
 use berth_store::{Store, people, settings};
 use jiff::SignedDuration;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::slurm::variables::WithVariables;
+use crate::machine::{Moving, ThisMachine};
 
 /// Held for as long as this process may write to its SQLite file; nothing for PostgreSQL, which serves many.
 #[derive(Debug)]
@@ -129,8 +128,29 @@ pub async fn check_durability(store: &Store) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The application over an open store.
+/// The application over an open store, for commands that run no work.
 pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
+    app_with(config, store, None)
+}
+
+/// The application of a server, and the machine that has to move in before it serves.
+pub fn serving(config: &Config, store: Store) -> anyhow::Result<(App, Option<Moving>)> {
+    let (backend, moving): (Option<Arc<dyn Backend>>, _) = match config.queue_backend {
+        QueueBackend::None => (None, None),
+        QueueBackend::Simulated => (Some(Arc::new(Simulated::new(World::lively(1)))), None),
+        QueueBackend::Local => {
+            let (backend, moving) = this_machine(config)?;
+            (Some(backend), moving)
+        }
+    };
+    Ok((app_with(config, store, backend)?, moving))
+}
+
+fn app_with(
+    config: &Config,
+    store: Store,
+    backend: Option<Arc<dyn Backend>>,
+) -> anyhow::Result<App> {
     let vault = Vault::open_or_create(&config.secret_key_file)?;
     let settings = Settings {
         sign_in_attempts_max: config.sign_in_attempts_max.into(),
@@ -139,11 +159,6 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
         password_min_length: config.password_min_length,
         event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
         ..Settings::default()
-    };
-    let backend: Option<Arc<dyn Backend>> = match config.queue_backend {
-        QueueBackend::None => None,
-        QueueBackend::Simulated => Some(Arc::new(Simulated::new(World::lively(1)))),
-        QueueBackend::Local => Some(Arc::new(WithVariables(this_machine(config)?))),
     };
     Ok(App::with_backend(
         store,
@@ -154,24 +169,23 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
     ))
 }
 
-/// This machine, as far as it can keep people apart.
-fn this_machine(config: &Config) -> anyhow::Result<Local> {
-    let able = Abilities::look();
-    if let Err(why) = able.sandbox {
-        bail!("this machine cannot keep people's work apart: {why}");
+/// This machine. Where it has a site to stand in, it runs the work of its own node and no other.
+fn this_machine(config: &Config) -> anyhow::Result<(Arc<dyn Backend>, Option<Moving>)> {
+    let machine = ThisMachine::look(config, &config.data_dir.join("work"))?;
+    for (_, why) in machine.can.lacks() {
+        tracing::warn!("this machine keeps people's work less apart than it should: {why}");
     }
-    let settings = local::Settings {
-        folder: config.data_dir.join("work"),
-        program: std::env::current_exe()?,
-        first_user: able.users.is_ok().then_some(config.first_user),
-        closed: config
-            .closed_networks
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-        has_network: able.network.is_ok(),
+    let backend = machine.backend();
+    let Some(site) = &config.machine_site else {
+        return Ok((backend, None));
     };
-    Ok(Local::new(settings)?)
+    let split = Arc::new(Split::new(backend, None));
+    let moving = Moving {
+        site: Reference::Name(site.clone()),
+        own: machine.own,
+        split: split.clone(),
+    };
+    Ok((split, Some(moving)))
 }
 
 /// Whether anyone can administer this installation yet.

@@ -15,6 +15,7 @@ mod files;
 mod handle;
 mod installation;
 mod keeper;
+mod machine;
 mod output;
 mod pages;
 mod prompt;

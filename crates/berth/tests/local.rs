@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign};
-use berth_drivers::local::{Local, Settings};
+use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
+use berth_drivers::local::{Apart, Local, Settings};
 use berth_model::workload::{
     Because, Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload,
 };
@@ -30,12 +30,16 @@ struct Machine {
 
 impl Machine {
     fn new() -> Machine {
+        Self::that_keeps(Apart::Sandboxes)
+    }
+
+    fn that_keeps(apart: Apart) -> Machine {
         let folder = tempfile::tempdir().expect("it works");
-        let local = Self::server(folder.path());
+        let local = Self::server(folder.path(), apart);
         Machine { folder, local }
     }
 
-    fn server(folder: &Path) -> Arc<Local> {
+    fn server(folder: &Path, apart: Apart) -> Arc<Local> {
         let is_root = nix::unistd::Uid::effective().is_root();
         let settings = Settings {
             folder: folder.to_owned(),
@@ -43,6 +47,7 @@ impl Machine {
             first_user: is_root.then_some(200_000),
             closed: vec!["203.0.113.0/24".to_owned()],
             has_network: true,
+            apart,
         };
         Arc::new(Local::new(settings).expect("it works"))
     }
@@ -54,6 +59,11 @@ impl Machine {
     }
 
     async fn begin(&self, person: u128, workload: &Workload, run: &Run) {
+        let begun = self.try_begin(person, workload, run).await;
+        begun.expect("it works");
+    }
+
+    async fn try_begin(&self, person: u128, workload: &Workload, run: &Run) -> Result<(), Trouble> {
         let grant = Grant {
             person: PersonId(Uuid::from_u128(person)),
             login: format!("person{person}"),
@@ -65,8 +75,7 @@ impl Machine {
             mounts: Vec::new(),
         };
         let job = Job { workload, run };
-        let started = self.local.start(job, &grant, Fence(1), now());
-        started.await.expect("it works");
+        self.local.start(job, &grant, Fence(1), now()).await
     }
 
     async fn sign(&self, workload: &Workload, run: &Run) -> Sign {
@@ -403,7 +412,7 @@ async fn a_new_server_finds_what_runs_and_starts_nothing_twice() {
     machine.until_said(&run, "ready").await;
     let folder = machine.folder.path().to_owned();
     let machine = Machine {
-        local: Machine::server(&folder),
+        local: Machine::server(&folder, Apart::Sandboxes),
         folder: machine.folder,
     };
     assert_eq!(machine.sign(&workload, &run).await, Sign::Running);
@@ -462,6 +471,117 @@ async fn who_lost_the_lease_starts_nothing() {
         .await
         .expect("it works");
     let late = machine.local.stop(job, Fence(4), now()).await;
-    assert_eq!(late, Err(berth_drivers::backend::Trouble::Fenced));
+    assert_eq!(late, Err(Trouble::Fenced));
     machine.until_over(&workload, &run).await;
+}
+
+#[tokio::test]
+async fn without_a_sandbox_one_person_works_at_a_time_also_after_a_restart() {
+    let machine = Machine::that_keeps(Apart::OnePerson);
+    let program =
+        json!({"command": ["bash", "-c", "echo mine > kept; echo ready; exec sleep 604"]});
+    let (workload, run) = machine.start(1, program).await;
+    machine.until_said(&run, "ready").await;
+    let folder = machine.folder.path().to_owned();
+    let machine = Machine {
+        local: Machine::server(&folder, Apart::OnePerson),
+        folder: machine.folder,
+    };
+    let (theirs, their_run) = work(json!({"command": ["true"]}));
+    let refused = machine.try_begin(2, &theirs, &their_run).await;
+    let Err(Trouble::Refused(why)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(why.contains("no sandbox"), "{why}");
+    assert_eq!(machine.sign(&theirs, &their_run).await, Sign::Unknown);
+    // The same person may have a second one.
+    let (outcome, said, log) = machine.shell(1, "cat kept; cat \"$HOME/kept\"").await;
+    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
+    assert_eq!(log, "mine\nmine\n");
+    let (outcome, _) = machine.stop(&workload, &run).await;
+    assert_eq!(outcome, Outcome::Cancelled);
+    let (outcome, said, log) = machine.shell(2, "ls").await;
+    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
+    assert_eq!(log, "", "a home of their own");
+}
+
+#[tokio::test]
+async fn whoever_answers_for_a_machine_without_a_sandbox_may_share_it() {
+    let machine = Machine::that_keeps(Apart::NotAtAll);
+    let program = json!({"command": ["bash", "-c", "echo ready; exec sleep 605"]});
+    let (workload, run) = machine.start(1, program).await;
+    machine.until_said(&run, "ready").await;
+    let (outcome, said, log) = machine.shell(2, "id -u").await;
+    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
+    assert_ne!(log.trim(), "0", "nobody's work runs as root");
+    machine.stop(&workload, &run).await;
+}
+
+#[tokio::test]
+async fn without_a_sandbox_nothing_of_a_run_is_left_either() {
+    let machine = Machine::that_keeps(Apart::OnePerson);
+    let deaf = "trap '' TERM; (setsid sleep 606 &); echo ready; while :; do sleep 0.05; done";
+    let (workload, run) = machine
+        .start(1, json!({"command": ["bash", "-c", deaf]}))
+        .await;
+    machine.until_said(&run, "ready").await;
+    let (outcome, _) = machine.stop(&workload, &run).await;
+    assert_eq!(outcome, Outcome::Cancelled);
+    assert!(!is_listed("sleep 606"), "its children, too");
+    // What goes by itself takes along what it left behind.
+    let leaves = "(setsid sleep 607 &); echo gone";
+    let (outcome, said, log) = machine.shell(1, leaves).await;
+    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
+    assert!(!is_listed("sleep 607"));
+    // And so does a keeper that is killed.
+    let (workload, run) = machine
+        .start(
+            1,
+            json!({"command": ["bash", "-c", "echo ready; exec sleep 608"]}),
+        )
+        .await;
+    machine.until_said(&run, "ready").await;
+    let kept = machine.local.folder(run.id).kept().expect("it works");
+    let berth_drivers::local::folder::Kept::By(keeper) = kept else {
+        panic!("{kept:?}");
+    };
+    let keeper = nix::unistd::Pid::from_raw(keeper);
+    nix::sys::signal::kill(keeper, nix::sys::signal::Signal::SIGKILL).expect("it works");
+    let (outcome, said, _) = machine.until_over(&workload, &run).await;
+    assert_eq!(outcome, Outcome::NodeFailed, "{said}");
+    assert!(!is_listed("sleep 608"));
+}
+
+#[tokio::test]
+async fn without_a_sandbox_scripts_and_visitors_find_their_way() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let machine = Machine::that_keeps(Apart::OnePerson);
+    let script = json!({"script": "#!/bin/sh\necho in $(basename $TMPDIR); touch $TMPDIR/x; pwd"});
+    let (workload, run) = machine.start(1, script).await;
+    let (outcome, said, log) = machine.until_over(&workload, &run).await;
+    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
+    assert!(log.starts_with("in tmp\n"), "{log}");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("it works");
+    let number = port.local_addr().expect("it works").port();
+    drop(port);
+    let serve = json!({"command": ["python3", "-m", "http.server", number.to_string(), "--bind", "127.0.0.1"], "serves": {"port": number}});
+    let (workload, run) = machine.start(1, serve).await;
+    let socket = machine.local.folder(run.id).socket();
+    let answer = eventually("an answer", async || {
+        let mut stream = tokio::net::UnixStream::connect(&socket).await.ok()?;
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.ok()?;
+        (!answer.is_empty()).then_some(answer)
+    });
+    assert!(answer.await.starts_with("HTTP/1.0 200"));
+    machine.stop(&workload, &run).await;
+}
+
+fn is_listed(program: &str) -> bool {
+    let listed = std::process::Command::new("ps")
+        .args(["ax", "-o", "args"])
+        .output()
+        .expect("it works");
+    String::from_utf8_lossy(&listed.stdout).contains(program)
 }

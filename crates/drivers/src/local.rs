@@ -301,6 +301,28 @@ impl Local {
     }
 }
 
+/// Tells everything that runs below a folder that its time is over, for whoever is about to remove it.
+pub fn end_everything(folder: &Path) -> io::Result<()> {
+    let runs = match std::fs::read_dir(folder.join("runs")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        runs => runs?,
+    };
+    for run in runs {
+        let folder = Folder::at(run?.path());
+        if !folder.may_run()? {
+            continue;
+        }
+        folder.set_until(Timestamp::MIN)?;
+        folder.tell_to_end()?;
+        if let Kept::By(keeper) = folder.kept()?
+            && keeper > 0
+        {
+            kill(Pid::from_raw(keeper), Signal::SIGTERM).ok();
+        }
+    }
+    Ok(())
+}
+
 /// What it comes to when it went because it was told, or made, to.
 fn stopped(job: Job<'_>) -> Outcome {
     match job.run.state {

@@ -1,5 +1,6 @@
 //! The inventory: resource types, the tree of resources, and their status.
 
+mod machine;
 mod resources;
 pub(crate) use resources::{page, tree_of};
 mod status;
@@ -7,6 +8,7 @@ mod tree;
 mod types;
 mod write;
 
+pub use machine::{KeptMachine, OwnMachine};
 pub use resources::{NewResource, ResourceChange, ResourceFilter, ResourceView};
 pub use tree::Moved;
 pub use types::{NewType, TypeChange};

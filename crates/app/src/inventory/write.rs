@@ -20,13 +20,13 @@ impl App {
     pub(crate) async fn write_new_type(
         &self,
         conn: &mut Conn,
-        caller: &Caller,
+        by: impl Into<By>,
         new: &ResourceType,
     ) -> Result<()> {
         inventory::insert_type(conn, new).await?;
         let change = Change::new("type.create", Some(new.site), new.id).after(new);
         let change = change.tell(EventKind::TypeCreated, Audience::Members);
-        self.record(conn, caller, change).await
+        self.record(conn, by, change).await
     }
 
     pub(crate) async fn write_type(
@@ -91,7 +91,7 @@ impl App {
     pub(crate) async fn write_resource(
         &self,
         conn: &mut Conn,
-        caller: &Caller,
+        by: impl Into<By>,
         before: &Resource,
         after: &Resource,
     ) -> Result<bool> {
@@ -101,7 +101,7 @@ impl App {
         let change = Change::new("resource.change", Some(after.site), after.id);
         let change = change.before(before).after(after);
         let change = change.tell_only(EventKind::ResourceChanged, Audience::Members, told(after));
-        self.record(conn, caller, change).await?;
+        self.record(conn, by, change).await?;
         Ok(true)
     }
 

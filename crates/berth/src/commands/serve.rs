@@ -29,8 +29,11 @@ pub async fn run(serve: &Serve) -> anyhow::Result<()> {
     if !installation::has_admin(&store).await? {
         warn_of_no_admin(serve.options.file.as_deref());
     }
-    let app = installation::app(&config, store)?;
+    let (app, moving) = installation::serving(&config, store)?;
     let stop = stop_on_signals()?;
+    if let Some(moving) = moving {
+        moving.start(&app, &stop).await?;
+    }
     berth_server::serve(config, app.clone(), stop, announce).await?;
     app.store.close().await;
     tracing::info!("stopped");

@@ -20,6 +20,12 @@ impl DemoClock {
         *standing = standing.map(|now| now.max(moment));
     }
 
+    /// Whether it still shows a moment of the past.
+    pub fn is_standing(&self) -> bool {
+        let standing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        standing.is_some()
+    }
+
     /// From now on, real time.
     pub fn let_go(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -45,7 +51,9 @@ mod tests {
         clock.advance_to(at(2_000));
         clock.advance_to(at(1_500));
         assert_eq!(clock.now(), at(2_000));
+        assert!(clock.is_standing());
         clock.let_go();
+        assert!(!clock.is_standing());
         clock.advance_to(at(3_000));
         assert!(clock.now() > at(1_000_000_000), "the machine's own time");
     }

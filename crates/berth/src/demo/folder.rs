@@ -7,21 +7,25 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use berth_app::vault::Vault;
+use berth_drivers::local;
 use berth_server::config::Config;
 use berth_store::Store;
 use jiff::{SignedDuration, Timestamp};
 
 use super::world::Origin;
 use crate::installation::{self, Lock, LockError};
+use crate::machine::ThisMachine;
 
 /// Goes up whenever the world is told differently; an older one is then made anew.
-const EDITION: u32 = 1;
+const EDITION: u32 = 2;
 /// A world that was left for longer is made anew: too much would have to be caught up with.
 const LEFT_ALONE_MAX: SignedDuration = SignedDuration::from_hours(24 * 45);
 
 const DATABASE: &str = "demo.sqlite";
 const SECRET_KEY: &str = "demo.key";
 const NOTE: &str = "demo.json";
+/// What really runs, and the homes of those whose it is.
+const WORK: &str = "work";
 
 /// Written last, so that a world that was cut off while it was made is not mistaken for a whole one.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -64,6 +68,11 @@ impl Folder {
         Ok(Vault::open_or_create(&self.config.secret_key_file)?)
     }
 
+    /// The machine, with what runs on it for this world.
+    pub fn machine(&self) -> anyhow::Result<ThisMachine> {
+        ThisMachine::look(&self.config, &self.path().join(WORK))
+    }
+
     /// The world that lies here, if it is whole and of this edition.
     pub fn world(&self) -> Option<Origin> {
         let text = fs::read_to_string(self.path().join(NOTE)).ok()?;
@@ -83,8 +92,15 @@ impl Folder {
             .with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Removes the files of the demo, and no others: the folder may be somebody's own.
+    /// Removes the files of the demo, and no others: the folder may be somebody's own. What still runs for a world that
+    /// goes is ended first.
     pub fn clear(&self) -> anyhow::Result<()> {
+        let work = self.path().join(WORK);
+        if work.exists() {
+            local::end_everything(&work).context("cannot end what runs for the world before")?;
+            fs::remove_dir_all(&work)
+                .with_context(|| format!("cannot remove {}", work.display()))?;
+        }
         let database = |end: &str| format!("{DATABASE}{end}");
         let files = [
             NOTE.to_owned(),

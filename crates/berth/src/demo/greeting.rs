@@ -89,6 +89,7 @@ pub fn welcome(address: SocketAddr, folder: &Path, free_gpu: &str) -> String {
     format!(
         "
 Berth's demo is ready: three sites, two months behind them, and people who go on booking while you watch.
+A fourth, this-machine, is this very machine: what is submitted there is really run.
 
   {address}  the pages, for your browser
   {address}{docs}  the API, readable
@@ -103,7 +104,7 @@ Try, in another terminal:
   {berth} --site torino free --type gpu --for 4h
   {berth} book torino/{free_gpu} --from 'tomorrow 09:00' --for 2h --title 'First try'
 
-Everything here is made up, and it answers on this machine only. Ctrl-C stops it. The world is kept in
+All but that machine is made up, and it answers on this machine only. Ctrl-C stops it. The world is kept in
 {folder} and carried on next time; --fresh makes a new one.
 "
     )

@@ -1,9 +1,9 @@
 //! `berth demo`: a living world to try Berth in, made on the first start and carried on afterwards.
 //!
-//! Three sites, some twenty people and two months of past and future are not written into the database but lived
+//! Three simulated sites, some twenty people and two months of past and future are not written into the database but lived
 //! through: a seeded script of what people do is replayed on a clock of its own, every act through the use case a
 //! real person would reach, with the controllers at work in between. What is shown is therefore what Berth does.
-//! While the demo serves, its people go on booking.
+//! While the demo serves, its people go on booking. A fourth site is the machine itself, on which work is really run.
 //!
 //! Everybody here has the same printed password, so the demo answers on this machine only and must never be made to
 //! do otherwise; and it must not read the configuration of a real installation, let alone touch its database.
@@ -16,6 +16,7 @@ mod greeting;
 mod habits;
 mod jobs;
 mod live;
+mod machine;
 mod people;
 mod places;
 mod play;
@@ -95,13 +96,21 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 /// The world that is there, carried on to this moment; or a new one.
 async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Origin)> {
     let now = micros(SystemClock.now());
+    let machine = folder.machine()?;
     if let Some(origin) = folder.world().filter(|_| !fresh) {
         let store = folder.store().await?;
         let last_seen = world::last_seen(&store).await?.unwrap_or(origin.made_at);
         if folder::is_recent(last_seen, now) {
             let mut progress = Progress::new("Catching up with what happened meanwhile");
             let mut show = |percent| progress.show(percent);
-            let resumed = world::resume(store, folder.vault()?, origin, now, &mut show);
+            let resumed = world::resume(
+                store,
+                folder.vault()?,
+                origin,
+                Some(&machine),
+                now,
+                &mut show,
+            );
             let (app, tally) = resumed.await.context(
                 "cannot carry on the demo's world; `berth demo --fresh` makes a new one",
             )?;
@@ -110,7 +119,9 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
         }
         store.close().await;
     }
+    drop(machine);
     folder.clear()?;
+    let machine = folder.machine()?;
     let origin = Origin {
         seed: SEED,
         made_at: now,
@@ -118,7 +129,8 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
     let mut progress = Progress::new("Making the demo's world: two months in three sites");
     let mut show = |percent| progress.show(percent);
     let store = folder.store().await?;
-    let (app, tally) = world::create(store, folder.vault()?, origin, &mut show).await?;
+    let (app, tally) =
+        world::create(store, folder.vault()?, origin, Some(&machine), &mut show).await?;
     folder.note(origin)?;
     greeting::tell_tally(&tally);
     Ok((app, origin))

@@ -1,7 +1,8 @@
-//! The three sites of the demo: their resource types and their trees, as data.
+//! The sites of the demo: three with resource types and trees, as data, and one for the machine that it runs on.
 
 mod bologna;
 mod napoli;
+pub mod this_machine;
 mod torino;
 
 use anyhow::Context;
@@ -43,7 +44,12 @@ pub struct Site {
 }
 
 pub fn all() -> Vec<Site> {
-    vec![torino::site(), bologna::site(), napoli::site()]
+    vec![
+        torino::site(),
+        bologna::site(),
+        napoli::site(),
+        this_machine::site(),
+    ]
 }
 
 /// A resource type.

@@ -9,7 +9,6 @@ use berth_app::controllers::ByHand;
 use berth_app::inventory::ResourceFilter;
 use berth_app::vault::Vault;
 use berth_app::{App, Caller, NewPerson, PersonChange, Settings};
-use berth_drivers::simulated::{Simulated, World};
 use berth_model::site::Role;
 use berth_model::{Reference, Status};
 use berth_store::{Store, audit, people};
@@ -21,10 +20,12 @@ use super::chance::Chance;
 use super::clock::DemoClock;
 use super::habits::lasting;
 use super::jobs;
+use super::machine::Runs;
 use super::people::{CAST, Character, GLOBAL_ADMIN, PASSWORD, Stay};
-use super::places::{self, reference};
+use super::places::{self, reference, this_machine};
 use super::play::{self, Player, Tally, caller, join_project};
 use super::script::{self, DAYS_BEFORE, Scene, Season};
+use crate::machine::ThisMachine;
 
 /// What decides everything in a world: the same origin gives the same world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -51,16 +52,19 @@ pub async fn create(
     store: Store,
     vault: Vault,
     origin: Origin,
+    machine: Option<&ThisMachine>,
     progress: Progress<'_>,
 ) -> anyhow::Result<(App, Tally)> {
     let first_day = origin.made_at - SignedDuration::from_hours(24 * DAYS_BEFORE);
     let clock = Arc::new(DemoClock::at(first_day));
-    let app = world_app(store, &clock, vault, origin);
+    let runs = Runs::new(origin, &clock, machine);
+    let app = world_app(store, &clock, vault, &runs);
     furnish(&app)
         .await
         .context("cannot furnish the demo's sites")?;
     let scenes = script::beginning(&origin.chance(), &origin.almanac(), origin.made_at);
     let tally = live_through(&app, &clock, scenes, origin.made_at, progress).await?;
+    runs.open(&app).await?;
     Ok((app, tally))
 }
 
@@ -69,32 +73,29 @@ pub async fn resume(
     store: Store,
     vault: Vault,
     origin: Origin,
+    machine: Option<&ThisMachine>,
     now: Timestamp,
     progress: Progress<'_>,
 ) -> anyhow::Result<(App, Tally)> {
     let last_seen = last_seen(&store).await?.unwrap_or(origin.made_at);
     let clock = Arc::new(DemoClock::at(last_seen));
-    let app = world_app(store, &clock, vault, origin);
+    let runs = Runs::new(origin, &clock, machine);
+    let app = world_app(store, &clock, vault, &runs);
+    runs.stand_by(&app).await?;
     let season = Season {
         from: last_seen,
         until: now,
     };
     let scenes = script::meanwhile(&origin.chance(), &origin.almanac(), season);
     let tally = live_through(&app, &clock, scenes, now, progress).await?;
+    runs.open(&app).await?;
     Ok((app, tally))
 }
 
-/// Its machines are simulated; what people submit seems to run.
-fn world_app(store: Store, clock: &Arc<DemoClock>, vault: Vault, origin: Origin) -> App {
-    let backend = Simulated::new(World::lively(origin.seed));
-    let settings = Settings::default();
-    App::with_backend(
-        store,
-        clock.clone(),
-        vault,
-        settings,
-        Some(Arc::new(backend)),
-    )
+/// Its machines are simulated but for one; what people submit elsewhere only seems to run.
+fn world_app(store: Store, clock: &Arc<DemoClock>, vault: Vault, runs: &Runs) -> App {
+    let (clock, backend) = (clock.clone(), runs.backend.clone());
+    App::with_backend(store, clock, vault, Settings::default(), Some(backend))
 }
 
 /// When anything was last done in this world.
@@ -159,7 +160,7 @@ async fn pass_time(
 }
 
 /// The first day: the admin makes the sites and lets in those who are there from the start.
-async fn furnish(app: &App) -> anyhow::Result<()> {
+pub(super) async fn furnish(app: &App) -> anyhow::Result<()> {
     let mut admin = None;
     for character in CAST {
         let made = join_berth(app, admin.as_ref(), character).await;
@@ -216,6 +217,11 @@ async fn take_seat(
     character: &Character,
     site: &str,
 ) -> anyhow::Result<()> {
+    // Whoever is in any site may use the machine that the demo runs on.
+    if site == this_machine::NAME && !character.seats.is_empty() {
+        let (place, person) = (reference(site)?, play::person(character.login)?);
+        app.set_member(admin, &place, &person, Role::Member).await?;
+    }
     // Whoever joins later asks first.
     if matches!(character.stay, Stay::From(_)) {
         return Ok(());

@@ -1,5 +1,7 @@
 //! `SLURM_*` for what runs, so that scripts written for Slurm find what they look for.
 
+use std::sync::Arc;
+
 use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Used};
 use berth_model::{Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
@@ -9,7 +11,7 @@ use jiff::Timestamp;
 #[derive(Debug)]
 pub struct WithVariables<B>(pub B);
 
-impl<B: Backend> Backend for WithVariables<B> {
+impl<B: Backend> Backend for WithVariables<Arc<B>> {
     fn start<'a>(
         &'a self,
         job: Job<'a>,

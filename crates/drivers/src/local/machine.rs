@@ -115,6 +115,17 @@ pub struct Abilities {
 }
 
 impl Abilities {
+    /// What it cannot do, and why, under the names that an inventory has for that.
+    pub fn lacks(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let all = [
+            ("no_sandbox", self.sandbox.clone().err()),
+            ("no_network", self.network.clone().err()),
+            ("no_limits", self.limits.clone().err()),
+            ("no_users", self.users.clone().err()),
+        ];
+        all.into_iter().filter_map(|(name, why)| Some((name, why?)))
+    }
+
     /// Tries each of them; a program that is there may still not work.
     pub fn look() -> Abilities {
         Abilities {

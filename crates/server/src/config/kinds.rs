@@ -16,6 +16,8 @@ pub(super) struct Kind<T> {
     pub accepts: String,
     /// Whether a TOML array may stand for the value; in text its items are parted by commas.
     pub takes_arrays: bool,
+    /// Whether it is yes or no, which TOML has words of its own for.
+    pub takes_truth: bool,
     /// Whether the text may hold a password, so that errors must not repeat it.
     pub secret: bool,
     pub read: Read<T>,
@@ -31,6 +33,7 @@ impl<T: 'static> Kind<T> {
         Kind {
             accepts: accepts.into(),
             takes_arrays: false,
+            takes_truth: false,
             secret: false,
             read: Box::new(read),
             show: Box::new(show),
@@ -71,6 +74,13 @@ pub(super) fn text() -> Kind<String> {
 pub(super) fn path() -> Kind<PathBuf> {
     let read = |text: &str| Some(PathBuf::from(text)).filter(|_| !text.is_empty());
     Kind::new("a path", read, |path| path.display().to_string())
+}
+
+pub(super) fn truth() -> Kind<bool> {
+    Kind {
+        takes_truth: true,
+        ..parsed("true or false")
+    }
 }
 
 /// A whole number within a range, both ends included.

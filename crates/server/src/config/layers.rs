@@ -47,7 +47,8 @@ struct Written {
 enum Form {
     Text,
     Array,
-    /// Nothing any setting could be: a table, a date, a truth value.
+    Truth,
+    /// Nothing any setting could be: a table, a date.
     Other,
 }
 
@@ -163,6 +164,7 @@ impl Layers {
         let fits = match written.form {
             Form::Text => true,
             Form::Array => kind.takes_arrays,
+            Form::Truth => kind.takes_truth,
             Form::Other => false,
         };
         match (kind.read)(written.text.trim()).filter(|_| fits) {
@@ -265,6 +267,8 @@ fn as_text(value: &Spanned<DeValue<'_>>, file: &str) -> (String, Form) {
         (text, Form::Text)
     } else if let Some(text) = array(value.get_ref()) {
         (text, Form::Array)
+    } else if let DeValue::Boolean(truth) = value.get_ref() {
+        (truth.to_string(), Form::Truth)
     } else {
         (
             file.get(value.span()).unwrap_or_default().to_owned(),

@@ -7,7 +7,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::kinds::{Kind, list, optional, parsed, path, text, whole};
+use berth_model::Name;
+
+use super::kinds::{Kind, list, optional, parsed, path, text, truth, whole};
 use super::layers::{Layers, variable};
 use super::network::Network;
 use super::values::{BasePath, Database, LogFormat, PublicUrl, QueueBackend};
@@ -80,6 +82,16 @@ settings! {
     /// The first of the user numbers that people get on this machine, where the server is root;
     /// nothing else may use the numbers from there on.
     first_user: u32 = "200000", whole(1000..=2_000_000_000);
+    /// The site in whose inventory this machine stands with its cores, memory and GPUs, where it
+    /// runs work itself.
+    machine_site: Option<Name> = "", optional(parsed("the name of a site"));
+    /// Cores of this machine that are kept for the machine itself.
+    machine_cores_kept: u64 = "0", whole(0..=10_000);
+    /// Memory of this machine, in MiB, that is kept for the machine itself.
+    machine_memory_kept_mib: u64 = "512", whole(0..=100_000_000);
+    /// Whether several people's work may run on this machine at a time though it has no sandbox to
+    /// keep them apart. Every page then says so.
+    unsafe_shared_user: bool = "false", truth();
     /// How log lines are written: for people or for programs.
     log_format: LogFormat = "text", parsed("text or json");
     /// What is logged: a level, or levels by module such as `info,berth_server=debug`.
@@ -114,6 +126,11 @@ impl Config {
     /// Certificate and key, when Berth serves HTTPS itself.
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_certificate.as_deref().zip(self.tls_key.as_deref())
+    }
+
+    /// Whether people's work may meet on this machine.
+    pub fn shares_a_user(&self) -> bool {
+        self.unsafe_shared_user && self.queue_backend == QueueBackend::Local
     }
 
     /// The table of all settings as Markdown.

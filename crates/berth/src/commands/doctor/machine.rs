@@ -31,10 +31,7 @@ pub fn look(config: &Config) -> Vec<Finding> {
     );
     vec![
         Finding::ok(SUBJECT, has),
-        match sandbox {
-            Ok(()) => Finding::ok(SUBJECT, "each run gets a sandbox of its own"),
-            Err(why) => Finding::fail(SUBJECT, why, "without it, nothing is run here"),
-        },
+        apart(sandbox, config.unsafe_shared_user),
         match network {
             Ok(()) => Finding::ok(SUBJECT, "each run gets a network of its own"),
             Err(why) => Finding::warn(SUBJECT, why, "without it, what runs reaches no network"),
@@ -52,4 +49,46 @@ pub fn look(config: &Config) -> Vec<Finding> {
             Err(why) => Finding::warn(SUBJECT, why, "the sandbox alone keeps people apart"),
         },
     ]
+}
+
+fn apart(sandbox: Result<(), String>, shares: bool) -> Finding {
+    match (sandbox, shares) {
+        (Ok(()), false) => Finding::ok(SUBJECT, "each run gets a sandbox of its own"),
+        (Ok(()), true) => Finding::warn(
+            SUBJECT,
+            "each run gets a sandbox of its own, and unsafe_shared_user is set all the same",
+            "take unsafe_shared_user out of the configuration: every page warns of it",
+        ),
+        (Err(why), false) => Finding::warn(
+            SUBJECT,
+            why,
+            "without it, one person's work runs here at a time, and can read the server's own files",
+        ),
+        (Err(why), true) => Finding::fail(
+            SUBJECT,
+            why,
+            "without it, people's work reads each other's files and the server's own (unsafe_shared_user)",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Level;
+    use super::*;
+
+    #[test]
+    fn what_keeps_nobody_apart_is_said_and_so_is_a_flag_that_nobody_needs() {
+        let missing = || Err("bubblewrap is not installed".to_owned());
+        assert_eq!(apart(Ok(()), false).level, Level::Ok);
+        assert_eq!(apart(Ok(()), true).level, Level::Warn);
+        assert_eq!(apart(missing(), false).level, Level::Warn);
+        let shared = apart(missing(), true);
+        assert_eq!(shared.level, Level::Fail);
+        assert!(
+            shared
+                .advice
+                .is_some_and(|advice| advice.contains("unsafe_shared_user"))
+        );
+    }
 }
