@@ -25,7 +25,8 @@ const DATABASE: &str = "demo.sqlite";
 const SECRET_KEY: &str = "demo.key";
 const NOTE: &str = "demo.json";
 /// What really runs, and the homes of those whose it is.
-const WORK: &str = "work";
+const WORK: &str = "demo.work";
+const WORK_GONE: &str = "demo.work.gone";
 
 /// Written last, so that a world that was cut off while it was made is not mistaken for a whole one.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -92,15 +93,29 @@ impl Folder {
             .with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// Removes the files of the demo, and no others: the folder may be somebody's own. What still runs for a world that
-    /// goes is ended first.
-    pub fn clear(&self) -> anyhow::Result<()> {
-        let work = self.path().join(WORK);
+    /// Ends what still runs for a world that goes, and removes it with the homes.
+    fn clear_work(&self) -> anyhow::Result<()> {
+        let (work, gone) = (self.path().join(WORK), self.path().join(WORK_GONE));
+        let remove = || match fs::remove_dir_all(&gone) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", gone.display()))
+            }
+            _ => Ok(()),
+        };
+        remove()?;
         if work.exists() {
             local::end_everything(&work).context("cannot end what runs for the world before")?;
-            fs::remove_dir_all(&work)
-                .with_context(|| format!("cannot remove {}", work.display()))?;
+            // What is still on its way out writes nothing more into a folder that has another name.
+            fs::rename(&work, &gone)
+                .with_context(|| format!("cannot move {} away", work.display()))?;
+            remove()?;
         }
+        Ok(())
+    }
+
+    /// Removes the files of the demo, and no others: the folder may be somebody's own.
+    pub fn clear(&self) -> anyhow::Result<()> {
+        self.clear_work()?;
         let database = |end: &str| format!("{DATABASE}{end}");
         let files = [
             NOTE.to_owned(),

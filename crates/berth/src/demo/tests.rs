@@ -299,8 +299,9 @@ async fn a_world_left_alone_for_five_days_is_carried_on() {
     drop(app);
     let later = origin().made_at + SignedDuration::from_hours(5 * 24);
     let store = store(&folder).await;
-    let resumed = world::resume(store, vault(), origin(), None, later, &mut |_| {});
-    let (app, tally) = resumed.await.unwrap();
+    let (app, tally) = world::resume(store, vault(), origin(), None, later, &mut |_| {})
+        .await
+        .unwrap();
     assert_eq!(tally.unforeseen, Vec::<String>::new());
     assert!(tally.booked > before.booked / 30, "{}", tally.booked);
     check_promises(&app).await;
@@ -353,12 +354,17 @@ fn a_folder_is_used_by_one_demo_and_only_a_whole_world_is_carried_on() {
     for file in ours.iter().chain([&theirs]) {
         std::fs::write(file, "x").unwrap();
     }
+    let (our_work, their_work) = (path.path().join("demo.work"), path.path().join("work"));
+    for folder in [&our_work, &their_work] {
+        std::fs::create_dir_all(folder.join("homes/ada")).unwrap();
+    }
     assert_eq!(folder.world(), None, "cut off before it was whole");
     folder.note(origin()).unwrap();
     assert_eq!(folder.world(), Some(origin()));
     folder.clear().unwrap();
     assert_eq!(folder.world(), None);
     assert!(theirs.exists() && !ours.iter().any(|file| file.exists()));
+    assert!(their_work.join("homes/ada").exists() && !our_work.exists());
 
     let made_at = origin().made_at;
     let after = |days: i64| is_recent(made_at, made_at + SignedDuration::from_hours(24 * days));

@@ -229,6 +229,25 @@ fn all_mistakes_are_told_at_once_each_with_its_place() {
 }
 
 #[test]
+fn yes_and_no_are_words_of_toml_and_texts_elsewhere() {
+    let loaded = from_file("unsafe_shared_user = true\nqueue_backend = \"local\"").expect("sound");
+    assert!(loaded.config.shares_a_user());
+    let loaded = from_file("unsafe_shared_user = true").expect("sound");
+    assert!(!loaded.config.shares_a_user(), "nothing runs here");
+    let variables = [("BERTH_UNSAFE_SHARED_USER", "true")];
+    let loaded = Config::layer(None, env(&variables), flags(&[])).expect("sound");
+    assert!(loaded.config.unsafe_shared_user);
+    refused(
+        from_file("unsafe_shared_user = \"perhaps\"\nlog_filter = true\nmachine_site = \"My Lab\""),
+        &[
+            "machine_site = `My Lab` (berth.toml:3) is not accepted: give the name of a site",
+            "unsafe_shared_user = `perhaps` (berth.toml:1) is not accepted: give true or false",
+            "log_filter = `true` (berth.toml:2) is not accepted: give some text",
+        ],
+    );
+}
+
+#[test]
 fn lists_are_arrays_in_the_file_and_have_commas_elsewhere() {
     let loaded = from_file("trusted_proxies = [\"10.0.0.1/8\", \"::1\"]").expect("sound");
     assert_eq!(shown(&loaded, "trusted_proxies").0, "10.0.0.0/8, ::1");

@@ -45,6 +45,8 @@ export const shell = {
   offline: 'Berth cannot be reached.',
   offlineSince: (time: string) => `You see how it was at ${time}. Changes are refused until the line is back.`,
   healed: 'The connection is back.',
+  unsafe: "People's work is not kept apart on this server.",
+  unsafeWhy: 'Whoever runs something here can read the files of everybody else who does (unsafe_shared_user).',
   newVersion: 'Berth was updated while this page was open',
   reload: 'Load the new version',
   language: 'Language',

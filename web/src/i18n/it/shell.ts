@@ -45,6 +45,8 @@ export const shell: Messages['shell'] = {
   offline: 'Berth non è raggiungibile.',
   offlineSince: (time) => `Vedi la situazione delle ${time}. Le modifiche sono rifiutate finché la linea non torna.`,
   healed: 'La connessione è tornata.',
+  unsafe: 'Su questo server i lavori delle persone non sono separati.',
+  unsafeWhy: 'Chi esegue qualcosa qui può leggere i file di tutti gli altri che lo fanno (unsafe_shared_user).',
   newVersion: 'Berth è stato aggiornato mentre questa pagina era aperta',
   reload: 'Carica la nuova versione',
   language: 'Lingua',
