@@ -248,9 +248,9 @@ async fn work_runs_on_it_and_whoever_is_refused_reads_why(lab: Lab) {
     let lab = lab.run_by(split.clone());
     let refused = lab.submit(&lab.ada, lab.ask(1, 1, 10)).await;
     lab.round().await;
-    let refused = lab.workload_view(refused).await.workload;
-    assert_eq!(refused.state, State::Failed);
-    let why = refused.reason.map(|why| why.to_string());
+    let refused = lab.workload_view(refused).await;
+    assert_eq!(refused.workload.state, State::Failed);
+    let why = refused.runs[0].said.as_ref().map(ToString::to_string);
     assert_eq!(
         why.as_deref(),
         Some("nothing runs work on the node that it was given")

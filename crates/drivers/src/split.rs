@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use berth_model::{Recut, ResourceId};
 use jiff::Timestamp;
 
-use crate::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign, Trouble};
+use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Trouble, Used};
 
 #[derive(Debug)]
 pub struct Split {
@@ -116,6 +116,18 @@ impl Backend for Split {
             }
             Ok(signs)
         })
+    }
+
+    fn door(&self, job: Job<'_>) -> Option<Door> {
+        self.keeper(&job).door(job)
+    }
+
+    fn log<'a>(&'a self, job: Job<'a>, bytes: u64) -> Doing<'a, String> {
+        self.keeper(&job).log(job, bytes)
+    }
+
+    fn used(&self, job: Job<'_>) -> Option<Used> {
+        self.keeper(&job).used(job)
     }
 
     fn can_cut(&self) -> bool {

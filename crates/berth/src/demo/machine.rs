@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use berth_app::App;
 use berth_app::inventory::OwnMachine;
-use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign};
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Used};
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
 use berth_model::{Recut, Text};
@@ -105,6 +105,18 @@ impl Backend for InRealTime {
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         self.here.look(jobs, now)
+    }
+
+    fn door(&self, job: Job<'_>) -> Option<Door> {
+        self.here.door(job)
+    }
+
+    fn log<'a>(&'a self, job: Job<'a>, bytes: u64) -> Doing<'a, String> {
+        self.here.log(job, bytes)
+    }
+
+    fn used(&self, job: Job<'_>) -> Option<Used> {
+        self.here.used(job)
     }
 
     fn can_cut(&self) -> bool {

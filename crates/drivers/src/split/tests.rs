@@ -66,6 +66,7 @@ fn run(number: u128, nodes: &[u128]) -> Run {
         began: BEGAN,
         until: at(3600),
         ended_at: None,
+        said: None,
         version: 1,
     }
 }
@@ -108,12 +109,14 @@ fn each_run_is_looked_at_where_its_node_belongs_and_the_order_is_kept() {
     let well = Sign::Ended {
         at: at(600),
         outcome: Outcome::Completed,
+        said: None,
     };
     let failed = Sign::Ended {
         at: at(300),
         outcome: Outcome::Failed { exit_code: 1 },
+        said: None,
     };
-    assert_eq!(signs, [well, failed, well, failed]);
+    assert_eq!(signs, [well.clone(), failed.clone(), well, failed]);
     assert_eq!(split.next(&jobs, BEGAN), Some(at(300)));
     assert_eq!(split.next(&jobs[..1], BEGAN), Some(at(600)));
     assert_eq!(split.next(&[], BEGAN), None);
