@@ -9,5 +9,6 @@
 
 pub mod backend;
 pub mod door;
+pub mod environments;
 pub mod local;
 pub mod simulated;

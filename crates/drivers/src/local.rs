@@ -15,6 +15,7 @@ pub mod inside;
 pub mod keeper;
 pub mod machine;
 pub mod sandbox;
+pub mod shelf;
 pub mod spec;
 
 use std::collections::BTreeMap;
@@ -33,7 +34,8 @@ use nix::unistd::Pid;
 use self::cgroup::Groups;
 use self::folder::{Folder, How, Kept};
 use self::spec::{Limits, Listens, Mount, Network, Spec};
-use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Sign, Trouble, Used};
+use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Seen, Sign, Trouble, Used};
+use crate::environments::Shelf;
 
 /// How this machine runs things.
 #[derive(Debug, Clone)]
@@ -47,6 +49,8 @@ pub struct Settings {
     /// What no run reaches, beside this machine itself and the metadata address.
     pub closed: Vec<String>,
     pub has_network: bool,
+    /// Where environments are that were prepared before there was a server.
+    pub prepared: Option<PathBuf>,
 }
 
 /// What clouds tell their machines about themselves is told to no run.
@@ -70,7 +74,7 @@ pub struct Local {
 impl Local {
     pub fn new(settings: Settings) -> io::Result<Local> {
         use std::os::unix::fs::DirBuilderExt;
-        for name in ["runs", "homes"] {
+        for name in ["runs", "homes", "environments"] {
             let folder = settings.folder.join(name);
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(folder)?;
@@ -113,6 +117,9 @@ impl Local {
             ));
         }
         let (home, user) = self.home(grant).map_err(cannot)?;
+        for mount in &grant.mounts {
+            self.see(mount, user)?;
+        }
         let cores = task.cores_milli.get();
         let memory = task.memory_mib.get() * MIB;
         let program = &workload.ask.program;
@@ -178,6 +185,21 @@ impl Local {
         }
         let user = home.metadata()?.uid();
         Ok((home, Some(user)))
+    }
+
+    /// What a run is to see has to be there. The folder of an environment that is to be made, is made.
+    fn see(&self, mount: &Seen, user: Option<u32>) -> Result<(), Trouble> {
+        let is_new = mount.is_writable && mount.from.parent() == Some(&self.shelf_folder());
+        if is_new {
+            return self.begin_environment(&mount.from, user).map_err(cannot);
+        }
+        match mount.from.exists() {
+            true => Ok(()),
+            false => Err(Trouble::Refused(format!(
+                "what it was to see at {} is no longer there",
+                mount.to.display()
+            ))),
+        }
     }
 
     fn network(&self) -> Network {
@@ -264,7 +286,7 @@ fn stopped(job: Job<'_>) -> Outcome {
     }
 }
 
-fn mount(mount: &crate::backend::Seen) -> Mount {
+fn mount(mount: &Seen) -> Mount {
     Mount {
         from: mount.from.clone(),
         to: mount.to.clone(),
@@ -368,6 +390,10 @@ impl Backend for Local {
     fn used(&self, job: Job<'_>) -> Option<Used> {
         let groups = self.groups.as_ref()?;
         Some(groups.group(&job.run.id.0.simple().to_string()).used())
+    }
+
+    fn shelf(&self) -> Option<&dyn Shelf> {
+        Some(self)
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

@@ -23,6 +23,7 @@ pub struct ByHand {
     sequencer: Keeper,
     notifier: Keeper,
     queue: Keeper,
+    environments: Keeper,
 }
 
 impl ByHand {
@@ -36,6 +37,7 @@ impl ByHand {
             sequencer: Keeper::new(app, "sequencer", &server),
             notifier: Keeper::new(app, "notifier", &server),
             queue: Keeper::new(app, "queue", &server),
+            environments: Keeper::new(app, "environments", &server),
         }
     }
 
@@ -59,6 +61,12 @@ impl ByHand {
     pub async fn carry_queues_on(&mut self) -> Result<Option<Timestamp>> {
         let lease = self.queue.ours().await?.ok_or_else(held_elsewhere)?;
         self.app.carry_queues_on(&lease).await
+    }
+
+    /// Settles the environments that are made, and removes what is left of those that are no more.
+    pub async fn settle_environments(&mut self) -> Result<()> {
+        let lease = self.environments.ours().await?.ok_or_else(held_elsewhere)?;
+        self.app.settle_environments(&lease).await
     }
 
     /// Numbers and chains everything written so far, so that readers see it.
@@ -97,6 +105,7 @@ impl ByHand {
         self.sequencer.give_back().await;
         self.notifier.give_back().await;
         self.queue.give_back().await;
+        self.environments.give_back().await;
     }
 }
 
