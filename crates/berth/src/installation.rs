@@ -138,6 +138,10 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
         session_absolute: SignedDuration::from_hours(24 * i64::from(config.session_absolute_d)),
         password_min_length: config.password_min_length,
         event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
+        package_index: config
+            .package_index
+            .as_ref()
+            .map(|index| index.as_str().to_owned()),
         ..Settings::default()
     };
     let backend: Option<Arc<dyn Backend>> = match config.queue_backend {
@@ -170,6 +174,7 @@ fn this_machine(config: &Config) -> anyhow::Result<Local> {
             .map(ToString::to_string)
             .collect(),
         has_network: able.network.is_ok(),
+        prepared: config.prepared_environments.clone(),
     };
     Ok(Local::new(settings)?)
 }

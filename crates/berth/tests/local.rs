@@ -43,6 +43,7 @@ impl Machine {
             first_user: is_root.then_some(200_000),
             closed: vec!["203.0.113.0/24".to_owned()],
             has_network: true,
+            prepared: None,
         };
         Arc::new(Local::new(settings).expect("it works"))
     }

@@ -135,6 +135,25 @@ pub async fn remove(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Ends whatever somebody who was killed left running below this folder, and removes it.
+pub async fn sweep_out(folder: &Path) -> io::Result<()> {
+    use nix::sys::signal::{Signal, kill};
+    if let Ok(runs) = std::fs::read_dir(folder.join("runs")) {
+        for run in runs {
+            let run = super::Folder::at(run?.path());
+            run.tell_to_end()?;
+            while let super::Kept::By(keeper) = run.kept()? {
+                if keeper > 0 {
+                    // Told to end at once, it does not ask what it keeps.
+                    kill(nix::unistd::Pid::from_raw(keeper), Signal::SIGKILL).ok();
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        }
+    }
+    remove(folder).await
+}
+
 /// Runs one of the system's programs on a folder; gives back what it said.
 async fn tool(program: &str, arguments: &[&str], folder: &Path) -> io::Result<String> {
     let output = Command::new(program)

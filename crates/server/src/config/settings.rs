@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::kinds::{Kind, list, optional, parsed, path, text, whole};
 use super::layers::{Layers, variable};
 use super::network::Network;
-use super::values::{BasePath, Database, LogFormat, PublicUrl, QueueBackend};
+use super::values::{BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend};
 
 macro_rules! settings {
     ($($(#[doc = $help:literal])+ $key:ident: $type:ty = $default:literal, $kind:expr;)+) => {
@@ -80,6 +80,13 @@ settings! {
     /// The first of the user numbers that people get on this machine, where the server is root;
     /// nothing else may use the numbers from there on.
     first_user: u32 = "200000", whole(1000..=2_000_000_000);
+    /// A folder with environments that were made before the server is started (by
+    /// `berth env prepare`); every site with a queue has them.
+    prepared_environments: Option<PathBuf> = "", optional(path());
+    /// The index from which packages of environments are taken; the installer's own, if none.
+    package_index: Option<PackageIndex> = "", optional(parsed(
+        "an address such as https://packages.example.org/simple, without a password",
+    ));
     /// How log lines are written: for people or for programs.
     log_format: LogFormat = "text", parsed("text or json");
     /// What is logged: a level, or levels by module such as `info,berth_server=debug`.
