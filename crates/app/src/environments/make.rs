@@ -23,8 +23,8 @@ use crate::record::Change;
 use crate::transact::transact;
 
 /// The most versions that one person may have, and that a site may curate.
-const OWN_MAX: u64 = 50;
-const CURATED_MAX: u64 = 500;
+const OWN_MAX: u64 = 200;
+const CURATED_MAX: u64 = 1000;
 /// What making one takes.
 const CORES_MILLI: u64 = 1000;
 const CORES_MILLI_MAX: u64 = 2000;

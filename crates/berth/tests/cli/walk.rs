@@ -191,6 +191,13 @@ pub const WALK: &[Line] = &[
     line("release {job}"),
     line("cancel 2_[3-7,9] --reason |not needed|"),
     line("cancel {job} --reason |not needed|"),
+    line("env create tiny |numpy>=2|"),
+    line("env create torch torch --curated"),
+    line("env list"),
+    line("env show tiny"),
+    line("env log tiny"),
+    line("env update tiny --add six --remove numpy"),
+    line("env delete tiny@1"),
     line("share"),
     line("share --all"),
     keep(
@@ -224,6 +231,14 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     (
         "extend",
         "a_script_is_submitted_seen_cancelled_and_remembered",
+    ),
+    (
+        "env clone",
+        "an_environment_is_made_extended_used_and_never_changed",
+    ),
+    (
+        "env prepare",
+        "what_was_prepared_is_there_from_the_start_and_all_are_kernels",
     ),
     ("apply", "a_file_is_shown_confirmed_applied_and_done_once"),
     ("diff", "a_file_is_shown_confirmed_applied_and_done_once"),

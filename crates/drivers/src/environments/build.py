@@ -67,7 +67,9 @@ say("making the folder")
 venv.EnvBuilder(with_pip=base is None, symlinks=True).create(here)
 if base:
     stand_on_base()
-wanted = recipe["packages"] + ([] if base else ["ipykernel"])
+wanted = recipe["packages"]
+if not base and not any(line.lower().startswith("ipykernel") for line in wanted):
+    wanted = [*wanted, "ipykernel"]
 if wanted:
     say("collecting " + " ".join(wanted))
     install(wanted)

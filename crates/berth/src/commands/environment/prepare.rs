@@ -39,6 +39,8 @@ pub struct Prepare {
 }
 
 const LIMIT: SignedDuration = SignedDuration::from_hours(1);
+/// What keeps it takes a moment to begin; it is looked at so often before it is taken for lost.
+const UNKNOWN_MAX: u32 = 300;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The users of what is prepared are not those of any server: what they made is the machine's own afterwards.
 const FIRST_USER: u32 = 1_900_000_000;
@@ -136,7 +138,7 @@ async fn build(
         .start(job, &grant, Fence(1), SystemClock.now())
         .await?;
     let log = local.folder(run.id).log();
-    let mut told = 0;
+    let (mut told, mut unknown) = (0, 0);
     let interrupted = tokio::signal::ctrl_c();
     tokio::pin!(interrupted);
     loop {
@@ -144,6 +146,7 @@ async fn build(
         let signs = local.look(&[job], SystemClock.now()).await?;
         match signs.first() {
             Some(Sign::Ended { outcome, .. }) if *outcome == Outcome::Completed => return Ok(id),
+            Some(Sign::Unknown) if unknown < UNKNOWN_MAX => unknown += 1,
             Some(Sign::Ended { .. } | Sign::Unknown) | None => {
                 tell(&log, told)?;
                 let end = local.folder(run.id).end()?;
