@@ -26,17 +26,20 @@ const ROUND_MAX: u64 = 1000;
 
 impl App {
     pub(crate) async fn settle_environments(&self, lease: &Lease) -> Result<()> {
-        let Some(shelf) = self.shelf() else {
-            return Ok(());
-        };
-        self.take_in_prepared(lease, shelf).await?;
+        let shelf = self.shelf();
+        if let Some(shelf) = shelf {
+            self.take_in_prepared(lease, shelf).await?;
+        }
         let mut reader = self.store.read().await?;
         let unsettled = environments::unsettled(&mut reader, ROUND_MAX).await?;
         drop(reader);
         for one in unsettled {
-            match one.state {
-                EnvironmentState::Building => self.settle_building(lease, shelf, &one).await?,
-                _ => self.clear_environment_away(lease, shelf, &one).await?,
+            match (one.state, shelf) {
+                (EnvironmentState::Building, _) => {
+                    self.settle_building(lease, shelf, &one).await?;
+                }
+                (_, Some(shelf)) => self.clear_environment_away(lease, shelf, &one).await?,
+                (_, None) => {}
             }
         }
         Ok(())
@@ -45,7 +48,7 @@ impl App {
     async fn settle_building(
         &self,
         lease: &Lease,
-        shelf: &dyn Shelf,
+        shelf: Option<&dyn Shelf>,
         one: &Environment,
     ) -> Result<()> {
         let mut reader = self.store.read().await?;
@@ -55,6 +58,10 @@ impl App {
             Some(state) if !state.is_final() => return Ok(()),
             Some(State::Completed) => {
                 drop(reader);
+                let Some(shelf) = shelf else {
+                    let why = "what runs work here keeps no environments".to_owned();
+                    return self.write_settled(lease, one.id, Err(why)).await;
+                };
                 match shelf.seal(one.id).await {
                     Ok(sealed) => Ok(sealed),
                     Err(Trouble::Refused(why)) => Err(why),
