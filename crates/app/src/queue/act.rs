@@ -121,7 +121,7 @@ impl App {
         if !workloads::update(conn, &after, before.version).await? {
             return Err(Error::Store(berth_store::Error::Retry));
         }
-        self.stop_tasks(conn, place, &after, None).await?;
+        self.stop_tasks(conn, &after, None).await?;
         let change = Change::new("workload.cancel", Some(place.id()), after.id)
             .before(json!({ "state": before.state }))
             .after(json!({ "state": after.state }))

@@ -241,6 +241,7 @@ fn work(program: berth_model::workload::Program) -> anyhow::Result<(Workload, Ru
         began: now,
         until: now + LIMIT,
         ended_at: None,
+        said: None,
         version: 1,
     };
     Ok((workload, run))
