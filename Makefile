@@ -24,6 +24,7 @@ run: ## build Berth and serve the living demo on http://localhost:8080
 	@$(MAKE) --no-print-directory web/dist
 	cargo build --release --locked --package berth
 	@echo "The binary is $(binary)"
+	@$(binary) env prepare jupyterlab || echo "Without it, notebooks cannot be started."
 	@exec $(binary) demo
 
 .PHONY: test

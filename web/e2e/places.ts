@@ -26,6 +26,7 @@ export async function placeOf(name: string, baseURL: string): Promise<Place> {
   }
   if (route.path.includes(':series')) Object.assign(params, { series: await someSeries(baseURL) });
   if (route.path.includes(':workload')) Object.assign(params, { workload: await someWorkload(baseURL) });
+  if (name === 'environments') await someEnvironment(baseURL);
   // A search that was already made shows more of the page.
   const query = name === 'find' ? '?what=gpu&for=4h' : '';
   const hash = name === 'reset-password' ? '#not-a-token' : '';
@@ -38,6 +39,13 @@ async function someWorkload(baseURL: string): Promise<string> {
   const found = list.items.find(({ state }) => state === 'WAITING') ?? list.items[0];
   if (!found) throw new Error('the demo’s queue is empty');
   return String(found.number);
+}
+
+/** The demo has none, so one is made for its page. */
+async function someEnvironment(baseURL: string): Promise<void> {
+  const known = await call<{ items: unknown[] }>('priya', baseURL, 'GET', '/sites/torino/environments');
+  if (known.items.length > 0) return;
+  await call('priya', baseURL, 'POST', '/sites/torino/environments', { name: 'vision', packages: ['torch>=2.1', 'torchvision', 'timm'] });
 }
 
 /** The demo has none, so one is made for its page: far ahead, where it is in nobody's way. */

@@ -8,6 +8,7 @@
 
 mod calendars;
 mod call;
+mod environments;
 mod error;
 mod inventory;
 mod people;

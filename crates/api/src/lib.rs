@@ -14,6 +14,7 @@ pub mod client;
 pub mod closures;
 pub mod declared;
 pub mod desk;
+pub mod environments;
 pub mod events;
 pub mod feeds;
 pub mod headers;

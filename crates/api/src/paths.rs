@@ -188,6 +188,12 @@ paths! {
     SESSION_PROFILES session_profiles(site) = "/sites/{site}/session-profiles";
     SESSION_PROFILE_RESUME session_profile_resume(site, profile)
         = "/sites/{site}/session-profiles/{profile}/resume";
+    ENVIRONMENTS environments(site) = "/sites/{site}/environments";
+    ENVIRONMENT environment(site, environment) = "/sites/{site}/environments/{environment}";
+    ENVIRONMENT_VERSIONS environment_versions(site, environment)
+        = "/sites/{site}/environments/{environment}/versions";
+    ENVIRONMENT_LOG environment_log(site, environment)
+        = "/sites/{site}/environments/{environment}/log";
     QUEUE_SETTINGS queue_settings(site) = "/sites/{site}/queue/settings";
     QUEUE_SHARES queue_shares(site) = "/sites/{site}/queue/shares";
     QUEUE_NODES queue_nodes(site) = "/sites/{site}/queue/nodes";

@@ -1,6 +1,6 @@
 //! How a request points at something: by its id or by its name, whichever the person has at hand.
 
 pub use berth_model::reference::{
-    ClosureReference, PersonReference, ProjectReference, Reference, ResourceReference,
-    SessionReference, SiteReference, TypeReference, WorkloadReference,
+    ClosureReference, EnvironmentReference, PersonReference, ProjectReference, Reference,
+    ResourceReference, SessionReference, SiteReference, TypeReference, WorkloadReference,
 };

@@ -31,6 +31,8 @@ pub struct Settings {
     /// Where sessions are found from outside.
     pub addresses: Arc<dyn Addresses>,
     pub culling: Culling,
+    /// Where packages of environments are taken from; from where the installer takes them by itself, if none.
+    pub package_index: Option<String>,
 }
 
 impl Settings {
@@ -47,6 +49,7 @@ impl Default for Settings {
             event_retention: SignedDuration::from_hours(400 * 24),
             addresses: Arc::new(AtLocalhost),
             culling: Culling::default(),
+            package_index: None,
         }
     }
 }
@@ -69,6 +72,8 @@ pub struct Parts {
     pub tail: Tail,
     /// Rung when there is something new for the queue.
     pub(crate) submitted: Notify,
+    /// Rung when what makes an environment may have ended.
+    pub(crate) run_ended: Notify,
     pub(crate) boards: Boards,
     pub(crate) queues: Queues,
     /// What is submitted while something is being written.
@@ -113,6 +118,7 @@ impl App {
             tail_stale: Notify::new(),
             tail: Tail::default(),
             submitted: Notify::new(),
+            run_ended: Notify::new(),
             boards: Boards::default(),
             queues: Queues::default(),
             batches: Batches::default(),

@@ -9,10 +9,10 @@ use berth_api::reference::SiteReference;
 use berth_model::person::TimeZone;
 
 use crate::commands::{
-    admin, apply, audit, book, calendar, closure, completion, config, database, doctor, event,
-    feed, free, login, maintenance, member, notification, person, policy, profile, project, queue,
-    reservation, resource, series, serve, session, sim, site, submit, token, topics, types, usage,
-    when,
+    admin, apply, audit, book, calendar, closure, completion, config, database, doctor,
+    environment, event, feed, free, login, maintenance, member, notification, person, policy,
+    profile, project, queue, reservation, resource, series, serve, session, sim, site, submit,
+    token, topics, types, usage, when,
 };
 use crate::demo;
 use crate::output::Format;
@@ -116,6 +116,9 @@ pub enum Client {
     Log(session::Log),
     /// Sessions: web apps to work in, such as a notebook; start, share, keep, stop
     Session(session::Sessions),
+    /// Environments that work and notebooks run in: list, make, extend
+    #[command(subcommand)]
+    Env(environment::Env),
     /// How you stand: your share, what you used of it, and how
     Share(queue::ShareOf),
     /// List what waits for your approval
@@ -242,7 +245,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         "Work",
         &[
             "submit", "queue", "why", "log", "cancel", "extend", "hold", "release", "share",
-            "session", "sim",
+            "session", "env", "sim",
         ],
     ),
     (

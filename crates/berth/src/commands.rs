@@ -14,6 +14,7 @@ pub mod completion;
 pub mod config;
 pub mod database;
 pub mod doctor;
+pub mod environment;
 pub mod event;
 pub mod feed;
 pub mod free;

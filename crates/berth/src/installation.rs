@@ -158,6 +158,10 @@ fn app_with(
         session_absolute: SignedDuration::from_hours(24 * i64::from(config.session_absolute_d)),
         password_min_length: config.password_min_length,
         event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
+        package_index: config
+            .package_index
+            .as_ref()
+            .map(|index| index.as_str().to_owned()),
         ..Settings::default()
     };
     Ok(App::with_backend(

@@ -42,6 +42,7 @@ impl ThisMachine {
                 .map(ToString::to_string)
                 .collect(),
             has_network: can.network.is_ok(),
+            prepared: config.prepared_environments.clone(),
             apart: match (&can.sandbox, config.unsafe_shared_user) {
                 (Ok(()), _) => Apart::Sandboxes,
                 (Err(_), false) => Apart::OnePerson,

@@ -11,9 +11,9 @@ use tokio::runtime::Builder;
 use crate::cli::{Cli, Client, Command, Local, Options};
 use crate::commands::{
     admin, apply, approvals, audit, book, calendar, closure, completion, config, database, doctor,
-    event, feed, free, login, logout, maintenance, member, notification, openapi, person, policy,
-    profile, project, queue, reservation, resource, series, serve, session, sim, site, submit,
-    token, topics, types, usage, version, when, whoami,
+    environment, event, feed, free, login, logout, maintenance, member, notification, openapi,
+    person, policy, profile, project, queue, reservation, resource, series, serve, session, sim,
+    site, submit, token, topics, types, usage, version, when, whoami,
 };
 use crate::context::Context;
 use crate::demo;
@@ -34,6 +34,10 @@ pub fn run(cli: Cli) -> Exit {
         )));
     }
     match cli.command {
+        // It needs no server, and so nobody who is signed in to one.
+        Command::Client(Client::Env(environment::Env::Prepare(command))) => {
+            plainly(on_threads(environment::prepare::run(&command)))
+        }
         Command::Client(command) => as_client(command, &cli.options),
         Command::Local(command) => locally(command, &cli.options),
     }
@@ -79,6 +83,7 @@ async fn client(command: Client, context: &Context) -> anyhow::Result<()> {
         Client::Extend(command) => submit::extend(command, context).await,
         Client::Hold(command) => submit::hold(command, context).await,
         Client::Release(command) => submit::release(command, context).await,
+        Client::Env(command) => environment::run(command, context).await,
         Client::Share(command) => queue::share(command, context).await,
         Client::Approvals => approvals::run(context).await,
         Client::Notification(command) => notification::run(command, context).await,

@@ -5,6 +5,7 @@
 mod cli {
     mod booking;
     pub mod desk;
+    mod environments;
     mod files;
     pub mod lab;
     mod machine;

@@ -48,6 +48,7 @@ impl Machine {
             closed: vec!["203.0.113.0/24".to_owned()],
             has_network: true,
             apart,
+            prepared: None,
         };
         Arc::new(Local::new(settings).expect("it works"))
     }

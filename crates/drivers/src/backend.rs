@@ -13,6 +13,8 @@ use berth_model::{PersonId, Recut, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::environments::Shelf;
+
 /// A run and what it is a part of.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
@@ -153,6 +155,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     ) -> Doing<'a, Progress> {
         let why = "GPUs cannot be cut anew here";
         Box::pin(async move { Err(Trouble::Refused(why.into())) })
+    }
+
+    /// Where it keeps managed environments, if it can.
+    fn shelf(&self) -> Option<&dyn Shelf> {
+        None
     }
 
     /// When to look at these again, though nobody says that something has happened.

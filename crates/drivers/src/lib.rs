@@ -9,6 +9,7 @@
 
 pub mod backend;
 pub mod door;
+pub mod environments;
 pub mod local;
 pub mod simulated;
 pub mod split;

@@ -17,6 +17,7 @@ pub mod inside;
 pub mod keeper;
 pub mod machine;
 pub mod sandbox;
+pub mod shelf;
 pub mod spec;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ use self::cgroup::Groups;
 use self::folder::{Folder, How, Kept};
 use self::spec::{Limits, Listens, Network, Places, Spec};
 use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Seen, Sign, Trouble, Used};
+use crate::environments::Shelf;
 
 /// How this machine runs things.
 #[derive(Debug, Clone)]
@@ -50,6 +52,8 @@ pub struct Settings {
     pub closed: Vec<String>,
     pub has_network: bool,
     pub apart: Apart,
+    /// Where environments are that were prepared before there was a server.
+    pub prepared: Option<PathBuf>,
 }
 
 /// How people's work is kept apart on this machine.
@@ -86,7 +90,7 @@ pub struct Local {
 impl Local {
     pub fn new(settings: Settings) -> io::Result<Local> {
         use std::os::unix::fs::DirBuilderExt;
-        for name in ["runs", "homes"] {
+        for name in ["runs", "homes", "environments"] {
             let folder = settings.folder.join(name);
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(folder)?;
@@ -139,6 +143,9 @@ impl Local {
             (false, Some(_)) => enter::staged(),
             (false, None) => Places::in_the_open(home.clone(), self.folder(run.id).io()),
         };
+        for mount in &grant.mounts {
+            self.see(mount, user)?;
+        }
         let cores = task.cores_milli.get();
         let memory = task.memory_mib.get() * MIB;
         let program = &workload.ask.program;
@@ -219,6 +226,21 @@ impl Local {
             }
         }
         Ok(())
+    }
+
+    /// What a run is to see has to be there. The folder of an environment that is to be made, is made.
+    fn see(&self, mount: &Seen, user: Option<u32>) -> Result<(), Trouble> {
+        let is_new = mount.is_writable && mount.from.parent() == Some(&self.shelf_folder());
+        if is_new {
+            return self.begin_environment(&mount.from, user).map_err(cannot);
+        }
+        match mount.from.exists() {
+            true => Ok(()),
+            false => Err(Trouble::Refused(format!(
+                "what it was to see at {} is no longer there",
+                mount.to.display()
+            ))),
+        }
     }
 
     fn network(&self) -> Network {
@@ -446,6 +468,10 @@ impl Backend for Local {
     fn used(&self, job: Job<'_>) -> Option<Used> {
         let groups = self.groups.as_ref()?;
         Some(groups.group(&job.run.id.0.simple().to_string()).used())
+    }
+
+    fn shelf(&self) -> Option<&dyn Shelf> {
+        Some(self)
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

@@ -10,6 +10,7 @@ use berth_model::{Recut, ResourceId};
 use jiff::Timestamp;
 
 use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Trouble, Used};
+use crate::environments::Shelf;
 
 #[derive(Debug)]
 pub struct Split {
@@ -128,6 +129,11 @@ impl Backend for Split {
 
     fn used(&self, job: Job<'_>) -> Option<Used> {
         self.keeper(&job).used(job)
+    }
+
+    /// What was made is kept where it can be seen by what runs here.
+    fn shelf(&self) -> Option<&dyn Shelf> {
+        self.here.shelf()
     }
 
     fn can_cut(&self) -> bool {

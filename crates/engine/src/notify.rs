@@ -94,6 +94,8 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::ClosureAdded
         | Kind::ClosureChanged
         | Kind::ClosureRemoved
+        | Kind::EnvironmentMade
+        | Kind::EnvironmentChanged
         // Whose booking a window ends is told of that booking.
         | Kind::MaintenancePlanned
         | Kind::MaintenanceCancelled

@@ -133,6 +133,8 @@ kinds! {
     WorkloadRequeued "workload.requeued",
     WorkloadEnded "workload.ended",
     WorkloadCancelled "workload.cancelled",
+    EnvironmentMade "environment.made",
+    EnvironmentChanged "environment.changed",
     CutBegun "cut.begun",
     CutEnded "cut.ended",
     SessionChanged "session.changed",

@@ -145,6 +145,8 @@ ids! {
     FeedId = "fed", "a calendar feed's id";
     /// A calendar of times at which a site is closed.
     ClosureId = "clo", "a closure calendar's id";
+    /// A version of a managed environment.
+    EnvironmentId = "env", "an environment's id";
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod branding;
 pub mod claim;
 pub mod closure;
 pub mod declared;
+pub mod environment;
 pub mod event;
 pub mod feed;
 pub mod field;

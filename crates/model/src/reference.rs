@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::environment::EnvironmentName;
 use crate::{
-    ClosureId, LoginName, Name, PersonId, ProjectId, ResourceId, SessionId, SiteId, TypeId,
-    WorkloadId,
+    ClosureId, EnvironmentId, LoginName, Name, PersonId, ProjectId, ResourceId, SessionId, SiteId,
+    TypeId, WorkloadId,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::{RefOr, Schema};
@@ -27,6 +28,8 @@ pub type ResourceReference = Reference<ResourceId, Name>;
 pub type ClosureReference = Reference<ClosureId, Name>;
 /// A session by its id, or one's own by its name.
 pub type SessionReference = Reference<SessionId, Name>;
+/// An environment by its id, or as people write it: `torch`, `torch@2`, `~ada/torch`.
+pub type EnvironmentReference = Reference<EnvironmentId, EnvironmentName>;
 /// A workload by its id, or by its number in its site.
 pub type WorkloadReference = Reference<WorkloadId, u64>;
 

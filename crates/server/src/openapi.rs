@@ -64,6 +64,10 @@ const TAGS: &[(&str, &str)] = &[
         "Web apps to work in: notebooks, editors, dashboards; started, shared, kept and stopped.",
     ),
     (
+        "environments",
+        "Python with packages, read-only and in versions, for notebooks and for work.",
+    ),
+    (
         "maintenance",
         "Planned windows, negotiated with the bookings in their way.",
     ),

@@ -11,6 +11,7 @@ pub mod booking;
 pub mod claims;
 pub mod closures;
 mod code;
+pub mod environments;
 mod error;
 pub mod events;
 pub mod feeds;

@@ -2,6 +2,7 @@
 
 use berth_model::branding::LogoKind;
 use berth_model::closure::ClosureKind;
+use berth_model::environment::EnvironmentState;
 use berth_model::person::PersonState;
 use berth_model::recut::CutOutcome;
 use berth_model::reservation::{Privacy, State};
@@ -39,6 +40,7 @@ words! {
     LogoKind { Png = "png", WebP = "webp", Svg = "svg" }
     CutOutcome { Done = "done", Failed = "failed" }
     ClosureKind { Holidays = "holidays", Blackouts = "blackouts" }
+    EnvironmentState { Building = "building", Ready = "ready", Failed = "failed", Retired = "retired" }
     Privacy { Site = "site", Private = "private" }
     Access { View = "view", Edit = "edit" }
     Class { Opportunistic = "opportunistic", Guaranteed = "guaranteed" }

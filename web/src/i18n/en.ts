@@ -10,6 +10,7 @@ import { notices } from './en/notices';
 import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, tokens } from './en/pages';
 import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './en/admin';
 import { maintenance, policies } from './en/rules';
+import { environments } from './en/environments';
 import { health } from './en/health';
 import { queue, queueAdmin, shares, submit } from './en/queue';
 import { nav, palette, shell, signIn } from './en/shell';
@@ -26,6 +27,7 @@ export const en = {
   closures,
   common,
   design,
+  environments,
   feeds,
   file,
   find,

@@ -8,6 +8,7 @@ import { notices } from './it/notices';
 import { approvalsPage, bookings, feeds, find, limits, me, resource, sitesPage, tokens } from './it/pages';
 import { audit, branding, closures, file, members, people, projects, settings, tree, types } from './it/admin';
 import { maintenance, policies } from './it/rules';
+import { environments } from './it/environments';
 import { health } from './it/health';
 import { queue, queueAdmin, shares, submit } from './it/queue';
 import { nav, palette, shell, signIn } from './it/shell';
@@ -24,6 +25,7 @@ export const it: Messages = {
   closures,
   common,
   design,
+  environments,
   feeds,
   file,
   find,

@@ -189,6 +189,13 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/queue/SubmitPage.svelte'),
   },
   {
+    name: 'environments',
+    path: '/sites/:site/environments',
+    access: 'person',
+    title: (t) => t.nav.environments,
+    load: () => import('../pages/environments/EnvironmentsPage.svelte'),
+  },
+  {
     name: 'shares',
     path: '/sites/:site/queue/shares',
     access: 'person',

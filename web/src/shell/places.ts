@@ -35,6 +35,7 @@ export function queuePlaces(t: Messages, site: string): Place[] {
   return [
     { path: `/sites/${site}/queue/submit`, label: t.nav.submit, icon: 'plus' },
     { path: `/sites/${site}/queue/shares`, label: t.nav.shares, icon: 'rule' },
+    { path: `/sites/${site}/environments`, label: t.nav.environments, icon: 'chip' },
   ];
 }
 

@@ -24,6 +24,7 @@ pub struct ByHand {
     notifier: Keeper,
     queue: Keeper,
     sessions: Keeper,
+    environments: Keeper,
 }
 
 impl ByHand {
@@ -38,6 +39,7 @@ impl ByHand {
             notifier: Keeper::new(app, "notifier", &server),
             queue: Keeper::new(app, "queue", &server),
             sessions: Keeper::new(app, "sessions", &server),
+            environments: Keeper::new(app, "environments", &server),
         }
     }
 
@@ -67,6 +69,12 @@ impl ByHand {
     pub async fn carry_sessions_on(&mut self) -> Result<Option<Timestamp>> {
         let lease = self.sessions.ours().await?.ok_or_else(held_elsewhere)?;
         self.app.carry_sessions_on(&lease).await
+    }
+
+    /// Settles the environments that are made, and removes what is left of those that are no more.
+    pub async fn settle_environments(&mut self) -> Result<()> {
+        let lease = self.environments.ours().await?.ok_or_else(held_elsewhere)?;
+        self.app.settle_environments(&lease).await
     }
 
     /// Numbers and chains everything written so far, so that readers see it.
@@ -106,6 +114,7 @@ impl ByHand {
         self.notifier.give_back().await;
         self.queue.give_back().await;
         self.sessions.give_back().await;
+        self.environments.give_back().await;
     }
 }
 

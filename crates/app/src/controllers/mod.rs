@@ -6,6 +6,7 @@
 
 mod by_hand;
 mod closures;
+mod environments;
 mod lease;
 mod notifier;
 mod queue;
@@ -47,6 +48,7 @@ const QUEUE: Controller = controller("queue", queue::LOOK_EVERY);
 const SESSIONS: Controller = controller("sessions", sessions::LOOK_EVERY);
 const SWEEPER: Controller = controller("sweeper", sweeper::SWEEP_EVERY);
 const CLOSURES: Controller = controller("closures", closures::LOOK_EVERY);
+const ENVIRONMENTS: Controller = controller("environments", environments::LOOK_EVERY);
 
 /// All of them, for whoever looks after them.
 pub(crate) const CONTROLLERS: &[Controller] = &[
@@ -58,6 +60,7 @@ pub(crate) const CONTROLLERS: &[Controller] = &[
     SESSIONS,
     SWEEPER,
     CLOSURES,
+    ENVIRONMENTS,
 ];
 
 const fn controller(name: &'static str, pause: Duration) -> Controller {
@@ -84,6 +87,11 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         app.clone(),
         keeper(CLOSURES),
         fetch,
+        stop.clone(),
+    ));
+    tasks.spawn(environments::run(
+        app.clone(),
+        keeper(ENVIRONMENTS),
         stop.clone(),
     ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));

@@ -144,6 +144,8 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::ClosureAdded
         | Kind::ClosureChanged
         | Kind::ClosureRemoved
+        | Kind::EnvironmentMade
+        | Kind::EnvironmentChanged
         | Kind::WorkloadSubmitted
         | Kind::WorkloadChanged
         | Kind::SessionChanged

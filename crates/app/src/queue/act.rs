@@ -4,7 +4,7 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{SiteReference, WorkloadReference};
 use berth_model::workload::{Because, Run, RunState, State, Tasks, Workload};
-use berth_model::{FieldErrors, Span, Text};
+use berth_model::{FieldErrors, Span, Text, WorkloadId};
 use berth_store::workloads::Weighs;
 use berth_store::{Conn, claims, queues, workloads};
 use jiff::{SignedDuration, Timestamp};
@@ -102,6 +102,36 @@ impl App {
         });
         self.submitted.notify_one();
         done
+    }
+
+    /// Cancels what a person no longer wants the outcome of, inside a transaction; nothing where it is over.
+    pub(crate) async fn cancel_inside(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        workload: WorkloadId,
+        reason: Option<Text>,
+    ) -> Result<()> {
+        let before = workloads::get_locked(conn, place.id(), workload).await?;
+        let Some(before) = before.filter(|before| !before.state.is_final()) else {
+            return Ok(());
+        };
+        let after = before.clone().cancel(self.now(), reason)?;
+        if !workloads::update(conn, &after, before.version).await? {
+            return Err(Error::Store(berth_store::Error::Retry));
+        }
+        self.stop_tasks(conn, &after, None).await?;
+        let change = Change::new("workload.cancel", Some(place.id()), after.id)
+            .before(json!({ "state": before.state }))
+            .after(json!({ "state": after.state }))
+            .because(after.reason.clone())
+            .tell_only(
+                EventKind::WorkloadCancelled,
+                Audience::Members,
+                told(&after),
+            );
+        self.record(conn, caller, change).await
     }
 
     /// From when on what a workload runs on is promised to somebody else, if it ran so much longer.

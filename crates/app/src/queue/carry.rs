@@ -318,6 +318,7 @@ impl App {
         self.announce(&mut tx, change).await?;
         tx.commit().await?;
         self.written.notify_one();
+        self.run_ended.notify_one();
         let version = went_on.version + 1;
         Ok(Some((
             Workload { version, ..went_on },

@@ -28,6 +28,7 @@ impl App {
         let find = |id| known.iter().find(|one| one.id == id);
         let device = |id| Some(find(id)?.attributes.get_named(DEVICE)?.to_string());
         let name = |id| Some(find(id)?.name.to_string());
+        let around = self.surroundings(&mut reader, workload).await?;
         Ok(Grant {
             person: workload.owner,
             login: owner.map_or_else(|| "nobody".to_owned(), |owner| owner.login.to_string()),
@@ -35,8 +36,8 @@ impl App {
             project: project.map(|project| project.name.to_string()),
             nodes: nodes.into_iter().filter_map(name).collect(),
             gpus: gpus.into_iter().filter_map(device).collect(),
-            environment: Default::default(),
-            mounts: Vec::new(),
+            environment: around.variables,
+            mounts: around.mounts,
         })
     }
 }

@@ -296,6 +296,12 @@ impl App {
                 errors.push("inside", "the reservation is over");
             }
         }
+        if let Some(image) = &ask.program.image {
+            match self.pinned_image(conn, place, owner, image).await? {
+                Ok(image) => ask.program.image = Some(image),
+                Err(why) => errors.push("program.image", why),
+            }
+        }
         let ask = errors.keep("ask", ask.check());
         Ok(errors.or(ask)?)
     }

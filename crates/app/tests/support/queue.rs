@@ -193,6 +193,29 @@ impl Lab {
         }
     }
 
+    /// The same lab, where something else runs the work.
+    pub fn run_by(self, backend: std::sync::Arc<dyn berth_drivers::backend::Backend>) -> Self {
+        let app = berth_app::App::with_backend(
+            self.app.store.clone(),
+            self.clock.clone(),
+            berth_app::vault::Vault::from_key(&[9; 32]),
+            berth_app::Settings::default(),
+            Some(backend),
+        );
+        let controllers = tokio::sync::Mutex::new(berth_app::controllers::ByHand::new(&app));
+        Lab {
+            app,
+            controllers,
+            ..self
+        }
+    }
+
+    /// Settles what became of environments.
+    pub async fn settle(&self) {
+        let mut controllers = self.controllers.lock().await;
+        controllers.settle_environments().await.expect("a round");
+    }
+
     /// One round of the queue, now.
     pub async fn round(&self) -> Option<Timestamp> {
         self.controllers

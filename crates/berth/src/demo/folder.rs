@@ -146,6 +146,10 @@ fn config(folder: &Path, listen: SocketAddr) -> anyhow::Result<Config> {
         ("database", format!("sqlite:{}", file(DATABASE))),
         ("secret_key_file", file(SECRET_KEY)),
         ("log_filter", "warn".to_owned()),
+        (
+            "prepared_environments",
+            prepare::usual_folder()?.display().to_string(),
+        ),
     ]);
     match Config::layer(None, std::iter::empty(), flags) {
         Ok(loaded) => Ok(loaded.config),

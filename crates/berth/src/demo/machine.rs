@@ -5,6 +5,7 @@ use std::sync::Arc;
 use berth_app::App;
 use berth_app::inventory::OwnMachine;
 use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Used};
+use berth_drivers::environments::Shelf;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
 use berth_model::{Recut, Text};
@@ -117,6 +118,10 @@ impl Backend for InRealTime {
 
     fn used(&self, job: Job<'_>) -> Option<Used> {
         self.here.used(job)
+    }
+
+    fn shelf(&self) -> Option<&dyn Shelf> {
+        self.here.shelf()
     }
 
     fn can_cut(&self) -> bool {

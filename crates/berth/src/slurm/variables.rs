@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Used};
+use berth_drivers::environments::Shelf;
 use berth_model::{Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
 use jiff::Timestamp;
@@ -63,6 +64,10 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn recut<'a>(&'a self, recut: &'a Recut, fence: Fence, now: Timestamp) -> Doing<'a, Progress> {
         self.0.recut(recut, fence, now)
+    }
+
+    fn shelf(&self) -> Option<&dyn Shelf> {
+        self.0.shelf()
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

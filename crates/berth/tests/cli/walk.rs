@@ -206,6 +206,13 @@ pub const WALK: &[Line] = &[
     line("session visits other"),
     line("session resume tiny"),
     line("session stop other --reason |not needed|"),
+    line("env create tiny |numpy>=2|"),
+    line("env create torch torch --curated"),
+    line("env list"),
+    line("env show tiny"),
+    line("env log tiny"),
+    line("env update tiny --add six --remove numpy"),
+    line("env delete tiny@1"),
     line("share"),
     line("share --all"),
     keep(
@@ -243,6 +250,14 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     (
         "session remove",
         "a_session_is_started_stopped_started_again_and_removed",
+    ),
+    (
+        "env clone",
+        "an_environment_is_made_extended_used_and_never_changed",
+    ),
+    (
+        "env prepare",
+        "what_was_prepared_is_there_from_the_start_and_all_are_kernels",
     ),
     ("apply", "a_file_is_shown_confirmed_applied_and_done_once"),
     ("diff", "a_file_is_shown_confirmed_applied_and_done_once"),

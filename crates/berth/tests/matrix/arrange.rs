@@ -157,6 +157,11 @@ impl Stage {
                 let body = json!({"name": self.fresh.name(), "kind": "holidays", "file": CALENDAR});
                 self.make(&self.root, "closures", &body).await
             }
+            "environment" => {
+                let body = json!({"name": self.fresh.name()});
+                self.make(&self.world.who("ada"), "environments", &body)
+                    .await
+            }
             "request" => {
                 let mut waiting = self.waiting.lock().expect("nobody panics here");
                 waiting.pop().expect("more people who wait: see WAITING")
@@ -320,7 +325,7 @@ pub fn nonexistent(targets: &Targets) -> Vec<Targets> {
         let prefix = real.split('_').next().unwrap_or_default();
         let id = format!("{prefix}_01kc3v9xwbe8rv5w2n9q3m7t4h");
         let by_name = match parameter.as_str() {
-            "site" | "person" | "project" | "kind" | "resource" | "closure" => {
+            "site" | "person" | "project" | "kind" | "resource" | "closure" | "environment" => {
                 Some("nowhere".to_owned())
             }
             _ => None,

@@ -289,6 +289,20 @@ pub fn rows() -> Vec<Row> {
         row("extend_workload", OWNERS_DO).gives(422).body(|_| json!({ "by": "PT1H" })),
         row("hold_workload", OWNERS_DO),
         row("release_workload", OWNERS_DO),
+        row("list_environments", MEMBERS_SEE),
+        row("make_environment", MEMBERS_BOOK)
+            .gives(201)
+            .body(|fresh| json!({"name": fresh.name(), "packages": ["numpy"]})),
+        row("make_environment", ADMINS_DO)
+            .about("for everybody")
+            .gives(201)
+            .body(|fresh| json!({"name": fresh.name(), "curated": true})),
+        row("get_environment", MEMBERS_SEE),
+        row("get_environment_log", MEMBERS_SEE),
+        row("make_environment_version", OWNERS_DO)
+            .gives(201)
+            .body(|_| json!({"add": ["six"]})),
+        row("remove_environment", OWNERS_DO).gives(204),
         row("get_queue_settings", MEMBERS_SEE),
         row("set_queue_settings", ADMINS_DO).body(|_| queue()),
         row("list_shares", MEMBERS_SEE),

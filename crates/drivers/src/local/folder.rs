@@ -77,6 +77,8 @@ impl Folder {
         let made = Folder(new.clone());
         made.write("io/spec.json", &serde_json::to_vec(spec)?)?;
         made.write("until", until.to_string().as_bytes())?;
+        let seen: Vec<_> = spec.mounts.iter().map(|mount| &mount.from).collect();
+        made.write("seen", &serde_json::to_vec(&seen)?)?;
         fs::rename(&new, &self.0)?;
         sync_folder(self.0.parent())
     }
@@ -84,6 +86,11 @@ impl Folder {
     pub fn spec(&self) -> io::Result<Spec> {
         self.read_json("io/spec.json")?
             .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+
+    /// The folders of this machine that it was given to see. Kept apart from what the run itself may write to.
+    pub fn seen(&self) -> io::Result<Vec<PathBuf>> {
+        Ok(self.read_json("seen")?.unwrap_or_default())
     }
 
     /// What the sandbox sees as its own.

@@ -12,7 +12,7 @@ use berth_model::Name;
 use super::kinds::{Kind, list, optional, parsed, path, text, truth, whole};
 use super::layers::{Layers, variable};
 use super::network::Network;
-use super::values::{BasePath, Database, LogFormat, PublicUrl, QueueBackend};
+use super::values::{BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend};
 
 macro_rules! settings {
     ($($(#[doc = $help:literal])+ $key:ident: $type:ty = $default:literal, $kind:expr;)+) => {
@@ -92,6 +92,13 @@ settings! {
     /// Whether several people's work may run on this machine at a time though it has no sandbox to
     /// keep them apart. Every page then says so.
     unsafe_shared_user: bool = "false", truth();
+    /// A folder with environments that were made before the server is started (by
+    /// `berth env prepare`); every site with a queue has them.
+    prepared_environments: Option<PathBuf> = "", optional(path());
+    /// The index from which packages of environments are taken; the installer's own, if none.
+    package_index: Option<PackageIndex> = "", optional(parsed(
+        "an address such as https://packages.example.org/simple, without a password",
+    ));
     /// How log lines are written: for people or for programs.
     log_format: LogFormat = "text", parsed("text or json");
     /// What is logged: a level, or levels by module such as `info,berth_server=debug`.

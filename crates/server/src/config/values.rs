@@ -168,6 +168,39 @@ fn masked(url: &str) -> String {
     )
 }
 
+/// Where an installer takes packages from. Whoever makes an environment can read it, so it has no password in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackageIndex(String);
+
+impl PackageIndex {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for PackageIndex {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let rest = text
+            .strip_prefix("https://")
+            .or(text.strip_prefix("http://"));
+        let is_good = |c: char| c.is_ascii_graphic() && !"@\"'".contains(c);
+        match rest {
+            Some(rest) if !rest.is_empty() && rest.chars().all(is_good) => {
+                Ok(PackageIndex(text.to_owned()))
+            }
+            _ => Err(Malformed),
+        }
+    }
+}
+
+impl fmt::Display for PackageIndex {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// Lines for people.

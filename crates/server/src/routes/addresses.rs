@@ -4,8 +4,8 @@
 
 use berth_api::policies::GlobalScope;
 use berth_api::reference::{
-    ClosureReference, PersonReference, ProjectReference, ResourceReference, SessionReference,
-    SiteReference, TypeReference, WorkloadReference,
+    ClosureReference, EnvironmentReference, PersonReference, ProjectReference, ResourceReference,
+    SessionReference, SiteReference, TypeReference, WorkloadReference,
 };
 use berth_model::{
     FeedId, GrantId, JoinRequestId, Name, ReservationId, SeriesId, TokenId, WindowId,
@@ -130,6 +130,12 @@ addresses! {
         site: SiteReference,
         /// The calendar's name or id.
         closure: ClosureReference,
+    }
+    EnvironmentAt {
+        /// The site's name or id.
+        site: SiteReference,
+        /// The environment as people write it (`torch`, `torch@2`, `~ada/torch`), or its id.
+        environment: EnvironmentReference,
     }
     ReservationAt {
         /// The site's name or id.

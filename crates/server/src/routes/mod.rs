@@ -9,6 +9,7 @@ mod audit;
 mod calendar;
 mod closures;
 mod declared;
+mod environments;
 mod feeds;
 mod health;
 mod joins;
@@ -60,6 +61,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(series::router())
         .merge(sessions::router())
         .merge(workloads::router())
+        .merge(environments::router())
         .merge(queue::router())
         .merge(usage::router())
         .merge(health::router())

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use berth_model::audit::{Actor, AuditEntry};
 use berth_model::branding::Logo;
 use berth_model::closure::{ClosedSpan, Closure, ClosureKind};
+use berth_model::environment::{Environment, EnvironmentState};
 use berth_model::event::{Audience, Event, EventKind};
 use berth_model::feed::{Feed, Shows};
 use berth_model::inventory::{Capacity, Facts, StatusChange};
@@ -14,17 +15,17 @@ use berth_model::policy::{Policy, Scope};
 use berth_model::reservation::{HistoryEntry, Item, Privacy, Reservation, State, Terms};
 use berth_model::site::Project;
 use berth_model::{
-    Amount, AuditId, Claim, ClaimId, ClosureId, EventId, FeedId, Firmness, Holder, Name,
-    Occurrence, PersonId, ProjectId, ReservationId, Resource, ResourceId, SecretId, Series,
+    Amount, AuditId, Claim, ClaimId, ClosureId, EnvironmentId, EventId, FeedId, Firmness, Holder,
+    Name, Occurrence, PersonId, ProjectId, ReservationId, Resource, ResourceId, SecretId, Series,
     SeriesId, SiteId, Span, Standing, Status, Take, TypeId, WindowId, WorkloadId,
 };
 use berth_store::booking::Booking;
 use berth_store::closures::Source;
 use berth_store::usage::Refusals;
 use berth_store::{
-    Store, Tx, audit, booking, claims, closures, events, feeds, idempotency, inventory, leases,
-    logos, maintenance, notifications, policies, projects, readers, reservations, secrets,
-    sequencer, series, sites, usage,
+    Store, Tx, audit, booking, claims, closures, environments, events, feeds, idempotency,
+    inventory, leases, logos, maintenance, notifications, policies, projects, readers,
+    reservations, secrets, sequencer, series, sites, usage,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -446,6 +447,39 @@ impl World {
         };
         let spans = [closed(3)?, closed(5)?];
         closures::set_spans(tx, &closure, &spans).await?;
+        let base = Environment {
+            id: EnvironmentId(fresh()),
+            site: self.torino,
+            owner: None,
+            name: "torch".parse()?,
+            version: 1,
+            base: None,
+            packages: vec!["torch>=2.1".parse()?],
+            path: "torch/1".into(),
+            prepared: Some("torch-0123".parse()?),
+            workload: None,
+            state: EnvironmentState::Ready,
+            trouble: None,
+            python: Some("3.11.2".into()),
+            bytes: Some(1 << 33),
+            is_on_disk: false,
+            created_by: None,
+            created_at: hour(0),
+            settled_at: Some(hour(1)),
+        };
+        let extended = Environment {
+            id: EnvironmentId(fresh()),
+            version: 2,
+            base: Some(base.id),
+            path: "torch/2".into(),
+            prepared: None,
+            state: EnvironmentState::Failed,
+            trouble: Some("there is no such package".into()),
+            is_on_disk: true,
+            ..base.clone()
+        };
+        environments::insert(tx, &base).await?;
+        environments::insert(tx, &extended).await?;
         Ok(())
     }
 }

@@ -44,6 +44,7 @@ export const health = {
     notifier: 'tells people what concerns them, and reminds them',
     sweeper: 'clears expired sessions and keys',
     closures: 'reads the calendars of closed days',
+    environments: 'makes environments ready, and clears away what is left of them',
   },
   trouble: {
     disk_full: { what: () => 'The disk is nearly full.', advice: 'Make room now: old logs and backups first. A full disk stops every change, and nothing is lost.' },

@@ -9,6 +9,7 @@ export const nav = {
   submit: 'Submit work',
   queueSettings: 'Queue settings',
   shares: 'Shares',
+  environments: 'Environments',
   approvals: 'Approvals',
   notifications: 'Notifications',
   sites: 'Sites',

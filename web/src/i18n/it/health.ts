@@ -39,6 +39,7 @@ export const health: Messages['health'] = {
     notifier: 'dice a ciascuno ciò che lo riguarda, e ricorda',
     sweeper: 'toglie sessioni e chiavi scadute',
     closures: 'legge i calendari dei giorni di chiusura',
+    environments: 'rende pronti gli ambienti, e ne toglie i resti',
   },
   trouble: {
     disk_full: { what: () => 'Il disco è quasi pieno.', advice: 'Fai spazio ora: prima vecchi log e copie. Un disco pieno ferma ogni modifica, e nulla va perso.' },

@@ -9,6 +9,7 @@ export const nav: Messages['nav'] = {
   submit: 'Invia un lavoro',
   queueSettings: 'Impostazioni della coda',
   shares: 'Quote',
+  environments: 'Ambienti',
   approvals: 'Approvazioni',
   notifications: 'Notifiche',
   sites: 'Sedi',

@@ -1,0 +1,116 @@
+//! How far the making of an environment is: a guess from what it says, for whoever watches.
+
+use berth_model::environment::EnvironmentState;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Whether it still waits for room to be made in.
+    pub is_waiting: bool,
+    pub percent: u8,
+    /// The last thing that it said.
+    pub now: Option<String>,
+}
+
+/// Lines are shown, not kept.
+const LINE_MAX: usize = 200;
+
+impl Progress {
+    pub(super) fn waiting() -> Progress {
+        Progress {
+            is_waiting: true,
+            percent: 0,
+            now: None,
+        }
+    }
+
+    pub(super) fn of(state: EnvironmentState) -> Progress {
+        Progress {
+            is_waiting: false,
+            percent: if state == EnvironmentState::Ready {
+                100
+            } else {
+                0
+            },
+            now: None,
+        }
+    }
+
+    /// Nobody knows how many packages will have to come, so each brings it a smaller part of the way further.
+    pub(super) fn read(log: &str) -> Progress {
+        let has = |start: &str| log.lines().any(|line| line.starts_with(start));
+        let collected = log
+            .lines()
+            .filter(|line| line.starts_with("Collecting "))
+            .count() as u64;
+        let percent = if has("berth: done") {
+            99
+        } else if has("Successfully installed") {
+            97
+        } else if has("Installing collected packages") {
+            85
+        } else if has("berth: collecting") {
+            10 + 70 * collected / (collected + 20)
+        } else {
+            2
+        };
+        let last = log.lines().rev().find(|line| !line.trim().is_empty());
+        let shown = |line: &str| {
+            let plain = line.trim().strip_prefix("berth: ").unwrap_or(line.trim());
+            plain
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(LINE_MAX)
+                .collect()
+        };
+        Progress {
+            is_waiting: false,
+            percent: u8::try_from(percent).unwrap_or(99),
+            now: last.map(shown),
+        }
+    }
+}
+
+/// Why it failed, as its installer put it; none where it said nothing of that kind.
+pub(super) fn reason(log: &str) -> Option<String> {
+    let errors = log.lines().filter_map(|line| line.strip_prefix("ERROR: "));
+    let first = errors.map(str::trim).find(|line| !line.is_empty())?;
+    let plain = first.chars().filter(|c| !c.is_control());
+    Some(plain.take(400).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_only_ever_goes_on() {
+        let lines = [
+            "berth: making the folder",
+            "berth: collecting six",
+            "Collecting six",
+            "  Downloading six-1.17.0-py2.py3-none-any.whl (11 kB)",
+            "Collecting numpy",
+            "Installing collected packages: six",
+            "Successfully installed six-1.17.0",
+            "berth: done",
+        ];
+        let percents: Vec<u8> = (0..=lines.len())
+            .map(|count| Progress::read(&lines[..count].join("\n")).percent)
+            .collect();
+        assert!(percents.is_sorted(), "{percents:?}");
+        assert_eq!(percents.last(), Some(&99));
+        let now = Progress::read(&lines[..4].join("\n")).now;
+        assert_eq!(
+            now.as_deref(),
+            Some("Downloading six-1.17.0-py2.py3-none-any.whl (11 kB)")
+        );
+    }
+
+    #[test]
+    fn the_installers_own_words_are_the_reason() {
+        let log = "x\nERROR: Could not find a version that satisfies the requirement nope\nERROR: No matching";
+        let said = reason(log).unwrap();
+        assert!(said.starts_with("Could not find a version"), "{said}");
+        assert_eq!(reason("all is well"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! What a run sees of environments: the one that it runs in, those that its owner may open notebooks in, and, of one that
+//! is being made, its folder.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use berth_drivers::backend::Seen;
+use berth_drivers::environments::{Shelf, installing};
+use berth_model::environment::{Environment, EnvironmentState};
+use berth_model::reference::EnvironmentReference;
+use berth_model::workload::Workload;
+use berth_model::{PersonId, SiteId};
+use berth_store::{Conn, environments};
+
+use crate::App;
+use crate::error::{Error, Result};
+
+/// Where programs are looked for after those of the environment.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// More than anybody reads in a list; each is a mount.
+const KERNELS_MAX: usize = 40;
+/// One stands on another, which stands on another, and so on; not for ever.
+const DEPTH_MAX: usize = 8;
+
+/// What is added to a grant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    pub mounts: Vec<Seen>,
+    pub variables: BTreeMap<String, String>,
+}
+
+impl App {
+    /// What a workload has to see of environments, by what it says itself.
+    pub(crate) async fn surroundings(
+        &self,
+        conn: &mut Conn,
+        workload: &Workload,
+    ) -> Result<Surroundings> {
+        let Some(shelf) = self.shelf() else {
+            return Ok(Surroundings::default());
+        };
+        let made = environments::made_by(conn, workload.id).await?;
+        if let Some(made) = made.filter(|made| made.state == EnvironmentState::Building) {
+            return self.see_while_making(conn, shelf, &made).await;
+        }
+        let program = &workload.ask.program;
+        let chosen = program
+            .image
+            .as_deref()
+            .and_then(|image| image.parse().ok());
+        // Whoever opens notebooks in it wants to choose among all of theirs.
+        let with_kernels = program.serves.is_some();
+        let whose = (workload.site, workload.owner);
+        self.environments_for(conn, whose, chosen.as_ref(), with_kernels)
+            .await
+    }
+
+    /// What a person's run sees of environments: the chosen one with its programs first in the path, and as kernels the
+    /// newest of every curated one and of every one of their own.
+    pub(crate) async fn environments_for(
+        &self,
+        conn: &mut Conn,
+        (site, person): (SiteId, PersonId),
+        chosen: Option<&EnvironmentReference>,
+        with_kernels: bool,
+    ) -> Result<Surroundings> {
+        let mut around = Surroundings::default();
+        let Some(shelf) = self.shelf() else {
+            return Ok(around);
+        };
+        if let Some(reference) = chosen {
+            match self.find_environment(conn, site, person, reference).await {
+                Ok(found) => around.run_in(shelf, &self.environment_chain(conn, found).await?),
+                // An image that is no environment is for whoever runs it to know.
+                Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if with_kernels {
+            let offered = environments::offered(conn, site, person).await?;
+            let mut kernels = Vec::new();
+            for one in offered.into_iter().take(KERNELS_MAX) {
+                let chain = self.environment_chain(conn, one).await?;
+                // One whose folder is gone must not keep a notebook from starting.
+                let is_there = |one: &Environment| whereabouts(shelf, one).is_dir();
+                if let Some(first) = chain.first().filter(|_| chain.iter().all(is_there)) {
+                    kernels.push(format!("{}/berth", first.inside()));
+                    around.see_all(shelf, &chain);
+                }
+            }
+            if !kernels.is_empty() {
+                let path = kernels.join(":");
+                around.variables.insert("JUPYTER_PATH".to_owned(), path);
+            }
+        }
+        Ok(around)
+    }
+
+    async fn see_while_making(
+        &self,
+        conn: &mut Conn,
+        shelf: &dyn Shelf,
+        made: &Environment,
+    ) -> Result<Surroundings> {
+        let mut around = Surroundings {
+            mounts: vec![Seen {
+                from: shelf.made(made.id),
+                to: made.inside().into(),
+                is_writable: true,
+            }],
+            variables: installing(self.settings.package_index.as_deref()),
+        };
+        let chain = self.environment_chain(conn, made.clone()).await?;
+        around.see_all(shelf, chain.get(1..).unwrap_or_default());
+        Ok(around)
+    }
+
+    /// It, what it stands on, what that stands on, and so on.
+    async fn environment_chain(
+        &self,
+        conn: &mut Conn,
+        first: Environment,
+    ) -> Result<Vec<Environment>> {
+        let mut chain = vec![first];
+        while let Some(last) = chain.last()
+            && let Some(base) = last.base
+            && chain.len() < DEPTH_MAX
+        {
+            let found = environments::get(conn, last.site, base).await?;
+            chain.push(found.ok_or(Error::NotFound("environment in this site"))?);
+        }
+        Ok(chain)
+    }
+}
+
+impl Surroundings {
+    fn run_in(&mut self, shelf: &dyn Shelf, chain: &[Environment]) {
+        self.see_all(shelf, chain);
+        let bins = chain.iter().map(|one| format!("{}/bin", one.inside()));
+        let bins: Vec<String> = bins.chain([PATH.to_owned()]).collect();
+        let own = chain.first().map(Environment::inside).unwrap_or_default();
+        self.variables.insert("PATH".to_owned(), bins.join(":"));
+        self.variables.insert("VIRTUAL_ENV".to_owned(), own);
+    }
+
+    fn see_all(&mut self, shelf: &dyn Shelf, chain: &[Environment]) {
+        for one in chain {
+            let to = PathBuf::from(one.inside());
+            if self.mounts.iter().all(|mount| mount.to != to) {
+                self.mounts.push(Seen {
+                    from: whereabouts(shelf, one),
+                    to,
+                    is_writable: false,
+                });
+            }
+        }
+    }
+}
+
+/// Where it is on this machine. One that was prepared and is no more is nowhere, and whatever runs it says so.
+fn whereabouts(shelf: &dyn Shelf, one: &Environment) -> PathBuf {
+    let prepared = one.prepared.as_ref().and_then(|key| shelf.prepared(key));
+    prepared.unwrap_or_else(|| shelf.made(one.id))
+}

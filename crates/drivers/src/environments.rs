@@ -1,0 +1,187 @@
+//! How managed environments are made, and where those are that are ready.
+//!
+//! Making one is a run like any other: a program in a sandbox, which sees the new environment's folder and may write in
+//! it. When it has ended well, the folder is *sealed*: nobody may write in it from then on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use berth_model::environment::{INSIDE, Package};
+use berth_model::workload::Program;
+use berth_model::{EnvironmentId, Name};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::backend::Doing;
+
+/// What makes an environment from a [`Recipe`].
+const BUILD: &str = include_str!("environments/build.py");
+
+/// The certificates that this machine trusts; an index inside an institution is often signed by its own.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// What is to be made, in the words of what makes it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recipe {
+    /// Where it will stand, in the sandbox.
+    pub path: String,
+    /// Where what it extends stands there.
+    pub base: Option<String>,
+    pub packages: Vec<Package>,
+    /// What its kernel is called: by people, and by programs.
+    pub title: String,
+    pub kernel: String,
+}
+
+impl Recipe {
+    pub fn program(&self) -> Program {
+        let recipe = serde_json::to_string(self).unwrap_or_default();
+        Program {
+            script: Some(BUILD.to_owned()),
+            environment: BTreeMap::from([("BERTH_RECIPE".to_owned(), recipe)]),
+            folder: Some("/tmp".to_owned()),
+            ..Program::default()
+        }
+    }
+}
+
+/// What an installer has to know of the machine that it runs on.
+pub fn installing(index: Option<&str>) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    if std::path::Path::new(CERTIFICATES).is_file() {
+        all.insert("PIP_CERT".to_owned(), CERTIFICATES.to_owned());
+    }
+    if let Some(index) = index {
+        all.insert("PIP_INDEX_URL".to_owned(), index.to_owned());
+    }
+    all
+}
+
+/// Environments that Berth itself brings along: the one place where their versions are pinned.
+const BROUGHT: &[(&str, &[&str])] = &[(
+    "jupyterlab",
+    &[
+        "jupyterlab==4.6.6",
+        "jupyterhub==6.1.1",
+        "ipykernel==7.4.0",
+        "ipywidgets==8.1.9",
+    ],
+)];
+
+/// An environment that is made before there is a server, and that every site then has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    pub name: Name,
+    pub packages: Vec<Package>,
+    /// Its interpreter and its size, once it is made.
+    #[serde(default)]
+    pub python: Option<String>,
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
+
+/// What a prepared environment says of itself, in its folder; written last, so that one without it is half-made.
+pub const ABOUT: &str = "berth-environment.json";
+
+impl Prepared {
+    pub fn brought(name: &str) -> Option<Prepared> {
+        let (name, packages) = BROUGHT.iter().find(|(known, _)| *known == name)?;
+        let packages = packages.iter().map(|line| line.parse().ok());
+        Some(Prepared {
+            name: name.parse().ok()?,
+            packages: packages.collect::<Option<_>>()?,
+            python: None,
+            bytes: None,
+        })
+    }
+
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BROUGHT.iter().map(|(name, _)| *name)
+    }
+
+    /// The same packages, made in the same way, are the same folder; anything else is another.
+    pub fn key(&self) -> Option<Name> {
+        let mut hash = Sha256::new();
+        hash.update(BUILD);
+        for package in &self.packages {
+            hash.update(package.as_str());
+            hash.update(b"\n");
+        }
+        let digest = hash.finalize();
+        let short: String = digest[..6]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        format!("{}-{short}", self.name).parse().ok()
+    }
+
+    /// Where it stands below [`INSIDE`]. No version has a `-` in it, so it is nobody else's place.
+    pub fn path(key: &Name) -> String {
+        format!("prepared/{key}")
+    }
+
+    pub fn recipe(&self, key: &Name) -> Recipe {
+        Recipe {
+            path: format!("{INSIDE}/{}", Prepared::path(key)),
+            base: None,
+            packages: self.packages.clone(),
+            title: self.name.to_string(),
+            kernel: format!("berth-{key}"),
+        }
+    }
+}
+
+/// What is known of an environment once nobody may write in it any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    pub bytes: u64,
+    pub python: Option<String>,
+}
+
+/// Where a backend keeps environments. Everything here may be asked twice.
+pub trait Shelf: Send + Sync + std::fmt::Debug {
+    /// Where one is that was made here.
+    fn made(&self, id: EnvironmentId) -> PathBuf;
+
+    /// Where one is that was prepared before; none where nothing is.
+    fn prepared(&self, key: &Name) -> Option<PathBuf>;
+
+    /// All that were prepared before, by their keys.
+    fn all_prepared(&self) -> Vec<(Name, Prepared)>;
+
+    /// Lets nobody write in it any more, and makes sure that it survives this machine.
+    fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed>;
+
+    /// Removes it, unless something that runs sees it.
+    fn remove(&self, id: EnvironmentId) -> Doing<'_, Removed>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    Done,
+    StillSeen,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_berth_brings_can_be_made() {
+        for name in Prepared::names() {
+            let prepared = Prepared::brought(name).unwrap();
+            let key = prepared.key().unwrap();
+            assert!(key.as_str().starts_with(name), "{key}");
+            let program = prepared.recipe(&key).program();
+            assert!(program.script.unwrap().starts_with("#!/usr/bin/python3\n"));
+        }
+    }
+
+    #[test]
+    fn other_packages_are_another_folder() {
+        let mut prepared = Prepared::brought("jupyterlab").unwrap();
+        let key = prepared.key();
+        prepared.packages.pop();
+        assert_ne!(prepared.key(), key);
+    }
+}

@@ -1,0 +1,210 @@
+//! Environments on this machine: a folder each, called by its id.
+//!
+//! Whoever makes one may have put anything into it, however deep. So its parts are never walked through by this process,
+//! which could run out of stack, nor opened, for a pipe among them would keep it waiting; the system's own programs are
+//! made for that.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use berth_model::{EnvironmentId, Name};
+use tokio::process::Command;
+
+use super::{Local, cannot};
+use crate::backend::{Doing, Trouble};
+use crate::environments::{ABOUT, Prepared, Removed, Sealed, Shelf};
+
+impl Local {
+    pub(super) fn shelf_folder(&self) -> PathBuf {
+        self.settings.folder.join("environments")
+    }
+
+    /// Makes the folder of one that is to be made, for the person who makes it.
+    pub(super) fn begin_environment(&self, folder: &Path, user: Option<u32>) -> io::Result<()> {
+        use std::os::unix::fs::{DirBuilderExt, chown};
+        let mut made = std::fs::DirBuilder::new();
+        made.mode(0o755).recursive(true).create(folder)?;
+        match user {
+            Some(user) => chown(folder, Some(user), Some(user)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a run that is not over was given this to see.
+    fn is_seen(&self, folder: &Path) -> io::Result<bool> {
+        for run in std::fs::read_dir(self.settings.folder.join("runs"))? {
+            let run = super::Folder::at(run?.path());
+            let is_over = run.end()?.is_some();
+            if !is_over && run.seen()?.iter().any(|seen| seen == folder) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Shelf for Local {
+    fn made(&self, id: EnvironmentId) -> PathBuf {
+        self.shelf_folder().join(id.0.simple().to_string())
+    }
+
+    fn prepared(&self, key: &Name) -> Option<PathBuf> {
+        let folder = self.settings.prepared.as_ref()?.join(key.as_str());
+        folder.join(ABOUT).is_file().then_some(folder)
+    }
+
+    fn all_prepared(&self) -> Vec<(Name, Prepared)> {
+        let Some(folder) = &self.settings.prepared else {
+            return Vec::new();
+        };
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return Vec::new();
+        };
+        let read = |entry: std::fs::DirEntry| {
+            let key: Name = entry.file_name().to_str()?.parse().ok()?;
+            let about = std::fs::read(entry.path().join(ABOUT)).ok()?;
+            Some((key, serde_json::from_slice(&about).ok()?))
+        };
+        let mut all: Vec<_> = entries.filter_map(Result::ok).filter_map(read).collect();
+        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all
+    }
+
+    fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {
+        Box::pin(async move {
+            let folder = self.made(id);
+            if !folder.is_dir() {
+                let why = "there is nothing where it was to be made";
+                return Err(Trouble::Refused(why.into()));
+            }
+            seal(&folder, self.settings.first_user.is_some())
+                .await
+                .map_err(cannot)
+        })
+    }
+
+    fn remove(&self, id: EnvironmentId) -> Doing<'_, Removed> {
+        Box::pin(async move {
+            let folder = self.made(id);
+            if self.is_seen(&folder).map_err(cannot)? {
+                return Ok(Removed::StillSeen);
+            }
+            remove(&folder).await.map_err(cannot)?;
+            Ok(Removed::Done)
+        })
+    }
+}
+
+/// Lets nobody write in a folder any more, and waits until it is on the disk.
+pub async fn seal(folder: &Path, to_root: bool) -> io::Result<Sealed> {
+    if to_root {
+        // Whoever made it is nobody special from here on.
+        tool("chown", &["-R", "-h", "0:0"], folder).await?;
+    }
+    tool("chmod", &["-R", "a+rX,a-w,u-s,g-s,o-t"], folder).await?;
+    tool("sync", &["-f"], folder).await?;
+    let listed = tool("du", &["-s", "--block-size=1"], folder).await?;
+    let bytes = listed.split_whitespace().next();
+    Ok(Sealed {
+        bytes: bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0),
+        python: python(folder),
+    })
+}
+
+/// The version that its interpreter is of, as it was written down.
+fn python(folder: &Path) -> Option<String> {
+    let path = folder.join("berth/python");
+    let is_small = |about: &std::fs::Metadata| about.is_file() && about.len() < 64;
+    std::fs::symlink_metadata(&path).ok().filter(is_small)?;
+    let text = std::fs::read_to_string(&path).ok()?;
+    let text = text.trim();
+    let is_version = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_version && !text.is_empty()).then(|| text.to_owned())
+}
+
+/// Removes a folder with all that is in it, also where nobody may write.
+pub async fn remove(folder: &Path) -> io::Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    tool("chmod", &["-R", "u+rwX"], folder).await?;
+    tool("rm", &["-r", "-f", "--one-file-system"], folder).await?;
+    Ok(())
+}
+
+/// Ends whatever somebody who was killed left running below this folder, and removes it.
+pub async fn sweep_out(folder: &Path) -> io::Result<()> {
+    use nix::sys::signal::{Signal, kill};
+    if let Ok(runs) = std::fs::read_dir(folder.join("runs")) {
+        for run in runs {
+            let run = super::Folder::at(run?.path());
+            run.tell_to_end()?;
+            while let super::Kept::By(keeper) = run.kept()? {
+                if keeper > 0 {
+                    // Told to end at once, it does not ask what it keeps.
+                    kill(nix::unistd::Pid::from_raw(keeper), Signal::SIGKILL).ok();
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        }
+    }
+    remove(folder).await
+}
+
+/// Runs one of the system's programs on a folder; gives back what it said.
+async fn tool(program: &str, arguments: &[&str], folder: &Path) -> io::Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .arg("--")
+        .arg(folder)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or_default().to_owned();
+    Err(io::Error::other(format!("{program}: {said}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[tokio::test]
+    async fn what_is_sealed_is_read_by_all_and_written_by_nobody_and_can_be_removed() {
+        let here = tempfile::tempdir().unwrap();
+        let folder = here.path().join("one");
+        std::fs::create_dir_all(folder.join("berth")).unwrap();
+        std::fs::write(folder.join("berth/python"), "3.11.2\n").unwrap();
+        std::fs::write(folder.join("secret"), "x").unwrap();
+        let mode = |mode| std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.join("secret"), mode(0o4700)).unwrap();
+        nix::unistd::mkfifo(&folder.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::os::unix::fs::symlink("/etc", folder.join("out")).unwrap();
+        let before = std::fs::metadata("/etc").unwrap().permissions().mode();
+        let sealed = seal(&folder, false).await.unwrap();
+        assert_eq!(sealed.python.as_deref(), Some("3.11.2"));
+        assert!(sealed.bytes > 0);
+        let is = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(is(folder.join("secret")), 0o555);
+        assert_eq!(is(folder.join("berth")), 0o555);
+        assert_eq!(
+            std::fs::metadata("/etc").unwrap().permissions().mode(),
+            before
+        );
+        remove(&folder).await.unwrap();
+        assert!(!folder.exists());
+        assert!(Path::new("/etc").exists());
+        remove(&folder).await.unwrap();
+    }
+}
