@@ -8,6 +8,10 @@ pub struct About {
     pub version: String,
     /// Whether there is anybody who could sign in; if not, `berth admin create` makes the first.
     pub is_set_up: bool,
+    /// Whether sessions share Berth's own address, so that what runs in one can act as its visitors elsewhere: only for
+    /// people who trust each other.
+    #[serde(default)]
+    pub sessions_share_origin: bool,
     /// Who can sign in to a demo; null for everything else.
     pub demo: Option<Demo>,
 }

@@ -138,6 +138,7 @@ pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
         session_absolute: SignedDuration::from_hours(24 * i64::from(config.session_absolute_d)),
         password_min_length: config.password_min_length,
         event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
+        addresses: berth_server::session_addresses(config),
         ..Settings::default()
     };
     let backend: Option<Arc<dyn Backend>> = match config.queue_backend {

@@ -45,6 +45,7 @@ async fn about(State(server): State<Server>) -> Result<Json<About>> {
     Ok(Json(About {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         is_set_up: server.app.is_set_up().await?,
+        sessions_share_origin: server.visits.share_origin(),
         demo: server.demo.clone(),
     }))
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use berth_app::Settings;
 use berth_app::vault::Vault;
 use berth_server::config::Config;
 use berth_store::Store;
@@ -62,6 +63,14 @@ impl Folder {
 
     pub fn vault(&self) -> anyhow::Result<Vault> {
         Ok(Vault::open_or_create(&self.config.secret_key_file)?)
+    }
+
+    /// What the application is told: where sessions are found.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            addresses: berth_server::session_addresses(&self.config),
+            ..Settings::default()
+        }
     }
 
     /// The world that lies here, if it is whole and of this edition.

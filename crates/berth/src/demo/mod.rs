@@ -101,7 +101,14 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
         if folder::is_recent(last_seen, now) {
             let mut progress = Progress::new("Catching up with what happened meanwhile");
             let mut show = |percent| progress.show(percent);
-            let resumed = world::resume(store, folder.vault()?, origin, now, &mut show);
+            let resumed = world::resume(
+                store,
+                folder.vault()?,
+                folder.settings(),
+                origin,
+                now,
+                &mut show,
+            );
             let (app, tally) = resumed.await.context(
                 "cannot carry on the demo's world; `berth demo --fresh` makes a new one",
             )?;
@@ -118,7 +125,8 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
     let mut progress = Progress::new("Making the demo's world: two months in three sites");
     let mut show = |percent| progress.show(percent);
     let store = folder.store().await?;
-    let (app, tally) = world::create(store, folder.vault()?, origin, &mut show).await?;
+    let (app, tally) =
+        world::create(store, folder.vault()?, folder.settings(), origin, &mut show).await?;
     folder.note(origin)?;
     greeting::tell_tally(&tally);
     Ok((app, origin))

@@ -50,12 +50,13 @@ pub type Progress<'a> = &'a mut (dyn FnMut(usize) + Send);
 pub async fn create(
     store: Store,
     vault: Vault,
+    settings: Settings,
     origin: Origin,
     progress: Progress<'_>,
 ) -> anyhow::Result<(App, Tally)> {
     let first_day = origin.made_at - SignedDuration::from_hours(24 * DAYS_BEFORE);
     let clock = Arc::new(DemoClock::at(first_day));
-    let app = world_app(store, &clock, vault, origin);
+    let app = world_app(store, &clock, vault, settings, origin);
     furnish(&app)
         .await
         .context("cannot furnish the demo's sites")?;
@@ -68,13 +69,14 @@ pub async fn create(
 pub async fn resume(
     store: Store,
     vault: Vault,
+    settings: Settings,
     origin: Origin,
     now: Timestamp,
     progress: Progress<'_>,
 ) -> anyhow::Result<(App, Tally)> {
     let last_seen = last_seen(&store).await?.unwrap_or(origin.made_at);
     let clock = Arc::new(DemoClock::at(last_seen));
-    let app = world_app(store, &clock, vault, origin);
+    let app = world_app(store, &clock, vault, settings, origin);
     let season = Season {
         from: last_seen,
         until: now,
@@ -85,9 +87,14 @@ pub async fn resume(
 }
 
 /// Its machines are simulated; what people submit seems to run.
-fn world_app(store: Store, clock: &Arc<DemoClock>, vault: Vault, origin: Origin) -> App {
+fn world_app(
+    store: Store,
+    clock: &Arc<DemoClock>,
+    vault: Vault,
+    settings: Settings,
+    origin: Origin,
+) -> App {
     let backend = Simulated::new(World::lively(origin.seed));
-    let settings = Settings::default();
     App::with_backend(
         store,
         clock.clone(),

@@ -195,6 +195,7 @@ impl Stage {
                 body["held"] = json!(row.operation == "release_workload");
                 self.make(&self.world.who("ada"), "workloads", &body).await
             }
+            "session" => "nothing-here".to_owned(),
             "grant" => {
                 let body = table::grant(&self.fresh.tomorrow());
                 self.make(&self.root, "queue/grants", &body).await

@@ -289,6 +289,8 @@ pub fn rows() -> Vec<Row> {
         row("extend_workload", OWNERS_DO).gives(422).body(|_| json!({ "by": "PT1H" })),
         row("hold_workload", OWNERS_DO),
         row("release_workload", OWNERS_DO),
+        // Nobody has a session here yet, so nobody finds one.
+        row("visit_session", "- 0000 00 0000 --- 00 0 c0").body(|_| json!({"reason": "a test"})),
         row("get_queue_settings", MEMBERS_SEE),
         row("set_queue_settings", ADMINS_DO).body(|_| json!({"roles": {"server": "node"}})),
         row("list_shares", MEMBERS_SEE),
