@@ -312,6 +312,7 @@ async fn play_front(port: u16, upstream: &str, routes: usize) -> Result<()> {
                     address: Some(peer.ip()),
                     headers: HeaderMap::new(),
                     over,
+                    here: Default::default(),
                 };
                 Ok(proxy.serve(route, &visitor, request).await)
             }

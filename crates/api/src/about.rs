@@ -11,6 +11,10 @@ pub struct About {
     /// Whether several people's work may run on one machine that cannot keep them apart, by its admin's word; every page
     /// says so.
     pub unsafe_shared_user: bool,
+    /// Whether sessions share Berth's own address, so that what runs in one can act as its visitors elsewhere: only for
+    /// people who trust each other.
+    #[serde(default)]
+    pub sessions_share_origin: bool,
     /// Who can sign in to a demo; null for everything else.
     pub demo: Option<Demo>,
 }

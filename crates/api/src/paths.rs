@@ -73,6 +73,8 @@ paths! {
     GUIDES guides() = "/docs/guides";
     GUIDE_PAGE guide_page(guide) = "/docs/{guide}";
     ERROR_PAGE error_page(code) = "/docs/errors/{code}";
+    /// The way into a session; goes on to its own address.
+    OPEN_SESSION open_session(label) = "/open/{label}";
     /// What calendar programs read. The file's name is a secret and `.ics`.
     FEED_FILE feed_file(file) = "/feeds/{file}";
 

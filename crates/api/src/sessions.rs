@@ -236,6 +236,26 @@ pub struct VisitList {
     pub items: Vec<Visit>,
 }
 
+/// Asks to be let in to a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewVisit {
+    /// Why, where it is neither one's own nor shared with one: its owner reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text>,
+    /// The path inside the session to begin at, such as `/lab`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 4096)]
+    pub to: Option<String>,
+}
+
+/// The way in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WayIn {
+    /// Where a browser comes in. It holds a code that is good once, for a minute, for whoever opens it: give it to nobody.
+    pub url: String,
+}
+
 /// What can be started here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = StartableProfile)]

@@ -173,6 +173,17 @@ impl App {
         })
     }
 
+    /// Everything that is numbered from now on, for what a server keeps in memory of its own.
+    pub fn watch(&self) -> Watch {
+        let bell = self.tail.bell();
+        let position = *bell.borrow();
+        Watch {
+            app: self.clone(),
+            bell,
+            position,
+        }
+    }
+
     /// Whether what the caller showed when they came in is still good; a long stream asks now and then.
     pub async fn is_still_welcome(&self, caller: &Caller) -> Result<bool> {
         let mut reader = self.store.read().await?;
@@ -191,6 +202,34 @@ pub struct EventsPage {
     pub position: u64,
     pub more: bool,
     pub sites: HashMap<SiteId, Site>,
+}
+
+/// The server's own place in the stream. It hears everything and tells nobody.
+#[derive(Debug)]
+pub struct Watch {
+    app: App,
+    bell: watch::Receiver<u64>,
+    position: u64,
+}
+
+impl Watch {
+    /// What was numbered since the last time; waits until there is something. None where some of it was missed, so that
+    /// anything may have happened. Safe to drop while waiting.
+    pub async fn next(&mut self) -> Option<Vec<Arc<NumberedEvent>>> {
+        while *self.bell.borrow_and_update() <= self.position {
+            // Only the server's own end closes the bell.
+            if self.bell.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+        let found = self.app.tail.after(self.position);
+        let last = found.as_ref().and_then(|found| found.last());
+        self.position = match last {
+            Some(last) => last.number,
+            None => *self.bell.borrow(),
+        };
+        found.filter(|found| !found.is_empty())
+    }
 }
 
 /// One caller's place in the stream.

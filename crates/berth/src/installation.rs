@@ -162,6 +162,7 @@ fn app_with(
             .package_index
             .as_ref()
             .map(|index| index.as_str().to_owned()),
+        addresses: berth_server::session_addresses(config),
         ..Settings::default()
     };
     Ok(App::with_backend(

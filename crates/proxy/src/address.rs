@@ -121,6 +121,11 @@ impl Addressing {
         self.way == Way::Origins
     }
 
+    /// Whether browsers come over HTTPS.
+    pub fn is_secure(&self) -> bool {
+        self.scheme == "https"
+    }
+
     pub(crate) fn scheme(&self) -> &'static str {
         self.scheme
     }

@@ -31,12 +31,17 @@ pub fn visit_cookie_name(is_secure: bool) -> &'static str {
 
 /// The value of a request's cookie, by its whole name.
 pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    cookies(headers, name).next()
+}
+
+/// All values that a request has for a cookie: over plain HTTP a neighbouring host may have added its own.
+pub fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(COOKIE).iter();
     lines
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(key, value)| *key == name && !value.is_empty())
+        .filter(move |(key, value)| *key == name && !value.is_empty())
         .map(|(_, value)| value)
 }
 

@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
-use tokio_util::sync::CancellationToken;
 
 use crate::activity::now_ms;
 use crate::failure::Failure;
+use crate::proxy::Visitor;
 use crate::routes::Route;
 
 /// A place among those that a route may have open. Given back when dropped.
@@ -62,9 +62,11 @@ impl Drop for Exchange {
 /// Ready when the route or the visitor's access is over.
 pub(crate) type Over = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-pub(crate) fn over(route: &Route, visitor: &CancellationToken) -> Over {
-    let (route, visitor) = (route.over.clone(), visitor.clone());
+pub(crate) fn over(route: &Route, visitor: &Visitor) -> Over {
+    let (route, here) = (route.over.clone(), visitor.here.clone());
+    let visitor = visitor.over.clone();
     Box::pin(async move {
+        let _here = here;
         tokio::select! {
             () = route.cancelled() => {}
             () = visitor.cancelled() => {}
@@ -88,7 +90,7 @@ impl std::fmt::Debug for Watch {
 }
 
 impl Watch {
-    pub fn new(exchange: Arc<Exchange>, visitor: &CancellationToken, idle: Duration) -> Self {
+    pub fn new(exchange: Arc<Exchange>, visitor: &Visitor, idle: Duration) -> Self {
         Self {
             over: over(&exchange.route, visitor),
             exchange,

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body as HttpBody, Incoming};
 use tokio_util::sync::CancellationToken;
 
-use crate::address::{Addressing, Named};
+use crate::address::{Addressing, Label, Named};
 use crate::body::{AnyError, Body, Upload};
 use crate::connection::Connection;
 use crate::cookies::Own;
@@ -61,6 +61,8 @@ pub struct Visitor {
     pub headers: HeaderMap,
     /// Cancelled when they sign out or may no longer come; cuts what they have open.
     pub over: CancellationToken,
+    /// Held by everything that they have open, so that its holder can tell whether there is anything.
+    pub here: Arc<()>,
 }
 
 /// What a visitor showed.
@@ -76,8 +78,10 @@ pub enum Credential {
 pub enum Asked {
     /// Not a session's at all.
     Elsewhere,
-    /// A session's, but of none in the table.
+    /// A session's, but of none that there could be.
     Nobody,
+    /// Of one that does not stand in the table.
+    Absent(Label),
     Session(Arc<Route>),
 }
 
@@ -104,7 +108,7 @@ impl Proxy {
             Named::Nobody => Asked::Nobody,
             Named::Label(label) => match self.routes.get(label) {
                 Some(route) => Asked::Session(route),
-                None => Asked::Nobody,
+                None => label.parse().map_or(Asked::Nobody, Asked::Absent),
             },
         }
     }
@@ -150,7 +154,7 @@ impl Proxy {
             None => return Ok(to_front_door(&route)),
         };
         let exchange = Exchange::begin(route, self.limits.open_max)?;
-        let mut watch = Watch::new(exchange, &visitor.over, self.limits.idle);
+        let mut watch = Watch::new(exchange, visitor, self.limits.idle);
         let route = watch.exchange.route.clone();
         if !fence::is_safe(&parts.method) {
             route.tally.acted();

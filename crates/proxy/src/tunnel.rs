@@ -59,7 +59,7 @@ pub(crate) async fn open(
     add_upgrade(answer.headers_mut());
     let (app, early) = watch.during(connection.into_stream()).await?;
     let socket = Socket::new(watch.exchange);
-    let over = over(&route, &visitor.over);
+    let over = over(&route, visitor);
     tokio::spawn(carry(visitors_side, app, early, socket, over));
     Ok(answer.map(|_| Body::page("")))
 }

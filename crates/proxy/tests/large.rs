@@ -84,6 +84,7 @@ async fn an_upload_of_64_mb_takes_no_memory() {
                 address: None,
                 headers: HeaderMap::new(),
                 over: CancellationToken::new(),
+                here: Default::default(),
             };
             Ok::<_, Infallible>(serving.serve(route, &visitor, request).await)
         });

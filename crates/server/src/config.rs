@@ -27,7 +27,9 @@ use std::path::{Path, PathBuf};
 
 pub use network::Network;
 pub use settings::Config;
-pub use values::{BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend};
+pub use values::{
+    BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend, SessionOrigin,
+};
 
 /// A configuration together with the place each of its values came from.
 #[derive(Debug, Clone)]

@@ -122,7 +122,8 @@ pub fn write(server: &Server, request_id: &str, mut response: Response) -> Respo
         let wait_s = until.duration_since(server.app.now()).as_secs().max(1);
         problem.retry_after_s = Some(wait_s.unsigned_abs());
     }
-    if status.is_server_error() {
+    // That a session does not run is no trouble of the server's.
+    if status.is_server_error() && !problem.is(Code::SessionNotRunning) {
         problem.request_id = Some(request_id.to_owned());
         if problem.is(Code::ServerUnavailable) {
             tracing::warn!(

@@ -26,6 +26,7 @@ mod shares;
 mod shown;
 mod sign_in_routes;
 mod throttle;
+mod visits;
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -36,11 +37,12 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use config::Config;
+use config::{Config, QueueBackend};
 pub use listen::tls::TlsError;
 pub use openapi::openapi;
 pub use router::router;
 pub use server::Server;
+pub use visits::address::{addresses as session_addresses, share_origin as sessions_share_origin};
 
 /// How long controllers may take to finish what they do and to give back their leases.
 const CONTROLLERS_STOP: Duration = Duration::from_secs(5);
@@ -98,6 +100,8 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
     let router = router::router(&server);
     let controllers_stop = CancellationToken::new();
     let mut controllers = controllers::start(&server.app, server.fetch.clone(), &controllers_stop);
+    controllers.spawn(visits::keep(server.clone(), controllers_stop.clone()));
+    warn_of_shared_origin(&server);
     ready(address);
     let mut serving = pin!(listen::run(&server, router, listener, tls));
     let outcome = tokio::select! {
@@ -120,6 +124,14 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
         );
     }
     outcome
+}
+
+fn warn_of_shared_origin(server: &Server) {
+    if server.visits.share_origin() && server.config.queue_backend != QueueBackend::None {
+        tracing::warn!(
+            "sessions share Berth's own address, so that what runs in one can act as its visitors in Berth and in other sessions; set `session_origin` to a name with a wildcard unless all people here trust each other"
+        );
+    }
 }
 
 /// Waits until a controller ends although nobody stopped it. A server without its controllers would look well and

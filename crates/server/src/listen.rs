@@ -16,13 +16,14 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
+use berth_proxy::Asked;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -33,13 +34,16 @@ use crate::metrics::Counted;
 use crate::observe::Kept;
 use crate::request::address::{Peer, is_trusted};
 use crate::server::Server;
-use crate::shares::Shares;
+use crate::shares::{Share, Shares};
 use crate::throttle::network;
+use crate::visits;
 use pace::{Limits, Pace};
 use wire::Wire;
 
 /// How long requests may take to finish once the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How long what is open in sessions may, before it is cut.
+const SETTLE: Duration = Duration::from_secs(2);
 /// How long a connection may do nothing between requests: longer than the usual proxy keeps its own, so that it is
 /// the proxy that lets go, and no request meets a closing door.
 const IDLE: Duration = Duration::from_secs(75);
@@ -70,11 +74,10 @@ pub async fn run(server: &Server, router: Router, listener: TcpListener, tls: Op
     while let Some(Ok(place)) = unless(&server.stop, places.clone().acquire_owned()).await {
         match unless(&server.stop, listener.accept()).await {
             Some(Ok((stream, peer))) => {
-                let work = shared.clone().serve(stream, peer);
+                let work = shared.clone().serve(stream, peer, place);
                 let give_up = give_up.clone();
                 connections.spawn(async move {
                     unless(&give_up, work).await;
-                    drop(place);
                 });
             }
             Some(Err(error)) if is_the_client_s(&error) => {}
@@ -87,6 +90,9 @@ pub async fn run(server: &Server, router: Router, listener: TcpListener, tls: Op
     }
     drop(listener);
     connections.close();
+    // What people have open in their sessions may never end by itself.
+    tokio::time::timeout(SETTLE, connections.wait()).await.ok();
+    server.visits.proxy.routes.close();
     if tokio::time::timeout(DRAIN, connections.wait())
         .await
         .is_err()
@@ -142,6 +148,13 @@ fn http() -> auto::Builder<TokioExecutor> {
     http
 }
 
+/// What a connection takes up until it is closed, also as a socket that has outlived its request.
+struct Held {
+    _place: OwnedSemaphorePermit,
+    _share: Option<Share<IpAddr>>,
+    _counted: Counted,
+}
+
 /// What all connections share.
 struct Shared {
     server: Server,
@@ -153,7 +166,12 @@ struct Shared {
 }
 
 impl Shared {
-    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
+    async fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: OwnedSemaphorePermit,
+    ) {
         let address = peer.ip().to_canonical();
         let is_proxy = is_trusted(address, &self.server.config.trusted_proxies);
         let share = self.shares.take(network(address));
@@ -161,37 +179,47 @@ impl Shared {
             tracing::debug!("{peer} has too many connections open");
             return;
         }
-        let _counted = Counted::on(&self.server.metrics.connections);
+        let held = Held {
+            _place: place,
+            _share: share,
+            _counted: Counted::on(&self.server.metrics.connections),
+        };
         // Answers are small and written whole; waiting to fill a packet only delays them.
         stream.set_nodelay(true).ok();
-        let Some(tls) = &self.tls else {
-            return self.converse(stream, peer).await;
+        let Some(tls) = self.tls.clone() else {
+            return self.converse(stream, peer, held).await;
         };
         let handshake = tokio::time::timeout(self.limits.head, tls.accept(stream));
         match handshake.await {
-            Ok(Ok(stream)) => self.converse(stream, peer).await,
+            Ok(Ok(stream)) => self.converse(stream, peer, held).await,
             Ok(Err(error)) => tracing::debug!("a TLS handshake with {peer} failed: {error}"),
             Err(_) => tracing::debug!("a TLS handshake with {peer} took too long"),
         }
     }
 
     /// Answers the requests of one connection.
-    async fn converse<S>(&self, stream: S, peer: SocketAddr)
+    async fn converse<S>(self: Arc<Self>, stream: S, peer: SocketAddr, held: Held)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let pace = Arc::new(Pace::new(self.limits, Instant::now()));
-        let wire = TokioIo::new(Wire::new(stream, pace.clone()));
+        let wire = TokioIo::new(Wire::new(stream, pace.clone(), held));
         let service = service_fn(|mut request: hyper::Request<Incoming>| {
             let busy = pace.busy();
             request.extensions_mut().insert(Peer(peer));
-            let answer = self.router.clone().oneshot(request.map(Body::new));
+            let shared = self.clone();
             async move {
-                let response = answer.await?;
+                let response = match shared.server.visits.asked(&request) {
+                    Asked::Elsewhere => {
+                        let router = shared.router.clone();
+                        router.oneshot(request.map(Body::new)).await?
+                    }
+                    asked => visits::answer(&shared.server, asked, request).await,
+                };
                 Ok::<_, std::convert::Infallible>(response.map(|body| Kept { body, _kept: busy }))
             }
         });
-        let mut connection = pin!(self.http.serve_connection(wire, service));
+        let mut connection = pin!(self.http.serve_connection_with_upgrades(wire, service));
         loop {
             tokio::select! {
                 ended = connection.as_mut() => {

@@ -55,6 +55,9 @@ async fn metrics(State(server): State<Server>) -> Result<impl IntoResponse> {
     if let Ok(Ok(figures)) = tokio::time::timeout(PATIENCE, server.app.queue_figures()).await {
         server.metrics.set_queue(&figures);
     }
+    let routes = server.visits.proxy.routes.all();
+    let activities = routes.iter().map(|route| route.activity());
+    server.metrics.set_sessions(activities);
     let text = server
         .metrics
         .text()

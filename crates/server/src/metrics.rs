@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use berth_app::queue::QueueFigures;
+use berth_proxy::Activity;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -28,6 +29,28 @@ pub struct Metrics {
     pub listeners: Gauge,
     sequencer_lag: Gauge<f64, AtomicU64>,
     queue: Queue,
+    sessions: Sessions,
+}
+
+/// What is open in sessions.
+#[derive(Debug, Default)]
+struct Sessions {
+    routes: Gauge,
+    open: Gauge,
+    sockets: Gauge,
+}
+
+impl Sessions {
+    fn register(&self, registry: &mut Registry) {
+        let sessions = registry.sub_registry_with_prefix("sessions");
+        for (name, help, gauge) in [
+            ("routes", "Sessions that let visitors in", &self.routes),
+            ("open", "Requests and sockets open in sessions", &self.open),
+            ("sockets", "The sockets among them", &self.sockets),
+        ] {
+            sessions.register(name, help, gauge.clone());
+        }
+    }
 }
 
 /// How the queues of all sites are doing.
@@ -106,6 +129,7 @@ impl Metrics {
             listeners: Gauge::default(),
             sequencer_lag: Gauge::default(),
             queue: Queue::default(),
+            sessions: Sessions::default(),
             registry: Registry::default(),
         };
         let about = Info::new([("version", env!("CARGO_PKG_VERSION")), ("store", store)]);
@@ -148,6 +172,7 @@ impl Metrics {
             metrics.sequencer_lag.clone(),
         );
         metrics.queue.register(&mut registry);
+        metrics.sessions.register(&mut registry);
         Self {
             registry,
             ..metrics
@@ -189,6 +214,19 @@ impl Metrics {
             self.queue.bias.set(score.bias as f64 / 1e6);
             self.queue.median_error.set(score.median_error as f64 / 1e6);
         }
+    }
+
+    pub fn set_sessions(&self, activities: impl Iterator<Item = Activity>) {
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let (mut routes, mut open, mut sockets) = (0, 0, 0);
+        for activity in activities {
+            routes += 1;
+            open += activity.open;
+            sockets += activity.sockets;
+        }
+        self.sessions.routes.set(count(routes));
+        self.sessions.open.set(count(open));
+        self.sessions.sockets.set(count(sockets));
     }
 
     /// Everything, as Prometheus reads it.

@@ -29,6 +29,7 @@ use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::openapi;
 use crate::server::Server;
+use crate::visits::hop;
 use shell::Shell;
 
 /// Everything that is made once and served as it is.
@@ -73,6 +74,7 @@ pub fn router() -> Router<Server> {
     Router::new()
         .route(paths::HOME, get(browser::home))
         .route(paths::WELCOME, get(welcome))
+        .route(paths::OPEN_SESSION, get(hop::open))
         .route(paths::DOCS, get(reference))
         .route(paths::GUIDES, get(guides))
         .route(paths::GUIDE_PAGE, get(guide))

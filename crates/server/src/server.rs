@@ -16,6 +16,7 @@ use crate::metrics::Metrics;
 use crate::pages::Documents;
 use crate::shares::Shares;
 use crate::throttle::Throttle;
+use crate::visits::Visits;
 
 /// The server, shared by all requests; cloning it is cheap.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct Parts {
     /// Live streams of events, so many for each person.
     pub(crate) streams: Shares<PersonId>,
     pub(crate) documents: Documents,
+    /// The way to sessions.
+    pub(crate) visits: Visits,
     /// Who can sign in, where this is a demo.
     pub(crate) demo: Option<Demo>,
     /// Reads closure calendars from their addresses.
@@ -44,6 +47,7 @@ impl Server {
             metrics: Metrics::new(app.store_name()),
             throttle: Throttle::new(&config),
             streams: Shares::new(STREAMS_MAX),
+            visits: Visits::new(&config),
             documents: Documents::new(&config, demo.as_ref()),
             fetch: Arc::new(Fetcher::new(&config.calendar_networks)),
             demo,

@@ -46,6 +46,7 @@ async fn about(State(server): State<Server>) -> Result<Json<About>> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         is_set_up: server.app.is_set_up().await?,
         unsafe_shared_user: server.config.shares_a_user(),
+        sessions_share_origin: server.visits.share_origin(),
         demo: server.demo.clone(),
     }))
 }

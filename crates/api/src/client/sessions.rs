@@ -8,8 +8,8 @@ use crate::headers::IdempotencyKey;
 use crate::paths;
 use crate::reference::{SessionReference, SiteReference, WorkloadReference};
 use crate::sessions::{
-    KeepSession, NewSession, ProfileList, Session, SessionList, SessionLog, SessionPatch,
-    SessionQuery, ShareSession, StartSession, StopSession, VisitList,
+    KeepSession, NewSession, NewVisit, ProfileList, Session, SessionList, SessionLog, SessionPatch,
+    SessionQuery, ShareSession, StartSession, StopSession, VisitList, WayIn,
 };
 use crate::workloads::WorkloadLog;
 
@@ -127,6 +127,17 @@ impl Client {
     ) -> Result<VisitList, Error> {
         let call = self.call(Method::GET, &paths::session_visits(site, session));
         call.json().await
+    }
+
+    /// The way in to a session, for one browser and for a minute.
+    pub async fn visit_session(
+        &self,
+        site: &SiteReference,
+        session: &SessionReference,
+        visit: &NewVisit,
+    ) -> Result<WayIn, Error> {
+        let path = paths::session_visits(site, session);
+        self.call(Method::POST, &path).body(visit).json().await
     }
 
     pub async fn session_profiles(&self, site: &SiteReference) -> Result<ProfileList, Error> {

@@ -143,6 +143,12 @@ codes! {
     SessionProfilePaused "session.profile_paused" 409
         "This profile is paused because it failed for several people"
         "Choose another profile, or wait until an administrator of the site lets it be started again.";
+    SessionNotRunning "session.not_running" 503
+        "The session does not run"
+        "Open its page in Berth to see why, or to start it.";
+    SessionCodeSpent "session.code_spent" 410
+        "The way into the session was used already, or is too old"
+        "Open the session from Berth once more.";
     SessionReasonMissing "session.reason_missing" 422
         "Opening somebody else's session needs a reason"
         "Send `reason`: the owner of the session sees it, and it is written into the audit log.";

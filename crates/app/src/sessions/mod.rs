@@ -12,6 +12,7 @@ mod look;
 mod start;
 mod visits;
 
+pub use berth_drivers::backend::Door;
 use berth_model::SessionId;
 use berth_model::reference::SessionReference;
 use berth_model::session::Session;

@@ -9,7 +9,7 @@ use berth_engine::rights::{Action, Standing};
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState};
 use berth_model::session::{Access, Session, State, Visit};
-use berth_model::{SessionId, Text, VisitId};
+use berth_model::{SessionId, SiteId, Text, VisitId};
 use berth_store::{Conn, people, queues, sessions, sign_ins, sites, visits, workloads};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -66,6 +66,7 @@ impl std::fmt::Debug for Key {
 #[derive(Debug, Clone)]
 pub struct Entered {
     pub session: SessionId,
+    pub site: SiteId,
     pub person: Person,
     pub access: Access,
     /// Until when this need not be asked again for another reason than that something happened.
@@ -182,6 +183,7 @@ impl App {
             .map_err(hidden)?;
         Ok(Entered {
             session: session.id,
+            site: session.site,
             person: caller.person.clone(),
             access: access.ok_or(Error::NotFound("session"))?,
             expires_at: self.now() + VISIT,
@@ -219,6 +221,7 @@ impl App {
         };
         Ok(access.map(|access| Entered {
             session: session.id,
+            site: session.site,
             person,
             access,
             expires_at: visit.expires_at,
@@ -240,6 +243,16 @@ impl App {
     pub async fn open_door(&self, label: &str) -> Result<Option<OpenDoor>> {
         let mut reader = self.store.read().await?;
         let found = sessions::by_label(&mut reader, label).await?;
+        match found.filter(|session| session.state == State::Ready) {
+            Some(session) => self.door_of(&mut reader, &session).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The same, by its id.
+    pub async fn open_door_of(&self, session: SessionId) -> Result<Option<OpenDoor>> {
+        let mut reader = self.store.read().await?;
+        let found = sessions::get(&mut reader, session).await?;
         match found.filter(|session| session.state == State::Ready) {
             Some(session) => self.door_of(&mut reader, &session).await,
             None => Ok(None),

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use berth_app::Settings;
 use berth_app::vault::Vault;
 use berth_drivers::local;
 use berth_server::config::Config;
@@ -13,6 +14,7 @@ use berth_store::Store;
 use jiff::{SignedDuration, Timestamp};
 
 use super::world::Origin;
+use crate::commands::environment::prepare;
 use crate::installation::{self, Lock, LockError};
 use crate::machine::ThisMachine;
 
@@ -72,6 +74,14 @@ impl Folder {
     /// The machine, with what runs on it for this world.
     pub fn machine(&self) -> anyhow::Result<ThisMachine> {
         ThisMachine::look(&self.config, &self.path().join(WORK))
+    }
+
+    /// What the application is told: where sessions are found.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            addresses: berth_server::session_addresses(&self.config),
+            ..Settings::default()
+        }
     }
 
     /// The world that lies here, if it is whole and of this edition.

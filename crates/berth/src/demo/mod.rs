@@ -106,6 +106,7 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
             let resumed = world::resume(
                 store,
                 folder.vault()?,
+                folder.settings(),
                 origin,
                 Some(&machine),
                 now,
@@ -129,8 +130,15 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
     let mut progress = Progress::new("Making the demo's world: two months in three sites");
     let mut show = |percent| progress.show(percent);
     let store = folder.store().await?;
-    let (app, tally) =
-        world::create(store, folder.vault()?, origin, Some(&machine), &mut show).await?;
+    let (app, tally) = world::create(
+        store,
+        folder.vault()?,
+        folder.settings(),
+        origin,
+        Some(&machine),
+        &mut show,
+    )
+    .await?;
     folder.note(origin)?;
     greeting::tell_tally(&tally);
     Ok((app, origin))

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use berth_app::controllers::ByHand;
 use berth_app::vault::Vault;
-use berth_app::{App, Caller};
+use berth_app::{App, Caller, Settings};
 use berth_engine::sweep;
 use berth_engine::tree::Tree;
 use berth_model::claim::Standing;
@@ -43,9 +43,16 @@ fn vault() -> Vault {
 
 pub(super) async fn made(folder: &tempfile::TempDir, origin: Origin) -> (App, Tally) {
     let store = store(folder).await;
-    world::create(store, vault(), origin, None, &mut |_| {})
-        .await
-        .unwrap()
+    world::create(
+        store,
+        vault(),
+        Settings::default(),
+        origin,
+        None,
+        &mut |_| {},
+    )
+    .await
+    .unwrap()
 }
 
 /// The sites whose past is told; nothing was ever run on this machine before.
@@ -298,10 +305,17 @@ async fn a_world_left_alone_for_five_days_is_carried_on() {
     app.store.close().await;
     drop(app);
     let later = origin().made_at + SignedDuration::from_hours(5 * 24);
-    let store = store(&folder).await;
-    let (app, tally) = world::resume(store, vault(), origin(), None, later, &mut |_| {})
-        .await
-        .unwrap();
+    let (app, tally) = world::resume(
+        store(&folder).await,
+        vault(),
+        Settings::default(),
+        origin(),
+        None,
+        later,
+        &mut |_| {},
+    )
+    .await
+    .unwrap();
     assert_eq!(tally.unforeseen, Vec::<String>::new());
     assert!(tally.booked > before.booked / 30, "{}", tally.booked);
     check_promises(&app).await;

@@ -51,6 +51,7 @@ pub type Progress<'a> = &'a mut (dyn FnMut(usize) + Send);
 pub async fn create(
     store: Store,
     vault: Vault,
+    settings: Settings,
     origin: Origin,
     machine: Option<&ThisMachine>,
     progress: Progress<'_>,
@@ -58,7 +59,7 @@ pub async fn create(
     let first_day = origin.made_at - SignedDuration::from_hours(24 * DAYS_BEFORE);
     let clock = Arc::new(DemoClock::at(first_day));
     let runs = Runs::new(origin, &clock, machine);
-    let app = world_app(store, &clock, vault, &runs);
+    let app = world_app(store, &clock, vault, settings, &runs);
     furnish(&app)
         .await
         .context("cannot furnish the demo's sites")?;
@@ -72,6 +73,7 @@ pub async fn create(
 pub async fn resume(
     store: Store,
     vault: Vault,
+    settings: Settings,
     origin: Origin,
     machine: Option<&ThisMachine>,
     now: Timestamp,
@@ -80,7 +82,7 @@ pub async fn resume(
     let last_seen = last_seen(&store).await?.unwrap_or(origin.made_at);
     let clock = Arc::new(DemoClock::at(last_seen));
     let runs = Runs::new(origin, &clock, machine);
-    let app = world_app(store, &clock, vault, &runs);
+    let app = world_app(store, &clock, vault, settings, &runs);
     runs.stand_by(&app).await?;
     let season = Season {
         from: last_seen,
@@ -93,9 +95,15 @@ pub async fn resume(
 }
 
 /// Its machines are simulated but for one; what people submit elsewhere only seems to run.
-fn world_app(store: Store, clock: &Arc<DemoClock>, vault: Vault, runs: &Runs) -> App {
+fn world_app(
+    store: Store,
+    clock: &Arc<DemoClock>,
+    vault: Vault,
+    settings: Settings,
+    runs: &Runs,
+) -> App {
     let (clock, backend) = (clock.clone(), runs.backend.clone());
-    App::with_backend(store, clock, vault, Settings::default(), Some(backend))
+    App::with_backend(store, clock, vault, settings, Some(backend))
 }
 
 /// When anything was last done in this world.

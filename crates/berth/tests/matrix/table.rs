@@ -324,6 +324,7 @@ pub fn rows() -> Vec<Row> {
         row("rename_session", OWNERS_DO_HIDDEN).body(|fresh| json!({"name": fresh.name()})),
         row("keep_session", OWNERS_DO_HIDDEN).body(|_| json!({"for": "PT1H"})),
         row("share_session", OWNERS_DO_HIDDEN).body(|_| json!({"with": "adele", "access": "view"})),
+        row("visit_session", OWNERS_DO_HIDDEN).body(|_| json!({"reason": "a test"})),
         row("stop_session", OWNERS_DO_HIDDEN).body(|_| json!({})),
         // It waits, so it can be neither started nor removed; and it is its owner's alone to start.
         row("start_session", "- 0000 00 0y00 --- 00 y c0").gives(409).body(|_| json!({})),

@@ -183,7 +183,7 @@ async fn door(
     };
     let route = match proxy.asked(&request) {
         Asked::Elsewhere => return refuse(Failure::Nobody, StatusCode::IM_A_TEAPOT),
-        Asked::Nobody => return Failure::Nobody.answer(request.headers()),
+        Asked::Nobody | Asked::Absent(_) => return Failure::Nobody.answer(request.headers()),
         Asked::Session(route) => route,
     };
     let token = request.headers().get(AUTHORIZATION);
@@ -203,6 +203,7 @@ async fn door(
         address: Some(peer.ip()),
         headers: [told].into_iter().collect(),
         over,
+        here: Default::default(),
     };
     proxy.serve(route, &visitor, request).await
 }

@@ -12,7 +12,9 @@ use berth_model::Name;
 use super::kinds::{Kind, list, optional, parsed, path, text, truth, whole};
 use super::layers::{Layers, variable};
 use super::network::Network;
-use super::values::{BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend};
+use super::values::{
+    BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend, SessionOrigin,
+};
 
 macro_rules! settings {
     ($($(#[doc = $help:literal])+ $key:ident: $type:ty = $default:literal, $kind:expr;)+) => {
@@ -45,6 +47,12 @@ settings! {
     /// The address people type into a browser, for links in what Berth sends out.
     public_url: Option<PublicUrl> = "", optional(parsed(
         "an address such as https://berth.example.org (a path goes into base_path)",
+    ));
+    /// The address below which every session gets a name of its own, as in
+    /// `https://NAME.sessions.example.org`. Without it, sessions are at names below `localhost` where
+    /// Berth itself is on this machine, and share Berth's own address everywhere else.
+    session_origin: Option<SessionOrigin> = "", optional(parsed(
+        "an address such as https://sessions.example.org, with a name and not a number",
     ));
     /// The path under which Berth lives when it shares its address with others.
     base_path: BasePath = "", parsed("nothing, or a path such as /berth");

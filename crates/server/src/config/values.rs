@@ -52,6 +52,37 @@ impl fmt::Display for PublicUrl {
     }
 }
 
+/// Where sessions get names of their own: an origin whose host is a name, since nothing stands below a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionOrigin(PublicUrl);
+
+impl SessionOrigin {
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl FromStr for SessionOrigin {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let origin: PublicUrl = text.parse()?;
+        let uri: Uri = origin.as_str().parse().map_err(|_| Malformed)?;
+        let host = uri.host().unwrap_or_default();
+        let is_number = host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
+        if is_number {
+            return Err(Malformed);
+        }
+        Ok(SessionOrigin(origin))
+    }
+}
+
+impl fmt::Display for SessionOrigin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
 /// The path under which the server lives: empty, or `/` and segments without one at the end, so
 /// that a path of the API can always be appended to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,6 +301,20 @@ mod tests {
 
     fn read<T: FromStr<Err = Malformed> + fmt::Display>(text: &str) -> Option<String> {
         text.parse::<T>().ok().map(|value| value.to_string())
+    }
+
+    #[test]
+    fn sessions_stand_below_a_name() {
+        for (text, expected) in [
+            ("https://S.example.org/", Some("https://s.example.org")),
+            ("http://localhost:8080", Some("http://localhost:8080")),
+            ("http://127.0.0.1:8080", None),
+            ("http://[::1]:8080", None),
+            ("https://s.example.org/below", None),
+            ("s.example.org", None),
+        ] {
+            assert_eq!(read::<SessionOrigin>(text).as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -11,18 +11,21 @@ use tokio::time::Sleep;
 
 use super::pace::Pace;
 
-pub struct Wire<S> {
+pub struct Wire<S, H> {
     stream: S,
     pace: Arc<Pace>,
+    /// Given back when the connection is closed, whoever has it by then.
+    _held: H,
     /// Runs while the client takes nothing of what is written.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Wire<S> {
-    pub fn new(stream: S, pace: Arc<Pace>) -> Self {
+impl<S, H> Wire<S, H> {
+    pub fn new(stream: S, pace: Arc<Pace>, held: H) -> Self {
         Self {
             stream,
             pace,
+            _held: held,
             stalled: None,
         }
     }
@@ -48,7 +51,7 @@ impl<S> Wire<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
+impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for Wire<S, H> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -63,7 +66,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
+impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for Wire<S, H> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -113,7 +116,7 @@ mod tests {
         };
         let pace = Arc::new(Pace::new(limits, Instant::now()));
         let (ours, _theirs) = tokio::io::duplex(16);
-        let mut wire = Wire::new(ours, pace);
+        let mut wire = Wire::new(ours, pace, ());
         let began = tokio::time::Instant::now();
         let error = wire.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -42,7 +42,7 @@ impl FromRequestParts<Server> for Origin {
     }
 }
 
-pub(super) fn origin(parts: &Parts, server: &Server) -> String {
+pub(crate) fn origin(parts: &Parts, server: &Server) -> String {
     let address = client_address(parts, server);
     address.map_or_else(|| "unknown".to_owned(), |address| address.to_string())
 }

@@ -4,12 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use berth_api::sessions::{
-    KeepSession, NewSession, Paused, Profile, ProfileList, Session, SessionList, SessionLog,
-    SessionPatch, SessionQuery, ShareSession, SharedWith, Start, StartSession, StopSession, Used,
-    Visit, VisitList,
+    KeepSession, NewSession, NewVisit, Paused, Profile, ProfileList, Session, SessionList,
+    SessionLog, SessionPatch, SessionQuery, ShareSession, SharedWith, Start, StartSession,
+    StopSession, Used, Visit, VisitList, WayIn,
 };
 use berth_api::workloads::Ends;
-use berth_api::{Names, paths};
+use berth_api::{Code, Names, paths};
 use berth_app::sessions::{self, SessionChange, SessionFilter, SessionView};
 use berth_model::{Reference, session as model};
 use utoipa_axum::router::OpenApiRouter;
@@ -18,11 +18,12 @@ use utoipa_axum::routes;
 use super::addresses::{SessionAt, SessionProfileAt, SiteAt};
 use super::workloads::waits;
 use crate::answer::{Made, Versioned};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::openapi::IdempotencyKeyHeader;
 use crate::request::{Body, Creating, Path, Query, Signed};
 use crate::server::Server;
 use crate::shown::names;
+use crate::visits::hop;
 
 pub fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::default()
@@ -33,7 +34,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .routes(routes!(keep_session))
         .routes(routes!(share_session))
         .routes(routes!(session_log))
-        .routes(routes!(session_visits))
+        .routes(routes!(session_visits, visit_session))
         .routes(routes!(session_profiles))
         .routes(routes!(resume_session_profile))
 }
@@ -259,6 +260,28 @@ async fn session_visits(
     };
     let items = opened.visits.into_iter().map(shown).collect();
     Ok(Json(VisitList { items }))
+}
+
+/// Be let in to a session: one's own, one that is shared with one, or for a reason that its owner reads.
+///
+/// The answer is an address for one browser. It is good once, for a minute.
+#[utoipa::path(
+    post, path = paths::SESSION_VISITS, tag = "sessions", params(SessionAt), request_body = NewVisit,
+    responses((status = 200, description = "The way in.", body = WayIn))
+)]
+async fn visit_session(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+    Path(at): Path<SessionAt>,
+    Body(visit): Body<NewVisit>,
+) -> Result<Json<WayIn>> {
+    let app = &server.app;
+    let seen = app.get_session(&caller, &at.site, &at.session).await?;
+    let invited = app.invite(&caller, &seen.session.label, visit.reason);
+    let to = hop::wanted(visit.to.as_deref());
+    let url = hop::way_in(&server.visits, &invited.await?, &to);
+    let url = url.ok_or_else(|| Failure::new(Code::ObjectNotFound))?;
+    Ok(Json(WayIn { url }))
 }
 
 /// What can be started at a site.

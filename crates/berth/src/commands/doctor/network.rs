@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use berth_api::Credential;
 use berth_api::client::Client;
-use berth_server::config::{Config, Database};
+use berth_server::config::{Config, Database, QueueBackend};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -39,6 +39,21 @@ pub async fn look(config: &Config, locked: bool) -> Vec<Finding> {
         (true, locked) => ask(config, address, locked).await,
     };
     vec![finding]
+}
+
+/// Whether what runs in sessions is kept apart from Berth's own pages.
+pub fn sessions(config: &Config) -> Finding {
+    const SUBJECT: &str = "sessions";
+    let runs_something = config.queue_backend != QueueBackend::None;
+    if !berth_server::sessions_share_origin(config) {
+        return Finding::ok(SUBJECT, "each session has an origin of its own");
+    }
+    let found = "sessions share Berth's own address: a script in one can act as its visitors in Berth and in other sessions";
+    let advice = "set `session_origin` to a name with a wildcard, unless all people here trust each other; docs/sessions.md says how";
+    match runs_something {
+        true => Finding::warn(SUBJECT, found, advice),
+        false => Finding::ok(SUBJECT, "nothing runs sessions here"),
+    }
 }
 
 async fn ask(config: &Config, address: SocketAddr, locked: bool) -> Finding {
