@@ -12,6 +12,7 @@ import { audit, branding, closures, file, members, people, projects, settings, t
 import { maintenance, policies } from './en/rules';
 import { health } from './en/health';
 import { queue, queueAdmin, shares, submit } from './en/queue';
+import { sessions, sessionsAdmin } from './en/sessions';
 import { nav, palette, shell, signIn } from './en/shell';
 import { charts, usage } from './en/usage';
 
@@ -48,6 +49,8 @@ export const en = {
   refused,
   resource,
   series,
+  sessions,
+  sessionsAdmin,
   settings,
   shares,
   shell,

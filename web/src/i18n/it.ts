@@ -10,6 +10,7 @@ import { audit, branding, closures, file, members, people, projects, settings, t
 import { maintenance, policies } from './it/rules';
 import { health } from './it/health';
 import { queue, queueAdmin, shares, submit } from './it/queue';
+import { sessions, sessionsAdmin } from './it/sessions';
 import { nav, palette, shell, signIn } from './it/shell';
 import { charts, usage } from './it/usage';
 
@@ -46,6 +47,8 @@ export const it: Messages = {
   refused,
   resource,
   series,
+  sessions,
+  sessionsAdmin,
   settings,
   shares,
   shell,
