@@ -9,6 +9,8 @@ import { expectAccessible } from './axe';
 import { call, pageOf, watchConsole } from './people';
 import { removed, started, withPresets, type Made } from './sessions';
 
+/** What is told to stop has the site's grace to do so. */
+const GRACE = { timeout: 60_000 };
 const placeOf = ({ id }: Made) => `/sites/torino/sessions/${id}`;
 const rowOf = (page: Page, name: string) => page.getByRole('listitem').filter({ has: page.getByRole('link', { name, exact: true }) });
 const stepsOf = (page: Page) => page.getByRole('list', { name: 'How far it is' });
@@ -23,6 +25,7 @@ async function seenAs(page: Page, session: Made, patch: (before: Record<string, 
 }
 
 test('one press starts a session, its page says how far it is, and it is stopped, started again and removed', async ({ browser, baseURL }) => {
+  test.slow();
   await withPresets(baseURL!);
   const page = await pageOf(browser, 'priya', baseURL!);
   const errors = watchConsole(page);
@@ -44,7 +47,7 @@ test('one press starts a session, its page says how far it is, and it is stopped
   const dialog = page.getByRole('dialog', { name: `Stop “${name}”?` });
   await expect(dialog).toContainText('Files stay');
   await dialog.getByRole('button', { name: 'Stop', exact: true }).click();
-  await expect(page.getByText('It is stopped. Its files and its address are kept.')).toBeVisible();
+  await expect(page.getByText('It is stopped. Its files and its address are kept.')).toBeVisible(GRACE);
   await page.getByRole('button', { name: `Start again ${name}` }).click();
   await expect(stepsOf(page)).toBeVisible();
   await expect(page).toHaveURL(/open=1/);
@@ -53,7 +56,7 @@ test('one press starts a session, its page says how far it is, and it is stopped
   await expect(rowOf(page, name)).toContainText('Starting');
   await rowOf(page, name).getByRole('button', { name: `Stop ${name}` }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Stop', exact: true }).click();
-  await expect(rowOf(page, name)).toContainText('Stopped');
+  await expect(rowOf(page, name)).toContainText('Stopped', GRACE);
   await rowOf(page, name).getByRole('button', { name: `More about ${name}` }).click();
   await page.getByRole('button', { name: 'Remove…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
@@ -106,7 +109,7 @@ test('a session known by its id alone is found, and one that is not there is not
 });
 
 test('one that is ready is opened for whoever waits for it, and not for whoever looks at it', async ({ browser, baseURL }) => {
-  const session = await started(baseURL!, 'e2e-lab');
+  const session = await started(baseURL!, 'e2e-never');
   const page = await pageOf(browser, 'priya', baseURL!);
   const front = `${baseURL}/design`;
   await seenAs(page, session, () => ({ state: 'ready', url: `${front}/`, idle_until: new Date(Date.now() + 20 * 60_000).toISOString(), is_warned: true }));
@@ -125,7 +128,7 @@ test('one that is ready is opened for whoever waits for it, and not for whoever 
 });
 
 test('one that was given up says what failed and why nothing is tried any more, and offers to try again', async ({ browser, baseURL }) => {
-  const session = await started(baseURL!, 'e2e-lab');
+  const session = await started(baseURL!, 'e2e-never');
   const page = await pageOf(browser, 'priya', baseURL!);
   const start = (automatic: boolean) => ({ asked_at: new Date().toISOString(), ended_at: new Date().toISOString(), is_automatic: automatic, has_failed: true, said: 'its program ended with the code 127' });
   await seenAs(page, session, () => ({ state: 'failed', is_given_up: true, said: 'its program ended with the code 127', starts: [start(true), start(true), start(true), start(true), start(false)] }));
@@ -204,7 +207,7 @@ test('an admin sees everybody’s, stops one with a reason, and its owner reads 
 });
 
 test('an admin who opens somebody else’s session is asked why', async ({ browser, baseURL }) => {
-  const session = await started(baseURL!, 'e2e-lab');
+  const session = await started(baseURL!, 'e2e-never');
   const page = await pageOf(browser, 'marco', baseURL!);
   await seenAs(page, session, () => ({ state: 'ready' }));
   let told = '';
