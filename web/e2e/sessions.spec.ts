@@ -108,6 +108,18 @@ test('a session known by its id alone is found, and one that is not there is not
   await removed(baseURL!, session.id);
 });
 
+test('whoever comes by a session’s address and has to sign in goes on to the session', async ({ browser, baseURL }) => {
+  const page = await pageOf(browser, null, baseURL!);
+  await page.goto('/sign-in?next=%2Fopen%2Fabc%3Fto%3D%252Flab');
+  await page.getByLabel('Login name').fill('priya');
+  await page.getByLabel('Password').fill('demo-berth-2026');
+  // The server answers for it, and not these pages.
+  const gone = page.waitForRequest((request) => request.isNavigationRequest() && new URL(request.url()).pathname === '/open/abc');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  expect(new URL((await gone).url()).search).toBe('?to=%2Flab');
+  await page.context().close();
+});
+
 test('one that is ready is opened for whoever waits for it, and not for whoever looks at it', async ({ browser, baseURL }) => {
   const session = await started(baseURL!, 'e2e-never');
   const page = await pageOf(browser, 'priya', baseURL!);

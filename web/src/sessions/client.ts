@@ -31,10 +31,18 @@ export function start(site: string, body: NewSession, key: { readonly 'Idempoten
   return call(api.POST('/sites/{site}/sessions', { params: { path: { site }, header: key }, body }));
 }
 
-export function startAgain({ site, id, inside }: Session): Promise<Session> {
+/** As it was; outside of its reservation where that is over. */
+export async function startAgain({ site, id, inside }: Session): Promise<Session> {
+  const path = { site: site.name, session: id };
   // The description gives what can be left out a default, which the generated type takes for a duty.
-  const body = (inside ? { inside } : {}) as StartSession;
-  return call(api.POST('/sites/{site}/sessions/{session}/start', { params: { path: { site: site.name, session: id } }, body }));
+  const begin = (body: Partial<StartSession>) => call(api.POST('/sites/{site}/sessions/{session}/start', { params: { path }, body: body as StartSession }));
+  if (!inside) return begin({});
+  try {
+    return await begin({ inside });
+  } catch (thrown) {
+    if (thrown instanceof Failure && thrown.fieldMessage('inside') !== undefined) return begin({});
+    throw thrown;
+  }
 }
 
 export function stop({ site, id }: Session, reason: string): Promise<Session> {

@@ -13,9 +13,9 @@ export function targetOf(url: string, to: string): string {
 /** So long a session is not opened by itself again: one that sends people back here would do so for ever. */
 const AGAIN_MS = 20_000;
 
-/** Whether a session may be opened by itself now; notes that it was, if so. */
-export function mayOpen(memory: Pick<Storage, 'getItem' | 'setItem'>, session: string, now: number): boolean {
-  const key = `berth.opened.${session}`;
+/** Whether this start of a session may be opened by itself now; notes that it was, if so. */
+export function mayOpen(memory: Pick<Storage, 'getItem' | 'setItem'>, start: string, now: number): boolean {
+  const key = `berth.opened.${start}`;
   const before = Number(memory.getItem(key) ?? 0);
   if (now - before < AGAIN_MS) return false;
   memory.setItem(key, String(now));
