@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 /** The Berth server that `npm run dev` hands the API's calls to. */
 const server = process.env.BERTH_URL ?? 'http://127.0.0.1:8080';
 
-const proxy = Object.fromEntries(['/api', '/docs', '/feeds'].map((path) => [path, { target: server, changeOrigin: false }]));
+const proxy = Object.fromEntries(['/api', '/docs', '/feeds', '/open'].map((path) => [path, { target: server, changeOrigin: false }]));
 
 /** What the server sends with these pages; `npm run e2e` runs under it, so that a breach fails the tests. */
 const contentSecurityPolicy = [

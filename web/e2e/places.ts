@@ -2,6 +2,7 @@
 import { fill } from '../src/routing/match';
 import { routes, type Access } from '../src/routing/routes';
 import { call, type Who } from './people';
+import { started, withPresets } from './sessions';
 
 const WHO: Record<Access, Who | null> = { anyone: null, person: 'priya', site_admin: 'marco', global_admin: 'ines' };
 
@@ -18,7 +19,7 @@ export async function placeOf(name: string, baseURL: string): Promise<Place> {
   const route = routes.find((one) => one.name === name);
   if (!route) throw new Error(`no route is called ${name}`);
   const who = WHO[route.access];
-  const params = { site: 'torino', resource: 'gpu-01', reservation: '', series: '', workload: '', person: 'priya' };
+  const params = { site: 'torino', resource: 'gpu-01', reservation: '', series: '', workload: '', session: '', person: 'priya' };
   if (route.path.includes(':reservation')) {
     const mine = await call<{ items: { id: string; site: { name: string } }[] }>('priya', baseURL, 'GET', '/me/reservations?state=confirmed&limit=50');
     const booking = mine.items.find((item) => item.site.name === 'torino') ?? mine.items[0];
@@ -27,6 +28,8 @@ export async function placeOf(name: string, baseURL: string): Promise<Place> {
   if (route.path.includes(':series')) Object.assign(params, { series: await someSeries(baseURL) });
   if (route.path.includes(':workload')) Object.assign(params, { workload: await someWorkload(baseURL) });
   if (name === 'environments') await someEnvironment(baseURL);
+  if (route.path.includes(':session')) Object.assign(params, { session: await someSession(baseURL) });
+  if (name === 'sessions') await withPresets(baseURL);
   // A search that was already made shows more of the page.
   const query = name === 'find' ? '?what=gpu&for=4h' : '';
   const hash = name === 'reset-password' ? '#not-a-token' : '';
@@ -46,6 +49,13 @@ async function someEnvironment(baseURL: string): Promise<void> {
   const known = await call<{ items: unknown[] }>('priya', baseURL, 'GET', '/sites/torino/environments');
   if (known.items.length > 0) return;
   await call('priya', baseURL, 'POST', '/sites/torino/environments', { name: 'vision', packages: ['torch>=2.1', 'torchvision', 'timm'] });
+}
+
+/** One that is on its way, which shows most; made once for all pages that show it. */
+async function someSession(baseURL: string): Promise<string> {
+  const { items } = await call<{ items: { id: string; profile: string; state: string }[] }>('priya', baseURL, 'GET', '/sites/torino/sessions?live=true');
+  const known = items.find(({ profile, state }) => profile === 'e2e-never' && state === 'waiting');
+  return known?.id ?? (await started(baseURL, 'e2e-never')).id;
 }
 
 /** The demo has none, so one is made for its page: far ahead, where it is in nobody's way. */

@@ -51,6 +51,8 @@ export interface Freshness {
   readonly site?: () => string | undefined;
   /** Read at most once in so many milliseconds; for what is only glanced at. */
   readonly calmMs?: number;
+  /** Read again after so long although nothing was heard: for what others are told, and not the person. */
+  readonly pollMs?: number | undefined;
 }
 
 /** Bursts of events, such as a series being booked, cause one reading. */
@@ -85,8 +87,10 @@ export function keepFresh(freshness: Freshness, act: () => void): void {
       if (isOf(event.kind, freshness.families) && (!site || event.site?.name === site)) soon();
     });
     const stopHealing = live.healed(soon);
+    const poll = freshness.pollMs ? setInterval(() => document.hidden || act(), freshness.pollMs) : undefined;
     return () => {
       clearTimeout(timer);
+      clearInterval(poll);
       stopHearing();
       stopHealing();
     };

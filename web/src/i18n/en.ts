@@ -13,6 +13,7 @@ import { maintenance, policies } from './en/rules';
 import { environments } from './en/environments';
 import { health } from './en/health';
 import { queue, queueAdmin, shares, submit } from './en/queue';
+import { sessions, sessionsAdmin } from './en/sessions';
 import { nav, palette, shell, signIn } from './en/shell';
 import { charts, usage } from './en/usage';
 
@@ -50,6 +51,8 @@ export const en = {
   refused,
   resource,
   series,
+  sessions,
+  sessionsAdmin,
   settings,
   shares,
   shell,

@@ -11,6 +11,7 @@ import { maintenance, policies } from './it/rules';
 import { environments } from './it/environments';
 import { health } from './it/health';
 import { queue, queueAdmin, shares, submit } from './it/queue';
+import { sessions, sessionsAdmin } from './it/sessions';
 import { nav, palette, shell, signIn } from './it/shell';
 import { charts, usage } from './it/usage';
 
@@ -48,6 +49,8 @@ export const it: Messages = {
   refused,
   resource,
   series,
+  sessions,
+  sessionsAdmin,
   settings,
   shares,
   shell,

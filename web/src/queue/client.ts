@@ -62,6 +62,11 @@ export async function cancel(site: string, number: number, reason: string, task?
   return (await call(api.POST('/sites/{site}/workloads/{workload}/cancel', { params: { path: { site, workload: number } }, body })));
 }
 
+/** The last of what its newest run said; for its owner and admins. */
+export async function log(site: string, number: number): Promise<string> {
+  return (await call(api.GET('/sites/{site}/workloads/{workload}/log', { params: { path: { site, workload: number } } }))).text;
+}
+
 export function nodes(site: string): Promise<QueueNode[]> {
   return all((query) => call(api.GET('/sites/{site}/queue/nodes', { params: { path: { site }, query } })));
 }

@@ -27,7 +27,7 @@ export function timesOf(workload: Workload, now: number, t: Messages, format: Fo
 }
 
 /** "starts today 14:20, probably". */
-export function startWords({ waits }: Workload, now: number, t: Messages, format: Formats): string {
+export function startWords({ waits }: Pick<Workload, 'waits'>, now: number, t: Messages, format: Formats): string {
   if (waits?.promised) return t.queue.startsBy(clock(Math.max(now, Date.parse(waits.promised)), now, format));
   if (waits?.forecast) return t.queue.startsAbout(clock(Math.max(now, Date.parse(waits.forecast)), now, format));
   return t.queue.noForecast;

@@ -83,7 +83,8 @@ function together(text: string): string {
   return text.replaceAll(' ', '\u00a0');
 }
 
-function sentence(words: string): string {
+/** With a capital at its beginning and a full stop at its end. */
+export function sentence(words: string): string {
   const said = words.charAt(0).toUpperCase() + words.slice(1);
   return /[.!?]$/.test(said) ? said : `${said}.`;
 }

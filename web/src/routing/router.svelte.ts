@@ -104,7 +104,12 @@ function patched(query: URLSearchParams, patch: QueryPatch): URLSearchParams {
 }
 
 /** Pages that the server renders itself; a click on a link to one leaves the app. */
-const SERVER_PAGES = ['docs', 'api/', 'feeds/'];
+const SERVER_PAGES = ['docs', 'api/', 'feeds/', 'open/'];
+
+/** Whether the server answers for a path, and not these pages. */
+export function isServerPage(path: string): boolean {
+  return SERVER_PAGES.some((page) => path.replace(/^\//, '').startsWith(page));
+}
 
 function ownLink(event: MouseEvent, base: string): string | null {
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
@@ -114,7 +119,7 @@ function ownLink(event: MouseEvent, base: string): string | null {
   const url = new URL(link.href);
   if (url.origin !== location.origin || !url.pathname.startsWith(base) || url.hash) return null;
   const path = url.pathname.slice(base.length);
-  return SERVER_PAGES.some((page) => path.startsWith(page)) ? null : url.pathname + url.search;
+  return isServerPage(path) ? null : url.pathname + url.search;
 }
 
 export const router = new Router();

@@ -175,6 +175,28 @@ export const routes: readonly Route[] = [
     load: () => import('../pages/usage/UsagePage.svelte'),
   },
   {
+    name: 'sessions',
+    path: '/sites/:site/sessions',
+    access: 'person',
+    title: (t) => t.nav.sessions,
+    load: () => import('../pages/sessions/SessionsPage.svelte'),
+  },
+  {
+    name: 'session',
+    path: '/sites/:site/sessions/:session',
+    access: 'person',
+    title: (t) => t.sessions.one,
+    load: () => import('../pages/sessions/SessionPage.svelte'),
+  },
+  // Where the server sends whoever opens a session that is not ready: it knows no names of sites there.
+  {
+    name: 'session-anywhere',
+    path: '/sessions/:session',
+    access: 'person',
+    title: (t) => t.sessions.one,
+    load: () => import('../pages/sessions/SessionAnywherePage.svelte'),
+  },
+  {
     name: 'queue',
     path: '/sites/:site/queue',
     access: 'person',
@@ -216,6 +238,13 @@ export const routes: readonly Route[] = [
     access: 'site_admin',
     title: (t) => t.nav.queueSettings,
     load: () => import('../pages/admin/queue/QueueSettingsPage.svelte'),
+  },
+  {
+    name: 'admin-sessions',
+    path: '/sites/:site/admin/sessions',
+    access: 'site_admin',
+    title: (t) => t.sessionsAdmin.title,
+    load: () => import('../pages/admin/sessions/AdminSessionsPage.svelte'),
   },
   {
     name: 'admin-file',

@@ -14,6 +14,7 @@ export interface Place {
 export function mainPlaces(t: Messages, site: string | undefined): Place[] {
   return [
     { path: site ? `/sites/${site}` : '/', label: t.nav.timeline, short: t.nav.short.timeline, icon: 'timeline' },
+    ...(site ? [{ path: `/sites/${site}/sessions`, label: t.nav.sessions, short: t.nav.short.sessions, icon: 'screen' } satisfies Place] : []),
     { path: '/bookings', label: t.nav.bookings, short: t.nav.short.bookings, icon: 'calendar' },
     { path: '/find', label: t.nav.find, short: t.nav.short.find, icon: 'search' },
     ...(site ? [{ path: `/sites/${site}/queue`, label: t.nav.queue, short: t.nav.short.queue, icon: 'list' } satisfies Place] : []),
@@ -46,6 +47,7 @@ export function siteAdminPlaces(t: Messages, site: string): Place[] {
     { path: below('types'), label: t.nav.types, icon: 'edit' },
     { path: below('policies'), label: t.nav.policies, icon: 'rule' },
     { path: below('queue'), label: t.nav.queueSettings, icon: 'list' },
+    { path: below('sessions'), label: t.nav.sessions, icon: 'screen' },
     { path: below('maintenance'), label: t.nav.maintenance, icon: 'wrench' },
     { path: below('members'), label: t.nav.members, icon: 'person' },
     { path: below('projects'), label: t.nav.projects, icon: 'project' },

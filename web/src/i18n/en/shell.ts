@@ -6,6 +6,7 @@ export const nav = {
   bookings: 'My bookings',
   find: 'Find me a slot',
   queue: 'Queue',
+  sessions: 'Sessions',
   submit: 'Submit work',
   queueSettings: 'Queue settings',
   shares: 'Shares',
@@ -38,7 +39,7 @@ export const nav = {
   signOut: 'Sign out',
   account: 'Your account',
   main: 'Main',
-  short: { timeline: 'Timeline', bookings: 'Bookings', find: 'Find', queue: 'Queue', approvals: 'Approvals' },
+  short: { timeline: 'Timeline', sessions: 'Sessions', bookings: 'Bookings', find: 'Find', queue: 'Queue', approvals: 'Approvals' },
 };
 
 export const shell = {
@@ -63,6 +64,7 @@ export const shell = {
   approvalsWaiting: (count: number) => (count === 1 ? '1 approval waits for you' : `${count} approvals wait for you`),
   queueMine: (running: number, waiting: number) => `In the queue: ${[running > 0 ? `${running} of yours run` : '', waiting > 0 ? `${waiting} of yours wait` : ''].filter(Boolean).join(', ')}`,
   queueNext: (when: string) => `next ${when}`,
+  sessions: (count: number) => (count === 1 ? '1 session is ready' : `${count} sessions are ready`),
   running: (count: number) => (count === 1 ? '1 of yours runs' : `${count} of yours run`),
   next: (title: string, when: string) => `Next: ${title}, ${when}`,
   unread: (count: number) => (count === 1 ? '1 new notification' : `${count} new notifications`),

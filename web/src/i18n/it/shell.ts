@@ -6,6 +6,7 @@ export const nav: Messages['nav'] = {
   bookings: 'Le mie prenotazioni',
   find: 'Trovami un posto',
   queue: 'Coda',
+  sessions: 'Sessioni',
   submit: 'Invia un lavoro',
   queueSettings: 'Impostazioni della coda',
   shares: 'Quote',
@@ -38,7 +39,7 @@ export const nav: Messages['nav'] = {
   signOut: 'Esci',
   account: 'Il tuo account',
   main: 'Principale',
-  short: { timeline: 'Linea', bookings: 'Prenotazioni', find: 'Trova', queue: 'Coda', approvals: 'Approva' },
+  short: { timeline: 'Linea', sessions: 'Sessioni', bookings: 'Prenotazioni', find: 'Trova', queue: 'Coda', approvals: 'Approva' },
 };
 
 export const shell: Messages['shell'] = {
@@ -63,6 +64,7 @@ export const shell: Messages['shell'] = {
   approvalsWaiting: (count) => (count === 1 ? '1 approvazione ti aspetta' : `${count} approvazioni ti aspettano`),
   queueMine: (running, waiting) => `In coda: ${[running > 0 ? `${running} tuoi in corso` : '', waiting > 0 ? `${waiting} tuoi in attesa` : ''].filter(Boolean).join(', ')}`,
   queueNext: (when) => `il prossimo ${when}`,
+  sessions: (count) => (count === 1 ? '1 sessione è pronta' : `${count} sessioni sono pronte`),
   running: (count) => (count === 1 ? '1 tua in corso' : `${count} tue in corso`),
   next: (title, when) => `Prossima: ${title}, ${when}`,
   unread: (count) => (count === 1 ? '1 nuova notifica' : `${count} nuove notifiche`),

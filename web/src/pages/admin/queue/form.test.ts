@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../queue/types';
-import { freshProfile, freshQuota, fromSettings, toSettings } from './form';
+import { freshApp, freshProfile, freshQuota, freshSession, fromSettings, toSettings } from './form';
 
 const settings: Settings = {
   roles: { gpu: 'gpu', server: 'node' },
@@ -25,6 +25,14 @@ const settings: Settings = {
         { tasks: 1, task: { cores_milli: 1_000, memory_mib: 1_024 }, limit: 'PT1H', near: 'anywhere', at_least: 'anywhere' },
       ],
     },
+    lab: {
+      title: 'A notebook', class: 'guaranteed',
+      wishes: [{ tasks: 1, task: { cores_milli: 2_000, memory_mib: 4_096 }, limit: 'PT8H', near: 'anywhere', at_least: 'anywhere' }],
+      session: { app: 'jupyterlab', environment: 'torch@2', idle: 'PT30M', projects: ['vision'], warm: 2 },
+    },
+  },
+  apps: {
+    notes: { title: 'Notes', command: ['notes', '--port', '7000'], serves: { port: 7_000 }, health: 'up', knows_its_base: true, environment: 'notes@2', activity: 'jupyter', variables: { MODE: 'a=b' } },
   },
   lends: true,
 };
@@ -50,4 +58,21 @@ test('types without a part, weights that were emptied and quotas of the whole si
   const after = toSettings(form);
   expect([after.roles, after.shares, after.quotas]).toEqual([{ server: 'node' }, {}, [{ amounts: { gpus_milli: 8_000 } }]]);
   expect(Object.keys(after.profiles)).toEqual(['cpu']);
+});
+
+test('a preset becomes one for sessions, and none again', () => {
+  const form = fromSettings(settings);
+  form.profiles[0]!.session = freshSession('notes');
+  form.profiles[1]!.session = null;
+  const { profiles } = toSettings(form);
+  expect(profiles.gpu!.session).toEqual({ app: 'notes', idle: 'PT1H', projects: [], warm: 0 });
+  expect(profiles.lab!.session).toBeUndefined();
+});
+
+test('an app is written with one word of its command in each line', () => {
+  const form = fromSettings(settings);
+  form.apps = [{ ...freshApp(), name: ' board ', title: 'Board', command: 'board\n\n--socket={socket}\n', variables: 'A=1\nnothing\nB=2=3' }];
+  expect(toSettings(form).apps).toEqual({
+    board: { title: 'Board', command: ['board', '--socket={socket}'], serves: 'socket', health: '', knows_its_base: false, activity: 'traffic', variables: { A: '1', B: '2=3' } },
+  });
 });

@@ -1,6 +1,7 @@
 /** The queue's settings as a form holds them, and back. What the form cannot show is kept as it was. */
 import { periodMs, writePeriod } from '../../../queue/amounts';
 import { freshDraft, fromProfile, isAsProfile, wishOf, type Draft } from '../../../queue/draft';
+import type { SessionActivity, SessionApp, SessionProfile } from '../../../api/types';
 import type { Part, Profile, Settings } from '../../../queue/types';
 
 export interface QuotaRow {
@@ -24,7 +25,32 @@ export interface ProfileRow {
   name: string;
   title: string;
   draft: Draft;
+  /** How sessions of it are run; null for a preset that is not for sessions. */
+  session: SessionRow | null;
   before: Profile | null;
+}
+
+export interface SessionRow {
+  app: string;
+  environment: string;
+  idleMs: number | null;
+  projects: string;
+  warm: number;
+}
+
+export interface AppRow {
+  name: string;
+  title: string;
+  /** The program and its arguments, one in each line. */
+  command: string;
+  serves: 'socket' | 'port';
+  port: number;
+  health: string;
+  knowsItsBase: boolean;
+  environment: string;
+  activity: SessionActivity;
+  /** One in each line: NAME=value. */
+  variables: string;
 }
 
 export interface Form {
@@ -40,7 +66,14 @@ export interface Form {
   quotas: QuotaRow[];
   levels: LevelRow[];
   profiles: ProfileRow[];
+  apps: AppRow[];
 }
+
+/** What comes with Berth, by name. */
+export const CATALOGUE = ['jupyterlab', 'vscode', 'tensorboard', 'mlflow', 'desktop'] as const;
+
+/** What the server takes where a preset says nothing. */
+const IDLE_MS = 3_600_000;
 
 const thousandth = (milli: number | null | undefined) => (milli === null || milli === undefined ? null : milli / 1_000);
 
@@ -66,7 +99,9 @@ export function fromSettings(settings: Settings): Form {
       hours: hours ?? '',
     })),
     levels: Object.entries(settings.levels).map(([name, { number, projects }]) => ({ name, number, projects: (projects ?? []).join(', ') })),
-    profiles: Object.entries(settings.profiles).map(([name, profile]) => ({ name, title: profile.title, draft: { ...freshDraft(), ...fromProfile(name, profile) }, before: profile })),
+    profiles: Object.entries(settings.profiles).map(([name, profile]) => ({ name, title: profile.title, draft: { ...freshDraft(), ...fromProfile(name, profile) }, session: profile.session ? sessionRow(profile.session) : null, before: profile })),
+    // A site without any of its own says nothing of them.
+    apps: Object.entries(settings.apps ?? {}).map(([name, app]) => appRow(name, app)),
   };
 }
 
@@ -75,7 +110,34 @@ export function freshQuota(): QuotaRow {
 }
 
 export function freshProfile(): ProfileRow {
-  return { name: '', title: '', draft: freshDraft(), before: null };
+  return { name: '', title: '', draft: freshDraft(), session: null, before: null };
+}
+
+export function freshSession(app: string): SessionRow {
+  return { app, environment: '', idleMs: IDLE_MS, projects: '', warm: 0 };
+}
+
+export function freshApp(): AppRow {
+  return { name: '', title: '', command: '', serves: 'socket', port: 8888, health: '', knowsItsBase: false, environment: '', activity: 'traffic', variables: '' };
+}
+
+function sessionRow({ app, environment, idle, projects, warm }: SessionProfile): SessionRow {
+  return { app, environment: environment ?? '', idleMs: idle ? periodMs(idle) : IDLE_MS, projects: (projects ?? []).join(', '), warm: warm ?? 0 };
+}
+
+function appRow(name: string, { title, command, serves, health, knows_its_base, environment, activity, variables }: SessionApp): AppRow {
+  return {
+    name,
+    title,
+    command: command.join('\n'),
+    serves: serves === 'socket' ? 'socket' : 'port',
+    port: serves === 'socket' ? 8888 : serves.port,
+    health: health ?? '',
+    knowsItsBase: knows_its_base ?? false,
+    environment: environment ?? '',
+    activity: activity ?? 'traffic',
+    variables: Object.entries(variables ?? {}).map(([variable, value]) => `${variable}=${value}`).join('\n'),
+  };
 }
 
 export function toSettings(form: Form): Settings {
@@ -102,6 +164,7 @@ export function toSettings(form: Form): Settings {
     })),
     levels: Object.fromEntries(form.levels.map(({ name, number, projects }) => [name.trim(), { number: number || 0, projects: names(projects) }])),
     profiles: Object.fromEntries(form.profiles.map((row) => [row.name.trim(), profileOf(row)])),
+    apps: Object.fromEntries(form.apps.map((row) => [row.name.trim(), appOf(row)])),
   };
 }
 
@@ -114,11 +177,43 @@ function names(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter(Boolean))];
 }
 
-function profileOf({ title, draft, before }: ProfileRow): Profile {
+function profileOf({ title, draft, session, before }: ProfileRow): Profile {
   const isSame = before !== null && isAsProfile(draft, before);
   return {
     title: title.trim(),
     class: draft.class,
     wishes: isSame ? before.wishes : [wishOf(draft), ...(before?.wishes.slice(1) ?? [])],
+    ...(session ? { session: sessionOf(session) } : {}),
   };
+}
+
+function sessionOf({ app, environment, idleMs, projects, warm }: SessionRow): SessionProfile {
+  return {
+    app: app.trim(),
+    ...(environment.trim() ? { environment: environment.trim() } : {}),
+    idle: writePeriod(idleMs ?? IDLE_MS),
+    projects: names(projects),
+    warm: warm || 0,
+  };
+}
+
+function appOf({ title, command, serves, port, health, knowsItsBase, environment, activity, variables }: AppRow): SessionApp {
+  const set = lines(variables).flatMap((line) => {
+    const [, name, value] = /^\s*([^=\s]+)\s*=(.*)$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, value ?? ''] as const];
+  });
+  return {
+    title: title.trim(),
+    command: lines(command),
+    serves: serves === 'socket' ? 'socket' : { port },
+    health: health.trim(),
+    knows_its_base: knowsItsBase,
+    ...(environment.trim() ? { environment: environment.trim() } : {}),
+    activity,
+    ...(set.length > 0 ? { variables: Object.fromEntries(set) } : {}),
+  };
+}
+
+function lines(text: string): string[] {
+  return text.split('\n').filter((line) => line.trim() !== '');
 }
