@@ -25,7 +25,7 @@ use berth_proxy::{
     Addressing, Asked, Failure as Page, Label, Limits, Own, Proxy, Route, Visitor, cookies,
     visit_cookie_name,
 };
-use http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, UPGRADE};
+use http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, UPGRADE, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request};
 use hyper::body::Incoming;
@@ -251,6 +251,7 @@ fn refused(server: &Server, failure: Failure) -> Response {
     let mut response = failure::write(server, &id, failure.into_response());
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 

@@ -175,9 +175,7 @@ async fn cve_2026_108752_and_2020_15110_no_two_names_meet() {
         assert!(labels.insert(session.label), "a label of its own");
     }
     // What is no label names nothing, however it is written.
-    let ada = house.person("ada").clone();
     let mine = house.session("ada", "mine").await;
-    drop(ada);
     let inside = house.inside("ada", &mine).await;
     let port = house.address.port();
     for host in [
@@ -371,7 +369,7 @@ async fn one_session_s_key_opens_no_other() {
     );
     house.share(&shared, "bob", Some(Access::Edit)).await;
     let bob = house.inside("bob", &mine).await;
-    let (answer, _) = (bob.send(Ask::page(&house.door(&mine))).await, ());
+    let answer = bob.send(Ask::page(&house.door(&mine))).await;
     let way_in = answer.header("location").unwrap();
     let answer = bob.send(Ask::page(way_in)).await.expect(303);
     let key = answer.header("set-cookie").unwrap();

@@ -28,13 +28,20 @@ fn queue(machine: &Machine) -> Value {
         let task = json!({ "cores_milli": cores_milli, "memory_mib": memory_mib });
         (title.to_owned(), task)
     };
-    let profile = |(title, task): (String, Value)| json!({ "title": title, "class": "guaranteed", "wishes": [{ "task": task, "limit": "PT8H" }] });
+    let profile = |(title, task): (String, Value)| {
+        json!({
+            "title": title,
+            "class": "guaranteed",
+            "wishes": [{ "task": task, "limit": "PT8H" }],
+            "session": { "app": "jupyterlab" },
+        })
+    };
     let mut profiles = json!({
-        "small": profile(size("One core, for trying things", 1, 2)),
-        "medium": profile(size("Two cores, for a notebook with data", 2, 4)),
+        "notebook": profile(size("A notebook, on one core", 1, 2)),
+        "large-notebook": profile(size("A notebook with room for data, on two cores", 2, 4)),
     });
     if !machine.gpus.is_empty() {
-        let (title, mut task) = size("One GPU", 2, 8);
+        let (title, mut task) = size("A notebook with a GPU", 2, 8);
         task["gpus"] = json!({ "count": 1 });
         profiles["gpu"] = profile((title, task));
     }
