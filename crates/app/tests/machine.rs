@@ -245,7 +245,7 @@ async fn a_machine_that_was_entered_by_hand_is_the_same_one(lab: Lab) {
 async fn work_runs_on_it_and_whoever_is_refused_reads_why(lab: Lab) {
     let kept = keep(&lab, &machine()).await;
     let split = Arc::new(Split::new(Arc::new(Simulated::new(World::calm(1))), None));
-    let lab = lab.run_by(split.clone());
+    let lab = lab.with_backend(split.clone());
     let refused = lab.submit(&lab.ada, lab.ask(1, 1, 10)).await;
     lab.round().await;
     let refused = lab.workload_view(refused).await;

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 
 use berth_app::queue::{Act, NewWorkload, WorkloadView};
-use berth_app::vault::Vault;
-use berth_app::{App, Caller, Error, NewProject};
-use berth_drivers::backend::Backend;
+use berth_app::{Caller, Error, NewProject};
 use berth_model::queue::{QuotaSetting, Role, Settings};
 use berth_model::reference::WorkloadReference;
 use berth_model::workload::{Ask, State};
@@ -156,23 +153,6 @@ impl Lab {
     pub async fn restarted(self) -> Self {
         let app = self.another_server();
         self.controllers.into_inner().give_back().await;
-        let controllers = tokio::sync::Mutex::new(berth_app::controllers::ByHand::new(&app));
-        Lab {
-            app,
-            controllers,
-            ..self
-        }
-    }
-
-    /// The same lab, in which something else runs the work.
-    pub fn run_by(self, backend: Arc<dyn Backend>) -> Self {
-        let app = App::with_backend(
-            self.app.store.clone(),
-            self.clock.clone(),
-            Vault::from_key(&[9; 32]),
-            berth_app::Settings::default(),
-            Some(backend),
-        );
         let controllers = tokio::sync::Mutex::new(berth_app::controllers::ByHand::new(&app));
         Lab {
             app,
