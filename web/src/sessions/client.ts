@@ -81,10 +81,10 @@ export async function visits({ site, id }: Session): Promise<SessionVisit[]> {
 // Until docs/openapi.json is printed anew, the type of this route stands here.
 type OpenVisits = (path: '/sites/{site}/sessions/{session}/visits', init: object) => ReturnType<typeof api.POST>;
 
-/** Where an admin comes in to somebody else's session, for a reason that its owner reads. */
-export async function visit({ site, id }: Session, reason: string): Promise<string> {
+/** Where an admin comes in to somebody else's session, for a reason that its owner reads; to a path inside, or its front. */
+export async function visit({ site, id }: Session, reason: string, to: string): Promise<string> {
   const post = api.POST as unknown as OpenVisits;
-  const answer = await call(post('/sites/{site}/sessions/{session}/visits', { params: { path: { site: site.name, session: id } }, body: { reason } }));
+  const answer = await call(post('/sites/{site}/sessions/{session}/visits', { params: { path: { site: site.name, session: id } }, body: { reason, ...(to ? { to } : {}) } }));
   return (answer as unknown as { url: string }).url;
 }
 
