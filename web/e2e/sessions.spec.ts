@@ -222,19 +222,19 @@ test('an admin who opens somebody else’s session is asked why', async ({ brows
   const session = await started(baseURL!, 'e2e-never');
   const page = await pageOf(browser, 'marco', baseURL!);
   await seenAs(page, session, () => ({ state: 'ready' }));
-  let told = '';
+  let told = {};
   await page.route(`**/api/v1${placeOf(session)}/visits`, async (route) => {
     if (route.request().method() !== 'POST') return route.fallback();
-    told = (route.request().postDataJSON() as { reason: string }).reason;
+    told = route.request().postDataJSON() as object;
     return route.fulfill({ json: { url: `${baseURL}/design` } });
   });
-  await page.goto(`${placeOf(session)}?ask=reason`);
+  await page.goto(`${placeOf(session)}?ask=reason&to=%2Flab`);
   const dialog = page.getByRole('dialog', { name: `Open “${session.name}” of Priya Raghavan` });
   await expect(dialog).toContainText('it is written into the audit log');
   await dialog.getByLabel('Reason').fill('She asked me to look at her kernel.');
   await dialog.getByRole('button', { name: 'Open', exact: true }).click();
   await expect(page).toHaveURL(`${baseURL}/design`);
-  expect(told).toBe('She asked me to look at her kernel.');
+  expect(told).toEqual({ reason: 'She asked me to look at her kernel.', to: '/lab' });
   await page.context().close();
   await removed(baseURL!, session.id);
 });

@@ -1,5 +1,6 @@
 /** The calls of sessions. */
 import { api, call } from '../api/client';
+import { all } from '../api/pages';
 import { Failure } from '../api/problem';
 import type { Access, NewSession, Session, SessionVisit, StartableProfile, StartSession, StopSession } from '../api/types';
 
@@ -77,28 +78,20 @@ export async function visits({ site, id }: Session): Promise<SessionVisit[]> {
   return (await call(api.GET('/sites/{site}/sessions/{session}/visits', { params: { path: { site: site.name, session: id } } }))).items;
 }
 
-// The server that knows this route is merged beside these pages; until its description has it, the type stands here.
+// Until docs/openapi.json is printed anew, the type of this route stands here.
 type OpenVisits = (path: '/sites/{site}/sessions/{session}/visits', init: object) => ReturnType<typeof api.POST>;
 
-/** Where an admin comes in to somebody else's session, for a reason that its owner reads. */
-export async function visit({ site, id }: Session, reason: string): Promise<string> {
+/** Where an admin comes in to somebody else's session, for a reason that its owner reads; to a path inside, or its front. */
+export async function visit({ site, id }: Session, reason: string, to: string): Promise<string> {
   const post = api.POST as unknown as OpenVisits;
-  const answer = await call(post('/sites/{site}/sessions/{session}/visits', { params: { path: { site: site.name, session: id } }, body: { reason } }));
+  const answer = await call(post('/sites/{site}/sessions/{session}/visits', { params: { path: { site: site.name, session: id } }, body: { reason, ...(to ? { to } : {}) } }));
   return (answer as unknown as { url: string }).url;
 }
 
-type ReadEnvironments = (path: '/sites/{site}/environments', init: object) => ReturnType<typeof api.GET>;
-
-/** Those that something can be started in, as one writes them; none where the server knows of none. */
+/** Those that something can be started in, as one writes them. */
 export async function environments(site: string): Promise<string[]> {
-  const get = api.GET as unknown as ReadEnvironments;
-  try {
-    const page = (await call(get('/sites/{site}/environments', { params: { path: { site }, query: { limit: 500 } } }))) as unknown as { items: { reference: string; state: string }[] };
-    return page.items.filter(({ state }) => state === 'ready').map(({ reference }) => reference);
-  } catch (thrown) {
-    if (thrown instanceof Failure) return [];
-    throw thrown;
-  }
+  const found = await all((query) => call(api.GET('/sites/{site}/environments', { params: { path: { site }, query } })));
+  return found.filter(({ state }) => state === 'ready').map(({ reference }) => reference);
 }
 
 /** The site of a session that is known only by its id; null where none of these has it. */
