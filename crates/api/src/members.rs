@@ -100,6 +100,12 @@ pub struct Settlement {
     pub person: PersonRef,
     /// Every reservation that still held something.
     pub reservations: Vec<SettledReservation>,
+    /// How many workloads are cancelled, those that sessions run as among them.
+    #[serde(default)]
+    pub workloads: u64,
+    /// How many sessions are stopped. The person's files stay where they are.
+    #[serde(default)]
+    pub sessions: u64,
     /// The sites that the person leaves.
     pub sites: Vec<SiteRef>,
     /// How many API tokens stop working.

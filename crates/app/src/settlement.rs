@@ -7,7 +7,9 @@ use berth_model::reference::{PersonReference, SiteReference};
 use berth_model::reservation::{Reservation, State};
 use berth_model::site::Site;
 use berth_model::{SiteId, Text};
-use berth_store::{Conn, feeds, notifications, people, reservations, sign_ins, sites};
+use berth_store::{
+    Conn, feeds, notifications, people, reservations, sessions, sign_ins, sites, visits, workloads,
+};
 use serde_json::json;
 
 use crate::App;
@@ -23,6 +25,10 @@ pub struct Settlement {
     pub person: Person,
     /// Each reservation that still held something, with the state it ends up in.
     pub reservations: Vec<(Reservation, State)>,
+    /// How many workloads are cancelled, those that sessions run as among them.
+    pub workloads: u64,
+    /// How many sessions are stopped.
+    pub sessions: u64,
     pub sites: Vec<Site>,
     pub tokens_revoked: u64,
     pub directory: Directory,
@@ -58,6 +64,7 @@ impl App {
                 sites::remove_member(&mut tx, place.id(), person.id).await?;
             }
             let settled = self.settle(&mut tx, caller, &person, Some(place.id()), mode).await?;
+            let (workloads, sessions) = self.settle_work(&mut tx, caller, &person, Some(place.id()), mode).await?;
             if mode == Mode::Apply {
                 let record = Change::new("member.remove", Some(place.id()), person.id).before(&membership);
                 let told = json!({ "person": person.id, "login": person.login });
@@ -65,7 +72,8 @@ impl App {
             }
             let mut directory = Directory::with_site(&place.site);
             directory.add_person(&person);
-            Ok(Settlement { person, reservations: settled, sites: vec![place.site], tokens_revoked: 0, directory })
+            let sites = vec![place.site];
+            Ok(Settlement { person, reservations: settled, workloads, sessions, sites, tokens_revoked: 0, directory })
         })
     }
 
@@ -98,6 +106,7 @@ impl App {
                 people::forget_password(&mut tx, person.id).await?;
             }
             let settled = self.settle(&mut tx, caller, &person, None, mode).await?;
+            let (workloads, sessions) = self.settle_work(&mut tx, caller, &person, None, mode).await?;
             let mut directory = Directory::default();
             for (reservation, _) in &settled {
                 if let Some((site, _)) = sites::by_id_for(&mut tx, reservation.site, caller.id()).await? {
@@ -113,8 +122,46 @@ impl App {
             directory.add_person(&person);
             belongs.iter().for_each(|site| directory.add_site(site));
             let tokens_revoked = tokens as u64;
-            Ok(Settlement { person, reservations: settled, sites: belongs, tokens_revoked, directory })
+            Ok(Settlement { person, reservations: settled, workloads, sessions, sites: belongs, tokens_revoked, directory })
         })
+    }
+
+    /// Cancels what waits and runs, and stops sessions; says how many of both. Their files stay: whoever administers the
+    /// machine decides what becomes of a home.
+    async fn settle_work(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        person: &Person,
+        site: Option<SiteId>,
+        mode: Mode,
+    ) -> Result<(u64, u64)> {
+        let filter = sessions::Filter {
+            site,
+            owner: Some(person.id),
+            is_live: true,
+            limit: u64::from(u32::MAX),
+        };
+        let live = sessions::list(conn, &filter).await?;
+        let jobs = workloads::live_of(conn, person.id, site).await?;
+        let counts = (jobs.len() as u64, live.len() as u64);
+        if mode == Mode::DryRun {
+            return Ok(counts);
+        }
+        let reason: Option<Text> = format!("{} left", person.display_name).parse().ok();
+        for session in live {
+            visits::end(conn, session.id, None, self.now()).await?;
+            let version = session.version;
+            // One that stops already needs nothing more.
+            if let Ok(after) = session.stop(reason.clone(), self.now()) {
+                sessions::update(conn, &after, version).await?;
+            }
+        }
+        for job in jobs {
+            self.cancel_inside(conn, caller, job, reason.clone())
+                .await?;
+        }
+        Ok(counts)
     }
 
     async fn settle(

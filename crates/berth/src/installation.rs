@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use berth_app::clock::SystemClock;
+use berth_app::sessions::Culling;
 use berth_app::vault::Vault;
 use berth_app::{App, Settings};
 use berth_drivers::backend::Backend;
@@ -163,6 +164,11 @@ fn app_with(
             .as_ref()
             .map(|index| index.as_str().to_owned()),
         addresses: berth_server::session_addresses(config),
+        culling: Culling {
+            every: seconds(config.cull_every_s),
+            warning: seconds(config.cull_warning_s),
+            ..Culling::default()
+        },
         ..Settings::default()
     };
     Ok(App::with_backend(
@@ -200,6 +206,10 @@ pub async fn has_admin(store: &Store) -> berth_store::Result<bool> {
     let nobody = PersonId::from_parts(0, &[0; 10]);
     let admins = people::other_global_admins(&mut reader, nobody).await?;
     Ok(admins > 0)
+}
+
+fn seconds(count: u64) -> SignedDuration {
+    SignedDuration::from_secs(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

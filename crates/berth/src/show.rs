@@ -189,12 +189,19 @@ pub fn settlement(settlement: &Settlement, times: &Times, screen: Screen) -> Str
         ]);
     }
     let mut text = times.render(&table, screen);
+    let verb = if settlement.applied {
+        "were"
+    } else {
+        "would be"
+    };
+    if settlement.workloads > 0 {
+        text += &format!("Jobs that {verb} cancelled: {}\n", settlement.workloads);
+    }
+    if settlement.sessions > 0 {
+        text += &format!("Sessions that {verb} stopped: {}\n", settlement.sessions);
+    }
+    text += "Their files stay where they are.\n";
     if settlement.tokens_revoked > 0 {
-        let verb = if settlement.applied {
-            "were"
-        } else {
-            "would be"
-        };
         text += &format!(
             "API tokens that {verb} revoked: {}\n",
             settlement.tokens_revoked

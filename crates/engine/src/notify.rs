@@ -24,6 +24,8 @@ pub enum Concerns {
     Admins,
     /// The person whom the event names.
     Person,
+    /// Whose it is, as the event says.
+    Owner,
 }
 
 /// Every kind stands here, so that a new one does not compile until somebody has thought about whom it concerns.
@@ -43,7 +45,8 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::ReservationFailed
         | Kind::ReservationReminder => Concerns::Reservation,
         Kind::ResourceStatus => Concerns::Resource,
-        Kind::JoinRequested => Concerns::Admins,
+        Kind::JoinRequested | Kind::ProfilePaused => Concerns::Admins,
+        Kind::SessionFailed | Kind::SessionIdle | Kind::SessionVisited => Concerns::Owner,
         Kind::MemberJoined | Kind::JoinDeclined => Concerns::Person,
         // What goes its way, or was done by whoever it concerns.
         Kind::WorkloadSubmitted
@@ -56,10 +59,6 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::CutBegun
         | Kind::CutEnded
         | Kind::SessionChanged
-        | Kind::SessionFailed
-        | Kind::SessionIdle
-        | Kind::SessionVisited
-        | Kind::ProfilePaused
         | Kind::ProfileResumed
         | Kind::QueueChanged
         | Kind::GrantGiven

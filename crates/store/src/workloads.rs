@@ -144,6 +144,24 @@ pub async fn waiting_of(conn: &mut Conn, site: SiteId, owner: PersonId) -> Resul
     row.count("n")
 }
 
+/// What of one person's is not over, at one site or at all of them.
+pub async fn live_of(
+    conn: &mut Conn,
+    owner: PersonId,
+    site: Option<SiteId>,
+) -> Result<Vec<(SiteId, WorkloadId)>> {
+    either(
+        "SELECT site, id FROM workload WHERE owner = $1 AND ended_at IS NULL AND ($2 IS NULL OR site = $2) ORDER BY id",
+        "SELECT site, id FROM workload WHERE owner = $1 AND ended_at IS NULL AND ($2::uuid IS NULL OR site = $2) ORDER BY id",
+    )
+    .bind(owner.0)
+    .bind(site.map(|id| id.0))
+    .map(conn, |row| {
+        Ok((SiteId(row.get("site")?), WorkloadId(row.get("id")?)))
+    })
+    .await
+}
+
 /// Workloads of one owner, project, class and state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alike {

@@ -4,7 +4,8 @@ import type { EventKind, Notification, State, Status } from '../api/types';
 export type ToldKind =
   | 'booked_for_you' | 'room' | 'approval_wanted' | 'changed' | 'ended' | 'moved' | 'reduced' | 'replaceable' | 'irreplaceable'
   | 'offered' | 'given' | 'handed_on' | 'no_show' | 'approved' | 'rejected' | 'cancelled' | 'failed' | 'starts' | 'ends'
-  | 'status' | 'join_requested' | 'joined' | 'joined_as_admin' | 'join_declined' | 'hidden';
+  | 'status' | 'join_requested' | 'joined' | 'joined_as_admin' | 'join_declined'
+  | 'session_failed' | 'session_idle' | 'session_visited' | 'profile_paused' | 'hidden';
 
 /** What a sentence is made of. */
 export interface Told {
@@ -33,6 +34,10 @@ interface Data {
   readonly reservations?: readonly string[];
   readonly reason?: string | null;
   readonly message?: string | null;
+  /** Of a session or a profile. */
+  readonly name?: string;
+  readonly profile?: string;
+  readonly said?: string | null;
   readonly start?: string;
   readonly end?: string;
 }
@@ -46,6 +51,7 @@ export const FAMILIES = {
   reminders: ['reservation.reminder'],
   resources: ['resource.status'],
   sites: ['join.requested', 'member.joined', 'join.declined'],
+  sessions: ['session.failed', 'session.idle', 'session.visited', 'profile.paused'],
 } as const satisfies Record<string, readonly EventKind[]>;
 
 export type Family = keyof typeof FAMILIES;
@@ -62,19 +68,23 @@ const PLAIN: Partial<Record<EventKind, ToldKind>> = {
   'resource.status': 'status',
   'join.requested': 'join_requested',
   'join.declined': 'join_declined',
+  'session.failed': 'session_failed',
+  'session.idle': 'session_idle',
+  'session.visited': 'session_visited',
+  'profile.paused': 'profile_paused',
 };
 
 export function toldOf(notification: Notification): Told {
   const data = dataOf(notification);
   const kind = kindOf(notification, data);
   // That there is room is all the reason there is.
-  const reason = kind === 'offered' || kind === 'room' ? undefined : (data.reason ?? data.message);
+  const reason = kind === 'offered' || kind === 'room' ? undefined : (data.reason ?? data.message ?? data.said);
   // An admin may have booked for somebody; it is theirs, and they ask.
   const by = kind === 'approval_wanted' ? notification.reservation?.owner : notification.by;
   const moment = kind === 'starts' ? data.start : kind === 'ends' ? data.end : undefined;
   return {
     kind,
-    about: notification.reservation?.title ?? notification.resource?.name ?? '',
+    about: notification.reservation?.title ?? notification.resource?.name ?? data.name ?? data.profile ?? '',
     site: notification.site?.title ?? '',
     count: data.missing ?? data.reservations?.length ?? 0,
     ...(by ? { by: by.display_name } : {}),

@@ -159,7 +159,7 @@ impl App {
         }
         if let Some(workload) = before.workload {
             let reason = "the environment is not wanted any more".parse().ok();
-            self.cancel_inside(conn, caller, place, workload, reason)
+            self.cancel_inside(conn, caller, (place.id(), workload), reason)
                 .await?;
         }
         let after = Environment {

@@ -60,6 +60,7 @@ impl App {
                 Concerns::Resource => of_resource(conn, one).await?,
                 Concerns::Admins => of_admins(conn, one).await?,
                 Concerns::Person => of_person(one),
+                Concerns::Owner => of_owner(one),
             };
             // What happens to many instances of a series at once is told of the first.
             let series: Option<SeriesId> = field(&one.event.data, "series");
@@ -242,6 +243,12 @@ async fn of_admins(conn: &mut Conn, one: &NumberedEvent) -> Result<Vec<Told>> {
 fn of_person(one: &NumberedEvent) -> Vec<Told> {
     let person: Option<PersonId> = field(&one.event.data, "person");
     let told = person.map(|person| Told::from((person, ToldAs::Oneself)));
+    told.into_iter().collect()
+}
+
+fn of_owner(one: &NumberedEvent) -> Vec<Told> {
+    let owner: Option<PersonId> = field(&one.event.data, "owner");
+    let told = owner.map(|owner| Told::from((owner, ToldAs::Owner)));
     told.into_iter().collect()
 }
 

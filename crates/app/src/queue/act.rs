@@ -4,7 +4,7 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{SiteReference, WorkloadReference};
 use berth_model::workload::{Because, Run, RunState, State, Tasks, Workload};
-use berth_model::{FieldErrors, Span, Text, WorkloadId};
+use berth_model::{FieldErrors, SiteId, Span, Text, WorkloadId};
 use berth_store::workloads::Weighs;
 use berth_store::{Conn, claims, queues, workloads};
 use jiff::{SignedDuration, Timestamp};
@@ -16,7 +16,7 @@ use crate::App;
 use crate::caller::Caller;
 use crate::error::{Error, Result};
 use crate::place::Place;
-use crate::record::Change;
+use crate::record::{By, Change};
 use crate::transact::transact;
 use crate::version;
 
@@ -108,12 +108,11 @@ impl App {
     pub(crate) async fn cancel_inside(
         &self,
         conn: &mut Conn,
-        caller: &Caller,
-        place: &Place,
-        workload: WorkloadId,
+        by: impl Into<By>,
+        (site, workload): (SiteId, WorkloadId),
         reason: Option<Text>,
     ) -> Result<()> {
-        let before = workloads::get_locked(conn, place.id(), workload).await?;
+        let before = workloads::get_locked(conn, site, workload).await?;
         let Some(before) = before.filter(|before| !before.state.is_final()) else {
             return Ok(());
         };
@@ -122,7 +121,7 @@ impl App {
             return Err(Error::Store(berth_store::Error::Retry));
         }
         self.stop_tasks(conn, &after, None).await?;
-        let change = Change::new("workload.cancel", Some(place.id()), after.id)
+        let change = Change::new("workload.cancel", Some(site), after.id)
             .before(json!({ "state": before.state }))
             .after(json!({ "state": after.state }))
             .because(after.reason.clone())
@@ -131,7 +130,7 @@ impl App {
                 Audience::Members,
                 told(&after),
             );
-        self.record(conn, caller, change).await
+        self.record(conn, by, change).await
     }
 
     /// From when on what a workload runs on is promised to somebody else, if it ran so much longer.

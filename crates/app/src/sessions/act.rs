@@ -4,9 +4,8 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, SessionReference, SiteReference};
 use berth_model::session::{Access, NotNow, Session};
-use berth_model::workload::Workload;
 use berth_model::{FieldErrors, Name, PersonId, Reference, Text};
-use berth_store::{Conn, people, queues, sessions, sites, visits, workloads};
+use berth_store::{Conn, people, queues, sessions, sites, visits};
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -164,28 +163,8 @@ impl App {
         let Some(id) = session.workload else {
             return Ok(());
         };
-        let known = workloads::get_locked(conn, session.site, id).await?;
-        let Some(before) = known.filter(|known| !known.state.is_final()) else {
-            return Ok(());
-        };
-        let after = before.clone().cancel(self.now(), session.said.clone())?;
-        if !workloads::update(conn, &after, before.version).await? {
-            return Err(Error::Store(berth_store::Error::Retry));
-        }
-        self.stop_tasks(conn, &after, None).await?;
-        let change = Change::new("workload.cancel", Some(session.site), after.id)
-            .before(json!({ "state": before.state }))
-            .after(json!({ "state": after.state }))
-            .because(after.reason.clone())
-            .tell_only(
-                EventKind::WorkloadCancelled,
-                Audience::Members,
-                crate::queue::told(&Workload {
-                    version: before.version + 1,
-                    ..after
-                }),
-            );
-        self.record(conn, by, change).await
+        self.cancel_inside(conn, by, (session.site, id), session.said.clone())
+            .await
     }
 
     async fn share(

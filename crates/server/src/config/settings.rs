@@ -90,6 +90,10 @@ settings! {
     /// The first of the user numbers that people get on this machine, where the server is root;
     /// nothing else may use the numbers from there on.
     first_user: u32 = "200000", whole(1000..=2_000_000_000);
+    /// Seconds between two looks for sessions that nobody uses.
+    cull_every_s: u64 = "600", whole(1..=86_400);
+    /// Seconds before a session is stopped for being idle in which its owner knows of it.
+    cull_warning_s: u64 = "300", whole(1..=86_400);
     /// The site in whose inventory this machine stands with its cores, memory and GPUs, where it
     /// runs work itself.
     machine_site: Option<Name> = "", optional(parsed("the name of a site"));

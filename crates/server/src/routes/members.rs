@@ -102,6 +102,8 @@ pub(super) fn settlement(settled: &settlement::Settlement, mode: Mode) -> Settle
         applied: mode == Mode::Apply,
         person: names.person(settled.person.id),
         reservations: reservations.collect(),
+        workloads: settled.workloads,
+        sessions: settled.sessions,
         sites: settled.sites.iter().map(Into::into).collect(),
         tokens_revoked: settled.tokens_revoked,
     }

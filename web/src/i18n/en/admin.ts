@@ -15,6 +15,7 @@ export const members = {
   changed: (who: string, role: string) => `${who}: ${role}`,
   remove: 'Remove',
   removing: (who: string) => `Remove ${who}?`,
+  effectOnWork: (jobs: number, sessions: number) => (jobs + sessions === 0 ? 'Nothing of it runs or waits. Files stay where they are.' : `Cancelled with it: ${jobs} ${jobs === 1 ? 'job' : 'jobs'}, ${sessions} of them sessions. Files stay where they are.`),
   effect: (bookings: number) => (bookings === 0 ? 'They hold no bookings here.' : bookings === 1 ? 'One booking of theirs is given up:' : `${bookings} bookings of theirs are given up:`),
   removed: (who: string) => `${who} is no member any more.`,
   empty: 'This site has no members.',

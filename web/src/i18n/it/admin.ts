@@ -14,6 +14,7 @@ export const members: Messages['members'] = {
   changed: (who, role) => `${who}: ${role}`,
   remove: 'Rimuovi',
   removing: (who) => `Rimuovere ${who}?`,
+  effectOnWork: (jobs, sessions) => (jobs + sessions === 0 ? 'Nulla è in corso o in attesa. I file restano dove sono.' : `Con questo vengono annullati: ${jobs} lavori, di cui ${sessions} sessioni. I file restano dove sono.`),
   effect: (bookings) => (bookings === 0 ? 'Qui non ha prenotazioni.' : bookings === 1 ? 'Una sua prenotazione viene lasciata:' : `${bookings} sue prenotazioni vengono lasciate:`),
   removed: (who) => `${who} non è più membro.`,
   empty: 'Questa sede non ha membri.',
