@@ -53,7 +53,7 @@ async fn lab() -> Desk {
         "type create memory --title Memory",
         "resource add here --type node",
         "resource add here.cpu --type cpu --in here --capacity 16000:millicores",
-        "resource add here.memory --type memory --in here --capacity 32:gib",
+        "resource add here.memory --type memory --in here --capacity 32768:mib",
         "queue set queue.yaml",
     ] {
         desk.run(line).succeeds();
