@@ -230,7 +230,7 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
             place.may(caller, Action::ManageSessions, false, "site")?;
             let policy = queues::policy(&mut tx, place.id()).await?;
-            session_profile(&policy, profile)?;
+            session_profile(&policy, profile).map_err(|_| Error::NotFound("profile"))?;
             if !sessions::resume(&mut tx, place.id(), profile).await? {
                 return Ok(());
             }

@@ -95,7 +95,7 @@ impl App {
             .place(&mut reader, caller, site, Action::SeeQueue)
             .await?;
         if filter.is_everybodys || filter.owner.is_some_and(|owner| owner != caller.id()) {
-            place.may(caller, Action::ManageSessions, false, "site")?;
+            place.may(caller, Action::SeeSession, false, "site")?;
         }
         let owner = match filter.is_everybodys {
             true => filter.owner,

@@ -378,8 +378,9 @@ fn queue() -> Value {
         "profiles": {"notebook": {
             "title": "Notebook",
             "wishes": [{"task": task, "limit": "PT1H"}],
-            "session": {"app": "jupyterlab"},
+            "session": {"app": "notebook"},
         }},
+        "apps": {"notebook": {"title": "Notebook", "command": ["notebook"], "serves": "socket"}},
     })
 }
 

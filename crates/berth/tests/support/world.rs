@@ -132,7 +132,16 @@ impl Builder {
         self.make_tokens().await;
         self.suspend("sam").await;
         self.stock_torino(&torino).await;
-        let settings = serde_json::json!({"roles": {"server": "node"}});
+        let task = serde_json::json!({"cores_milli": 1000, "memory_mib": 1024});
+        let settings = serde_json::json!({
+            "roles": {"server": "node"},
+            "profiles": {"notebook": {
+                "title": "Notebook",
+                "wishes": [{"task": task, "limit": "PT1H"}],
+                "session": {"app": "notebook"},
+            }},
+            "apps": {"notebook": {"title": "Notebook", "command": ["notebook"], "serves": "socket"}},
+        });
         let settings = serde_json::from_value(settings).expect("settings");
         let set = self
             .app

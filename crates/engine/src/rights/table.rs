@@ -164,7 +164,7 @@ pub const TABLE: &[Row; Action::ALL.len()] = &[
     Row { scope_for_others: Read, ..owners(SeeSession, Read, "see a session, its log and who came to it; and any workload's log") },
     owners(ChangeSession, BookScope, "stop a session, start it again, rename, share, keep or remove it"),
     owners(VisitSession, BookScope, "open a session; whoever it is not shared with says why, and its owner sees that"),
-    site_admins(ManageSessions, Manage, "see everybody's sessions, and let a paused profile be started again"),
+    site_admins(ManageSessions, Manage, "let a paused profile be started again"),
     members(SeeEnvironments, Read, "see the site's environments, run work in them, and extend them"),
     owners(ManageEnvironment, BookScope, "make, change or remove an environment: one's own, or as an admin the site's"),
     members(SeeMaintenance, Read, "see planned maintenance"),
