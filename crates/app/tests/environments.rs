@@ -81,10 +81,12 @@ impl Backend for Shelved {
             RunState::Stopping { because, .. } => Sign::Ended {
                 at: now,
                 outcome: because.outcome(),
+                said: None,
             },
             _ if job.run.began + LENGTH <= now => Sign::Ended {
                 at: job.run.began + LENGTH,
                 outcome: Outcome::Completed,
+                said: None,
             },
             _ => Sign::Running,
         };

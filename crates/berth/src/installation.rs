@@ -169,7 +169,6 @@ fn app_with(
             warning: seconds(config.cull_warning_s),
             ..Culling::default()
         },
-        ..Settings::default()
     };
     Ok(App::with_backend(
         store,
