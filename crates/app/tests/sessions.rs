@@ -272,6 +272,14 @@ async fn a_kernel_that_computes_is_not_idle(lab: Lab) {
         pass(&lab, 1).await;
     }
     assert_eq!(state(&lab, &session).await, State::Ready);
+    // So do a GPU that computes, and files that change.
+    scripted.script().life.computes = true;
+    pass(&lab, 90).await;
+    assert_eq!(state(&lab, &session).await, State::Ready);
+    scripted.script().life.computes = false;
+    scripted.script().life.written_at = Some(lab.app.now() + SignedDuration::from_mins(50));
+    pass(&lab, 100).await;
+    assert_eq!(state(&lab, &session).await, State::Ready);
     pass(&lab, 100).await;
     assert_eq!(state(&lab, &session).await, State::Stopped);
 }

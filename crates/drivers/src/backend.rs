@@ -80,6 +80,15 @@ pub struct Used {
     pub out_of_memory: u64,
 }
 
+/// Signs that a run is at work, beside the processor time it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Life {
+    /// When a file of its owner's last changed.
+    pub written_at: Option<Timestamp>,
+    /// Whether one of its GPUs has work to do.
+    pub computes: bool,
+}
+
 /// How far a GPU is that is cut anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
@@ -138,6 +147,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// What a run has used up to now, where that is known.
     fn used(&self, _job: Job<'_>) -> Option<Used> {
         None
+    }
+
+    /// What else says that a run is at work. It may take a while to find out.
+    fn life<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Life> {
+        Box::pin(async { Ok(Life::default()) })
     }
 
     /// Whether GPUs can be cut anew here at all.

@@ -15,6 +15,7 @@ pub mod enter;
 pub mod folder;
 pub mod inside;
 pub mod keeper;
+mod life;
 pub mod machine;
 pub mod sandbox;
 pub mod shelf;
@@ -36,7 +37,7 @@ use nix::unistd::Pid;
 use self::cgroup::Groups;
 use self::folder::{Folder, How, Kept};
 use self::spec::{Limits, Listens, Network, Places, Spec};
-use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Seen, Sign, Trouble, Used};
+use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used};
 use crate::environments::Shelf;
 
 /// How this machine runs things.
@@ -472,6 +473,14 @@ impl Backend for Local {
 
     fn shelf(&self) -> Option<&dyn Shelf> {
         Some(self)
+    }
+
+    fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
+        Box::pin(async move {
+            let spec = self.folder(job.run.id).spec().map_err(cannot)?;
+            let looked = tokio::task::spawn_blocking(move || life::look(&spec)).await;
+            looked.map_err(|error| Trouble::NoAnswer(error.to_string()))
+        })
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

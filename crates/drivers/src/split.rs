@@ -9,7 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use berth_model::{Recut, ResourceId};
 use jiff::Timestamp;
 
-use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Trouble, Used};
+use crate::backend::{
+    Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Trouble, Used,
+};
 use crate::environments::Shelf;
 
 #[derive(Debug)]
@@ -134,6 +136,10 @@ impl Backend for Split {
     /// What was made is kept where it can be seen by what runs here.
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
+        self.keeper(&job).life(job)
     }
 
     fn can_cut(&self) -> bool {

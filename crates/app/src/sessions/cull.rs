@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use berth_drivers::backend::{Door, Job};
+use berth_drivers::backend::{Door, Job, Life};
 use berth_drivers::door;
 use berth_model::event::EventKind;
 use berth_model::session::{Activity, Session, State};
@@ -133,9 +133,16 @@ impl App {
             };
             let job = one.job();
             let door = job.and_then(|job| self.backend.as_ref()?.door(job));
+            let life = match (job, &self.backend) {
+                (Some(job), Some(backend)) => backend.life(job).await.unwrap_or_default(),
+                _ => Life::default(),
+            };
             let by_others = [
                 job.and_then(|job| self.computes(job, now)),
                 self.pulse.seen().visitors.get(&one.session.id).copied(),
+                // A clock of another machine's may be ahead of ours.
+                life.written_at.map(|at| at.min(now)),
+                life.computes.then_some(now),
             ];
             let by_others = by_others.into_iter().flatten().max();
             let session = one.session.clone();

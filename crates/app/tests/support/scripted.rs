@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Sign, Used};
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Sign, Used};
 use berth_model::RunId;
 use berth_model::workload::{Outcome, RunState};
 use jiff::Timestamp;
@@ -27,6 +27,7 @@ pub struct Script {
     /// What the app says of its kernels.
     pub kernels: String,
     pub cpu_us: u64,
+    pub life: Life,
     pub started: BTreeMap<RunId, u32>,
     pub stopped: BTreeSet<RunId>,
 }
@@ -126,6 +127,11 @@ impl Backend for Scripted {
 
     fn log<'a>(&'a self, _job: Job<'a>, _bytes: u64) -> Doing<'a, String> {
         Box::pin(async { Ok("Listening\n".to_owned()) })
+    }
+
+    fn life<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Life> {
+        let life = self.script().life;
+        Box::pin(async move { Ok(life) })
     }
 
     fn used(&self, _job: Job<'_>) -> Option<Used> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use berth_app::App;
 use berth_app::inventory::OwnMachine;
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Used};
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used};
 use berth_drivers::environments::Shelf;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
@@ -122,6 +122,10 @@ impl Backend for InRealTime {
 
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
+        self.here.life(job)
     }
 
     fn can_cut(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Progress, Sign, Used};
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used};
 use berth_drivers::environments::Shelf;
 use berth_model::{Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
@@ -56,6 +56,10 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn used(&self, job: Job<'_>) -> Option<Used> {
         self.0.used(job)
+    }
+
+    fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
+        self.0.life(job)
     }
 
     fn can_cut(&self) -> bool {

@@ -1,0 +1,124 @@
+//! Signs of life that a run leaves beside processor time: files that changed in its home, GPUs that compute.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
+use super::spec::Spec;
+use crate::backend::Life;
+
+/// No more of a home is looked at: what is used is near its top, and newer folders come first.
+const ENTRIES_MAX: usize = 5_000;
+/// This much of a GPU, in per cent, is work.
+const BUSY_PERCENT: u32 = 5;
+
+pub fn look(spec: &Spec) -> Life {
+    Life {
+        written_at: written_at(&spec.home, ENTRIES_MAX),
+        computes: !spec.gpus.is_empty() && computes(&spec.gpus, &utilization()),
+    }
+}
+
+/// When a file in the home last changed. What is hidden does not count: programs write there by themselves, an open page
+/// among them.
+fn written_at(home: &Path, most: usize) -> Option<Timestamp> {
+    let mut newest: Option<SystemTime> = None;
+    let mut left = most;
+    let mut folders: VecDeque<PathBuf> = [home.to_owned()].into();
+    while let Some(folder) = folders.pop_front() {
+        let Ok(entries) = fs::read_dir(folder) else {
+            continue;
+        };
+        for entry in entries.filter_map(Result::ok) {
+            if left == 0 {
+                return newest.and_then(moment);
+            }
+            left -= 1;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            // Of a link, what counts is the link: where it leads may be anywhere.
+            let Ok(about) = entry.path().symlink_metadata() else {
+                continue;
+            };
+            if about.is_dir() {
+                folders.push_back(entry.path());
+            } else {
+                newest = newest.max(about.modified().ok());
+            }
+        }
+    }
+    newest.and_then(moment)
+}
+
+fn moment(at: SystemTime) -> Option<Timestamp> {
+    Timestamp::try_from(at).ok()
+}
+
+/// What the driver says of each GPU; nothing, where there is none.
+fn utilization() -> String {
+    let asked = Command::new("nvidia-smi")
+        .args([
+            "--query-gpu=index,uuid,utilization.gpu",
+            "--format=csv,noheader,nounits",
+        ])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    asked.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
+}
+
+/// Whether one of these, by number or UUID, has work to do.
+fn computes(own: &[String], listed: &str) -> bool {
+    listed.lines().any(|line| {
+        let mut fields = line.split(',').map(str::trim);
+        let (Some(index), Some(uuid), Some(percent)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            return false;
+        };
+        let is_own = own.iter().any(|gpu| gpu == index || gpu == uuid);
+        // A GPU that is cut says nothing of its parts, and is taken to have work.
+        let is_busy = percent
+            .parse()
+            .map_or(true, |percent: u32| percent >= BUSY_PERCENT);
+        is_own && is_busy
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_is_a_sign_of_life_and_a_hidden_one_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join(".cache")).unwrap();
+        fs::write(home.path().join(".cache/state"), "x").unwrap();
+        assert_eq!(written_at(home.path(), 100), None);
+        fs::create_dir(home.path().join("data")).unwrap();
+        let file = home.path().join("data/results.csv");
+        fs::write(&file, "1,2").unwrap();
+        let changed = file.metadata().unwrap().modified().unwrap();
+        assert_eq!(written_at(home.path(), 100), moment(changed));
+        assert_eq!(written_at(home.path(), 1), None, "it has an end");
+    }
+
+    #[test]
+    fn a_gpu_computes_for_whom_it_was_given_to() {
+        let listed = "0, GPU-8f3c, 97\n1, GPU-91aa, 0\n2, GPU-77bb, [N/A]\n";
+        let own = |gpu: &str| computes(&[gpu.to_owned()], listed);
+        assert!(own("GPU-8f3c") && own("0"));
+        assert!(!own("GPU-91aa") && !own("1"));
+        assert!(own("GPU-77bb"), "one that is cut is taken to");
+        assert!(!own("GPU-none"));
+        assert!(!computes(&["0".to_owned()], ""));
+    }
+}
