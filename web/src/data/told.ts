@@ -20,6 +20,8 @@ export interface Told {
   /** The moment that a reminder is about: the booking may have another one by now. */
   readonly moment?: string;
   readonly reason?: string;
+  /** The session that it is about. */
+  readonly session?: string;
 }
 
 interface Data {
@@ -36,6 +38,7 @@ interface Data {
   readonly message?: string | null;
   /** Of a session or a profile. */
   readonly name?: string;
+  readonly session?: string;
   readonly profile?: string;
   readonly said?: string | null;
   readonly start?: string;
@@ -91,6 +94,7 @@ export function toldOf(notification: Notification): Told {
     ...(data.status ? { status: data.status } : {}),
     ...(moment ? { moment } : {}),
     ...(reason ? { reason } : {}),
+    ...(data.session ? { session: data.session } : {}),
   };
 }
 
