@@ -5,7 +5,7 @@
 import { expect, request, type APIRequestContext, type Browser, type BrowserContextOptions, type Page } from '@playwright/test';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -140,6 +140,14 @@ export class Machine {
     const storageState = await this.http!.storageState();
     const context = await browser.newContext({ baseURL: this.url, locale: 'en-GB', timezoneId: 'Europe/Rome', viewport: { width: 1360, height: 850 }, storageState, ...options });
     return context.newPage();
+  }
+
+  /** A file in the home of the one person who works here; nothing, where there is none yet. */
+  written(name: string): string | undefined {
+    const homes = join(this.folder, 'work', 'homes');
+    const files = readdirSync(homes).map((home) => join(homes, home, name));
+    const there = files.find((file) => existsSync(file));
+    return there && readFileSync(there, 'utf8');
   }
 
   /** What runs outlives a server, and is therefore stopped first. */

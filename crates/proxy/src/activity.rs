@@ -6,6 +6,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// Where open pages write by themselves, whether or not anybody is there: JupyterLab puts down its layout every ten seconds.
+const BY_ITSELF: [&str; 1] = ["/lab/api/workspaces/"];
+
+/// Whether what is sent to this path is an open page's own doing, and nobody's work.
+pub(crate) fn is_by_itself(path: &str) -> bool {
+    BY_ITSELF.iter().any(|place| path.contains(place))
+}
+
 /// A route's counts at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activity {
@@ -90,5 +98,18 @@ impl Tally {
             open: self.open.load(Relaxed),
             sockets: self.sockets.load(Relaxed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_puts_down_its_layout_is_nobody_at_work() {
+        assert!(is_by_itself("/lab/api/workspaces/default"));
+        assert!(is_by_itself("/s/k3v9/lab/api/workspaces/auto-x"));
+        assert!(!is_by_itself("/api/contents/Untitled.ipynb"));
+        assert!(!is_by_itself("/api/sessions"));
     }
 }

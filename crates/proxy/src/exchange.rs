@@ -17,15 +17,18 @@ use crate::routes::Route;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub route: Arc<Route>,
+    /// Whether what is sent with it is somebody at work.
+    is_work: bool,
     moved_ms: AtomicU64,
 }
 
 impl Exchange {
-    pub fn begin(route: Arc<Route>, open_max: usize) -> Result<Arc<Self>, Failure> {
+    pub fn begin(route: Arc<Route>, open_max: usize, is_work: bool) -> Result<Arc<Self>, Failure> {
         let before = route.tally.open.fetch_add(1, Relaxed);
         // Made first, so that a refusal gives the place back too.
         let exchange = Self {
             route,
+            is_work,
             moved_ms: now_ms().into(),
         };
         if before >= open_max {
@@ -39,7 +42,9 @@ impl Exchange {
     pub fn came_in(&self, bytes: usize) {
         self.moved();
         self.route.tally.came_in(bytes);
-        self.route.tally.acted();
+        if self.is_work {
+            self.route.tally.acted();
+        }
     }
 
     /// Notes a part of the answer's body.

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body as HttpBody, Incoming};
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::is_by_itself;
 use crate::address::{Addressing, Label, Named};
 use crate::body::{AnyError, Body, Upload};
 use crate::connection::Connection;
@@ -153,10 +154,11 @@ impl Proxy {
             Some(uri) => uri?,
             None => return Ok(to_front_door(&route)),
         };
-        let exchange = Exchange::begin(route, self.limits.open_max)?;
+        let is_work = !is_by_itself(parts.uri.path());
+        let exchange = Exchange::begin(route, self.limits.open_max, is_work)?;
         let mut watch = Watch::new(exchange, visitor, self.limits.idle);
         let route = watch.exchange.route.clone();
-        if !fence::is_safe(&parts.method) {
+        if is_work && !fence::is_safe(&parts.method) {
             route.tally.acted();
         }
         head::for_app(&mut parts, &route, visitor, &self.own);
