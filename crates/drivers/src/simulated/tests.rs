@@ -180,6 +180,7 @@ fn nobody() -> Grant {
         gpus: Vec::new(),
         environment: Default::default(),
         mounts: Vec::new(),
+        has_hub: false,
     }
 }
 

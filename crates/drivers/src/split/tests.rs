@@ -81,6 +81,7 @@ fn grant() -> Grant {
         gpus: Vec::new(),
         environment: Default::default(),
         mounts: Vec::new(),
+        has_hub: false,
     }
 }
 
