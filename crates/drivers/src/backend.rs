@@ -176,6 +176,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
         Box::pin(async move { Err(Trouble::Refused(why.into())) })
     }
 
+    /// The socket by which what runs asks its server something, if it can.
+    fn hub_socket(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Where it keeps managed environments, if it can.
     fn shelf(&self) -> Option<&dyn Shelf> {
         None

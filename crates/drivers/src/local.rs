@@ -478,6 +478,10 @@ impl Backend for Local {
         Some(self)
     }
 
+    fn hub_socket(&self) -> Option<PathBuf> {
+        Some(hub::server_socket(&self.settings.folder))
+    }
+
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
         Box::pin(async move {
             let spec = self.folder(job.run.id).spec().map_err(cannot)?;

@@ -4,6 +4,7 @@
 //! begun here is asked after here, whatever its nodes have become since.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use berth_model::{Recut, ResourceId};
@@ -136,6 +137,10 @@ impl Backend for Split {
     /// What was made is kept where it can be seen by what runs here.
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    fn hub_socket(&self) -> Option<PathBuf> {
+        self.here.hub_socket()
     }
 
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {

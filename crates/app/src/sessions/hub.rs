@@ -111,6 +111,11 @@ pub(super) fn plain_variables(app: &Catalogued) -> BTreeMap<String, String> {
 }
 
 impl App {
+    /// Where this server listens for what runs; nowhere, if nothing that runs could ask.
+    pub fn hub_socket(&self) -> Option<std::path::PathBuf> {
+        self.backend.as_ref()?.hub_socket()
+    }
+
     /// The variables that only this run is told.
     pub(crate) async fn hub_variables(
         &self,

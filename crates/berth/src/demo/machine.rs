@@ -1,5 +1,6 @@
 //! The machine that the demo runs on, among its simulated ones: what runs there is real, and so is its time.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use berth_app::App;
@@ -122,6 +123,10 @@ impl Backend for InRealTime {
 
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    fn hub_socket(&self) -> Option<PathBuf> {
+        self.here.hub_socket()
     }
 
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {

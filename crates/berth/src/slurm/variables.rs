@@ -1,5 +1,6 @@
 //! `SLURM_*` for what runs, so that scripts written for Slurm find what they look for.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used};
@@ -56,6 +57,10 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn used(&self, job: Job<'_>) -> Option<Used> {
         self.0.used(job)
+    }
+
+    fn hub_socket(&self) -> Option<PathBuf> {
+        self.0.hub_socket()
     }
 
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {

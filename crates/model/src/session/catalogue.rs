@@ -123,6 +123,9 @@ fn jupyterlab() -> App {
         "--ServerApp.trust_xheaders=True",
         "--IdentityProvider.token=",
         "--ServerApp.quit_button=False",
+        // Nobody is asked about news, and nothing is told outside.
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ];
     App {
         health: "api/status".to_owned(),

@@ -27,13 +27,13 @@ use crate::server::Server;
 const AT_ONCE: usize = 256;
 /// How long a keeper may take to say whose run it is, and a server to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What runs below the data folder; the same that the machine's runs are kept in.
-const WORK: &str = "work";
 
 /// Answers until `stop`.
 pub async fn keep(server: Server, stop: CancellationToken) {
-    let work = server.config.data_dir.join(WORK);
-    let listener = match listen(&hub_socket::server_socket(&work)) {
+    let Some(socket) = server.app.hub_socket() else {
+        return stop.cancelled().await;
+    };
+    let listener = match listen(&socket) {
         Ok(listener) => listener,
         Err(error) => {
             tracing::warn!("sessions that need a JupyterHub will not find one: {error}");

@@ -38,7 +38,7 @@ fn queue(machine: &Machine) -> Value {
     };
     let mut profiles = json!({
         "notebook": profile(size("A notebook, on one core", 1, 2)),
-        "large-notebook": profile(size("A notebook with room for data, on two cores", 2, 4)),
+        "notebook-large": profile(size("A notebook with room for data, on two cores", 2, 4)),
     });
     if !machine.gpus.is_empty() {
         let (title, mut task) = size("A notebook with a GPU", 2, 8);
