@@ -11,6 +11,7 @@ mod event_routes;
 mod failure;
 mod feed_routes;
 mod fetch;
+mod hub;
 mod limits;
 mod listen;
 mod meta_routes;

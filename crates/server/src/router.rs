@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::observe::observe;
 use crate::server::Server;
 use crate::throttle::throttle;
-use crate::{browser, feed_routes, meta_routes, openapi, pages};
+use crate::{browser, feed_routes, hub, meta_routes, openapi, pages};
 
 /// Below this, compressing costs more than it saves.
 const COMPRESS_ABOVE_BYTES: u64 = 1024;
@@ -34,6 +34,7 @@ pub fn router(server: &Server) -> Router {
         )
         .merge(pages::router())
         .merge(feed_routes::router())
+        .merge(hub::router())
         .fallback(browser::answer)
         .layer(from_fn_with_state(server.clone(), throttle));
     let tree = limited.merge(meta_routes::router());

@@ -6,7 +6,7 @@ use berth_model::reference::{PersonReference, SessionReference, SiteReference};
 use berth_model::session::{Access, NotNow, Session};
 use berth_model::{FieldErrors, Name, PersonId, Reference, Text};
 use berth_store::{Conn, people, queues, sessions, sites, visits};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::look::SessionView;
@@ -116,6 +116,39 @@ impl App {
                 .tell_only(EventKind::SessionChanged, Audience::Person(before.owner), told(&before));
             self.record(&mut tx, caller, change).await
         })
+    }
+
+    /// Something was done in a session at that moment, as a program of its owner's says. Nobody is believed about the
+    /// future.
+    pub async fn note_activity(
+        &self,
+        caller: &Caller,
+        site: &SiteReference,
+        session: &SessionReference,
+        at: Timestamp,
+    ) -> Result<()> {
+        transact!(self, tx => {
+            let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
+            let before = self.own_session(&mut tx, caller, &place, session).await?;
+            self.was_active(&mut tx, before, at).await
+        })
+    }
+
+    pub(super) async fn was_active(
+        &self,
+        conn: &mut Conn,
+        before: Session,
+        at: Timestamp,
+    ) -> Result<()> {
+        let after = before.clone().active(at.min(self.now()));
+        if after == before || !before.state.is_live() {
+            return Ok(());
+        }
+        let kind = EventKind::SessionChanged;
+        match self.write_session(conn, &before, &after, kind).await? {
+            true => Ok(()),
+            false => Err(Error::Store(berth_store::Error::Retry)),
+        }
     }
 
     /// One that the caller may change, held still.

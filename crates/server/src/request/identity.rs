@@ -115,11 +115,12 @@ async fn look(parts: &Parts, server: &Server) -> Result<Identity> {
     })
 }
 
-/// The scheme's name is written in any case (RFC 9110).
+/// The scheme's name is written in any case (RFC 9110); `token` is Jupyter's word for it.
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+    let is_ours = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("token");
+    (is_ours && !token.is_empty()).then_some(token)
 }
 
 /// The name of the session's cookie. The prefix makes browsers refuse one that a neighbouring host set, but
@@ -197,6 +198,7 @@ mod tests {
     fn bearer_tokens_are_read_and_nothing_else() {
         assert_eq!(bearer("Bearer berth_x"), Some("berth_x"));
         assert_eq!(bearer("bearer  berth_x "), Some("berth_x"));
+        assert_eq!(bearer("token berth_x"), Some("berth_x"));
         for bad in ["", "Bearer", "Bearer ", "Basic YTpi", "berth_x"] {
             assert_eq!(bearer(bad), None, "{bad}");
         }

@@ -11,4 +11,5 @@ mod browser;
 mod coming_in;
 mod cutting;
 mod house;
+mod hub;
 mod lessons;
