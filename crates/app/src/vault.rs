@@ -13,6 +13,8 @@ use zeroize::Zeroizing;
 use crate::clock::random;
 
 const NONCE_LEN: usize = 24;
+/// What is stored is never taken for what was handed out, nor the other way round.
+const HANDED_OUT: &[u8] = b"handed out";
 
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
@@ -104,6 +106,30 @@ impl Vault {
             bytes.ok_or_else(|| VaultError::Malformed { path: shown() })?,
         ));
         Ok(Self::from_key(&key))
+    }
+
+    /// Seals something that is handed out and comes back.
+    pub(crate) fn seal_word(&self, plain: &[u8]) -> Result<Vec<u8>, VaultError> {
+        let nonce: [u8; NONCE_LEN] = random();
+        let payload = Payload {
+            msg: plain,
+            aad: HANDED_OUT,
+        };
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload);
+        let sealed = sealed.map_err(|_| VaultError::Sealed)?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// What was handed out, if it was, and came back as it was.
+    pub(crate) fn open_word(&self, sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
+        let nonce: [u8; NONCE_LEN] = nonce.try_into().ok()?;
+        let payload = Payload {
+            msg: sealed,
+            aad: HANDED_OUT,
+        };
+        let plain = self.cipher.decrypt(&XNonce::from(nonce), payload).ok()?;
+        Some(Zeroizing::new(plain))
     }
 
     pub(crate) fn seal(

@@ -74,6 +74,7 @@ impl Machine {
             gpus: Vec::new(),
             environment: Default::default(),
             mounts: Vec::new(),
+            has_hub: false,
         };
         let job = Job { workload, run };
         self.local.start(job, &grant, Fence(1), now()).await

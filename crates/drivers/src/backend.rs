@@ -36,7 +36,12 @@ pub struct Grant {
     pub environment: BTreeMap<String, String>,
     /// What it sees of other folders, such as a managed environment.
     pub mounts: Vec<Seen>,
+    /// Whether it takes Berth for a JupyterHub, and finds it at [`HUB_PORT`] of its own network.
+    pub has_hub: bool,
 }
+
+/// Where in its own network a run finds Berth's part of JupyterHub, if it has to.
+pub const HUB_PORT: u16 = 8081;
 
 /// A folder that a run sees, and under which name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ pub mod brood;
 pub mod cgroup;
 pub mod enter;
 pub mod folder;
+pub mod hub;
 pub mod inside;
 pub mod keeper;
 pub mod machine;
@@ -184,6 +185,8 @@ impl Local {
                 Serves::Socket => Listens::Socket,
                 Serves::Port(port) => Listens::Port(port),
             }),
+            // In the open the port would be the whole machine's.
+            has_hub: grant.has_hub && is_sandboxed,
             network: self.network(),
         })
     }

@@ -102,6 +102,9 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
     let controllers_stop = CancellationToken::new();
     let mut controllers = controllers::start(&server.app, server.fetch.clone(), &controllers_stop);
     controllers.spawn(visits::keep(server.clone(), controllers_stop.clone()));
+    if server.config.queue_backend == QueueBackend::Local {
+        controllers.spawn(hub::door::keep(server.clone(), controllers_stop.clone()));
+    }
     warn_of_shared_origin(&server);
     ready(address);
     let mut serving = pin!(listen::run(&server, router, listener, tls));

@@ -29,6 +29,9 @@ impl App {
         let device = |id| Some(find(id)?.attributes.get_named(DEVICE)?.to_string());
         let name = |id| Some(find(id)?.name.to_string());
         let around = self.surroundings(&mut reader, workload).await?;
+        let hub = self.hub_variables(&mut reader, workload, run).await?;
+        let has_hub = !hub.is_empty();
+        let environment = around.variables.into_iter().chain(hub);
         Ok(Grant {
             person: workload.owner,
             login: owner.map_or_else(|| "nobody".to_owned(), |owner| owner.login.to_string()),
@@ -36,8 +39,9 @@ impl App {
             project: project.map(|project| project.name.to_string()),
             nodes: nodes.into_iter().filter_map(name).collect(),
             gpus: gpus.into_iter().filter_map(device).collect(),
-            environment: around.variables,
+            environment: environment.collect(),
             mounts: around.mounts,
+            has_hub,
         })
     }
 }

@@ -8,11 +8,13 @@
 mod act;
 mod cull;
 mod follow;
+mod hub;
 mod look;
 mod start;
 mod visits;
 
 pub use berth_drivers::backend::Door;
+pub use berth_drivers::local::hub as hub_socket;
 use berth_model::SessionId;
 use berth_model::reference::SessionReference;
 use berth_model::session::Session;
@@ -20,6 +22,7 @@ use berth_store::{Conn, sessions};
 
 pub use act::SessionChange;
 pub use cull::Culling;
+pub use hub::{HUB_CLIENT, HUB_DEFAULT, HUB_WORD, HubAsker, hub_name};
 pub use look::{Opened, ProfileView, SessionFilter, SessionView, VisitView};
 pub use start::NewSession;
 pub use visits::{Entered, Invitation, Key, OpenDoor};
@@ -37,6 +40,17 @@ pub trait Addresses: Send + Sync + std::fmt::Debug {
     fn origin(&self, label: &str) -> String;
     /// The path below which the session answers, with a slash at both ends.
     fn base(&self, label: &str) -> String;
+    /// Where Berth itself is.
+    fn home(&self) -> Home;
+}
+
+/// Berth's own address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// Scheme, host and port.
+    pub origin: String,
+    /// The path below which it answers, without a slash at its end.
+    pub base: String,
 }
 
 /// Each at a name of its own on this machine.
@@ -50,6 +64,13 @@ impl Addresses for AtLocalhost {
 
     fn base(&self, _label: &str) -> String {
         "/".to_owned()
+    }
+
+    fn home(&self) -> Home {
+        Home {
+            origin: "http://localhost".to_owned(),
+            base: String::new(),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use berth_store::{Conn, projects, queues, sessions, submissions, workloads};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use super::hub::plain_variables;
 use super::look::SessionView;
 use crate::App;
 use crate::caller::Caller;
@@ -320,7 +321,7 @@ impl App {
             requeue: false,
             program: Program {
                 command: app.command_at(&origin, &base, SOCKET),
-                environment: app.variables.clone(),
+                environment: plain_variables(&app),
                 image: environment.map(|environment| environment.to_string()),
                 serves: Some(app.serves),
                 ..Program::default()

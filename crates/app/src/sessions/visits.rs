@@ -14,6 +14,7 @@ use berth_store::{Conn, people, queues, sessions, sign_ins, sites, visits, workl
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use super::hub::speaks_hub;
 use crate::App;
 use crate::accounts::stored_hash;
 use crate::caller::{Caller, Via};
@@ -81,6 +82,8 @@ pub struct OpenDoor {
     pub door: Door,
     /// Whether it answers below the path that it was told.
     pub knows_its_base: bool,
+    /// Whether it takes Berth for a JupyterHub, and asks there who its visitors are.
+    pub speaks_hub: bool,
 }
 
 impl App {
@@ -190,7 +193,7 @@ impl App {
         })
     }
 
-    async fn still_may(
+    pub(super) async fn still_may(
         &self,
         conn: &mut Conn,
         session: &Session,
@@ -284,6 +287,7 @@ impl App {
             session: session.id,
             label: session.label.clone(),
             door,
+            speaks_hub: app.as_ref().is_some_and(speaks_hub),
             knows_its_base: app.is_some_and(|app| app.knows_its_base),
         }))
     }

@@ -17,12 +17,13 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt, copy_bidirectional};
 use tokio::net::unix::pipe;
-use tokio::net::{TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::brood;
 use super::keeper::{Fate, Order};
 use super::spec::{Listens, Spec};
+use super::{brood, hub};
+use crate::backend::HUB_PORT;
 
 /// Runs what the folder of its own says.
 pub async fn run(own: &Path) -> io::Result<Fate> {
@@ -40,6 +41,10 @@ async fn see_it_through(spec: &Spec) -> io::Result<Fate> {
     if let Some(Listens::Port(port)) = spec.listens {
         let listener = UnixListener::bind(spec.places.own.join("app.sock"))?;
         tokio::spawn(let_in(listener, port));
+    }
+    if spec.has_hub {
+        let listener = TcpListener::bind(("127.0.0.1", HUB_PORT)).await?;
+        tokio::spawn(let_out(listener, spec.places.own.join(hub::SOCKET)));
     }
     let mut ended = signal(SignalKind::child())?;
     let app = match start(spec) {
@@ -74,6 +79,18 @@ async fn let_in(listener: UnixListener, port: u16) {
             if let Ok(mut app) = TcpStream::connect(("127.0.0.1", port)).await {
                 app.set_nodelay(true).ok();
                 copy_bidirectional(&mut visitor, &mut app).await.ok();
+            }
+        });
+    }
+}
+
+/// Passes on to the keeper what asks for a JupyterHub.
+async fn let_out(listener: TcpListener, socket: PathBuf) {
+    while let Ok((mut asking, _)) = listener.accept().await {
+        let socket = socket.clone();
+        tokio::spawn(async move {
+            if let Ok(mut keeper) = UnixStream::connect(socket).await {
+                copy_bidirectional(&mut asking, &mut keeper).await.ok();
             }
         });
     }

@@ -16,12 +16,12 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::brood;
 use super::cgroup::{Group, Groups};
 use super::enter::{GO, READY};
 use super::folder::{End, Folder, How};
 use super::sandbox;
 use super::spec::Spec;
+use super::{brood, hub};
 
 /// One letter each, from the keeper into the sandbox.
 #[derive(Debug, Clone, Copy)]
@@ -151,6 +151,9 @@ async fn begin(
         let mut private = std::fs::DirBuilder::new();
         private.mode(0o700).recursive(true);
         private.create(folder.io().join("tmp"))?;
+    }
+    if spec.has_hub {
+        hub::open(folder, spec.run)?;
     }
     if let Some(user) = spec.user {
         let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(user), Some(user));

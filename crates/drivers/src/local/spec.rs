@@ -41,6 +41,10 @@ pub struct Spec {
     pub mounts: Vec<Seen>,
     /// Whether somebody will want to visit it, and where it listens.
     pub listens: Option<Listens>,
+    /// Whether it reaches the server's own socket for what it takes to be a JupyterHub. Runs of a server before this one
+    /// do not.
+    #[serde(default)]
+    pub has_hub: bool,
     pub network: Network,
 }
 

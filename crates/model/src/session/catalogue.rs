@@ -87,6 +87,7 @@ impl App {
 pub fn catalogue() -> BTreeMap<Name, App> {
     let known = [
         ("jupyterlab", jupyterlab()),
+        ("jupyterhub-singleuser", jupyterhub_singleuser()),
         ("vscode", vscode()),
         ("tensorboard", tensorboard()),
         ("mlflow", mlflow()),
@@ -129,6 +130,46 @@ fn jupyterlab() -> App {
         environment: "jupyterlab".parse().ok(),
         activity: Activity::Jupyter,
         ..app("JupyterLab", &command, Serves::Socket)
+    }
+}
+
+/// JupyterHub's own server, as it comes. It takes Berth for its hub, and asks there who its visitors are; what stands in
+/// braces it is told when it begins, and the token is kept nowhere else.
+fn jupyterhub_singleuser() -> App {
+    let scopes = "[\"access:servers!server={person}/{server}\"]";
+    let variables = [
+        ("JUPYTERHUB_API_TOKEN", "{hub_token}"),
+        ("JUPYTERHUB_API_URL", "{hub_url}"),
+        (
+            "JUPYTERHUB_ACTIVITY_URL",
+            "{hub_url}/users/{person}/activity",
+        ),
+        ("JUPYTERHUB_BASE_URL", "{hub_base}"),
+        ("JUPYTERHUB_HOST", "{hub_origin}"),
+        ("JUPYTERHUB_CLIENT_ID", "{client}"),
+        (
+            "JUPYTERHUB_OAUTH_CALLBACK_URL",
+            "{origin}{base}oauth_callback",
+        ),
+        ("JUPYTERHUB_OAUTH_SCOPES", scopes),
+        ("JUPYTERHUB_OAUTH_ACCESS_SCOPES", scopes),
+        ("JUPYTERHUB_USER", "{person}"),
+        ("JUPYTERHUB_SERVER_NAME", "{server}"),
+        ("JUPYTERHUB_SERVICE_PREFIX", "{base}"),
+        ("JUPYTERHUB_SERVICE_URL", "http://127.0.0.1:8888{base}"),
+    ];
+    App {
+        health: "api".to_owned(),
+        knows_its_base: true,
+        environment: "jupyterlab".parse().ok(),
+        variables: variables
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..app(
+            "JupyterHub's server",
+            &["jupyterhub-singleuser"],
+            Serves::Port(8888),
+        )
     }
 }
 
@@ -201,7 +242,7 @@ mod tests {
     #[test]
     fn what_comes_with_berth_can_be_started() {
         let known = catalogue();
-        assert_eq!(known.len(), 5);
+        assert_eq!(known.len(), 6);
         for (name, app) in known {
             assert_eq!(app.clone().check(), Ok(app), "{name}");
         }

@@ -1,7 +1,7 @@
 //! What JupyterHub's words mean here: whose server, which one, at which site, and what was said of it.
 
 use berth_api::Code;
-use berth_app::sessions::{SessionFilter, SessionView};
+use berth_app::sessions::{HUB_DEFAULT as DEFAULT, SessionFilter, SessionView};
 use berth_app::{Caller, Error};
 use berth_model::person::Person;
 use berth_model::reference::SiteReference;
@@ -14,8 +14,6 @@ use super::malformed;
 use crate::failure::{Failure, Result};
 use crate::server::Server;
 
-/// The session that is JupyterHub's server without a name.
-pub const DEFAULT: &str = "default";
 /// The most sites that are looked through.
 const SITES_MAX: u64 = 500;
 

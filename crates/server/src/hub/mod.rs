@@ -6,6 +6,9 @@
 //! knows no 422. See `docs/jupyterhub.md`.
 
 mod ask;
+mod asker;
+pub mod door;
+mod oauth;
 mod progress;
 mod servers;
 mod shown;
@@ -20,6 +23,7 @@ use berth_api::Code;
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
+use self::asker::Asker;
 use crate::failure::{Failure, Result};
 use crate::request::{Path, Query, Signed};
 use crate::router::unknown;
@@ -59,6 +63,8 @@ pub fn router() -> Router<Server> {
             "/users/{name}/tokens/{token}",
             delete(tokens::revoke).get(tokens::look),
         )
+        .route("/oauth2/authorize", get(oauth::authorize))
+        .route("/oauth2/token", post(oauth::token))
         .route("/{*rest}", any(unknown));
     Router::new()
         .nest(API, hub)
@@ -67,12 +73,26 @@ pub fn router() -> Router<Server> {
         .layer(from_fn(in_its_words))
 }
 
+/// What a session's own server may ask for, by its narrow way out.
+fn inside() -> Router<Server> {
+    let hub = Router::new()
+        .route("/", get(version))
+        .route("/user", get(whoami))
+        .route("/users/{name}/activity", post(servers::note_activity))
+        .route("/oauth2/token", post(oauth::token));
+    Router::new().nest(API, hub).fallback(unknown)
+}
+
 async fn version() -> impl IntoResponse {
     Json(json!({ "version": VERSION }))
 }
 
 /// Whose token it is.
-async fn whoami(State(server): State<Server>, Signed(caller): Signed) -> Result<Response> {
+async fn whoami(State(server): State<Server>, asker: Asker) -> Result<Response> {
+    let caller = match asker {
+        Asker::Person(caller) => caller,
+        Asker::Hub(asker) => return Ok(Json(shown::asker(&asker)).into_response()),
+    };
     let servers = ask::servers_of(&server, &caller, &caller.person).await?;
     let mut model = shown::user(&server, &caller.person, &servers, false);
     model["scopes"] = json!(shown::scopes(&caller));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use berth_api::Code;
-use berth_app::sessions::{NewSession, SessionChange, SessionView};
+use berth_app::sessions::{HubAsker, NewSession, SessionChange, SessionView, hub_name};
 use berth_app::{Caller, Error};
 use berth_model::Reference;
 use berth_model::session::State as Stage;
@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::ask::{self, Options, Which};
+use super::asker::{self, Asker};
 use super::malformed;
 use super::progress::Look;
 use crate::failure::{Failure, Result};
@@ -220,11 +221,10 @@ struct Acted {
 /// Says when something was last done in servers. Of a person as such nothing is kept.
 pub async fn note_activity(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    asker: Asker,
     Path(name): Path<String>,
     Content(body): Content<BODY_MAX>,
 ) -> Result<StatusCode> {
-    let person = ask::person(&server, &caller, &name).await?;
     let said: ActivityBody = ask::json(&body)?.ok_or_else(ask::not_an_object)?;
     if said.last_activity.is_none() && said.servers.is_empty() {
         return Err(malformed(
@@ -238,6 +238,11 @@ pub async fn note_activity(
             return Err(malformed("Nothing was done in the future."));
         }
     }
+    let caller = match asker {
+        Asker::Person(caller) => caller,
+        Asker::Hub(asker) => return note_own(&server, &asker, &name, &said).await,
+    };
+    let person = ask::person(&server, &caller, &name).await?;
     let servers = ask::servers_of(&server, &caller, &person).await?;
     let mut acted = Vec::new();
     for (name, one) in &said.servers {
@@ -248,6 +253,27 @@ pub async fn note_activity(
     for (view, at) in acted {
         let (site, session) = (view.session.site.into(), view.session.id.into());
         let noted = server.app.note_activity(&caller, &site, &session, at);
+        noted.await?;
+    }
+    Ok(StatusCode::OK)
+}
+
+/// A session's own server speaks of itself, and of nothing else.
+async fn note_own(
+    server: &Server,
+    shown: &HubAsker,
+    name: &str,
+    said: &ActivityBody,
+) -> Result<StatusCode> {
+    let HubAsker::Server { session, owner, .. } = shown else {
+        return Err(asker::not_for_this());
+    };
+    let own = hub_name(session);
+    if owner.login.as_str() != name || said.servers.keys().any(|named| named != own) {
+        return Err(asker::not_for_this());
+    }
+    if let Some(acted) = said.servers.get(own) {
+        let noted = server.app.hub_activity(session.id, acted.last_activity);
         noted.await?;
     }
     Ok(StatusCode::OK)

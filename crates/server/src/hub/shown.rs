@@ -1,23 +1,14 @@
 //! People, servers and tokens in JupyterHub's shapes.
 
 use berth_api::paths;
-use berth_app::sessions::SessionView;
+use berth_app::sessions::{HubAsker, SessionView, hub_name};
 use berth_app::{Caller, Via};
 use berth_model::person::{Person, Scope, Token};
 use berth_model::session::State;
 use serde_json::{Map, Value, json};
 
 use super::API;
-use super::ask::DEFAULT;
 use crate::server::Server;
-
-/// The name that JupyterHub's clients know a session by.
-pub fn server_name(view: &SessionView) -> &str {
-    match view.session.name.as_str() {
-        DEFAULT => "",
-        name => name,
-    }
-}
 
 pub fn user(
     server: &Server,
@@ -28,7 +19,7 @@ pub fn user(
     let mut listed = Map::new();
     for view in servers {
         let is_live = view.session.state.is_live();
-        let name = server_name(view);
+        let name = hub_name(&view.session);
         let is_known = listed.contains_key(name);
         if is_live || (with_stopped && !is_known) {
             listed.insert(name.to_owned(), self::server(server, person, view));
@@ -59,7 +50,7 @@ pub fn user(
 
 pub fn server(server: &Server, person: &Person, view: &SessionView) -> Value {
     let session = &view.session;
-    let name = server_name(view);
+    let name = hub_name(&view.session);
     let progress = progress_path(server, person, name);
     let public = server.config.public_url.as_ref();
     let run = view.run.as_ref().filter(|run| !run.state.is_over());
@@ -118,6 +109,29 @@ pub fn in_its_words(scope: Scope) -> &'static [&'static str] {
         Scope::Book => &["access:servers", "servers", "users:activity"],
         Scope::Manage => &["tokens"],
     }
+}
+
+/// Whom a word names, for the server that asks.
+pub fn asker(asker: &HubAsker) -> Value {
+    let (person, scope, session, owner) = match asker {
+        HubAsker::Server { session, owner, .. } => (owner, "users:activity", session, owner),
+        HubAsker::Visitor {
+            session,
+            owner,
+            person,
+        } => (person, "access:servers", session, owner),
+    };
+    let server = format!("{}/{}", owner.login, hub_name(session));
+    json!({
+        "kind": "user",
+        "name": person.login,
+        "admin": person.global_admin,
+        "groups": [],
+        "user_info": { "name": person.display_name, "display_name": person.display_name },
+        "scopes": [format!("{scope}!server={server}")],
+        "session_id": null,
+        "token_id": null,
+    })
 }
 
 pub fn token_id(caller: &Caller) -> Option<String> {

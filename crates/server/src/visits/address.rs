@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use berth_app::sessions::Addresses;
+use berth_app::sessions::{Addresses, Home};
 use berth_proxy::{Addressing, Label};
 use http::Uri;
 
@@ -62,11 +62,20 @@ fn on_this_machine(origin: &str) -> Option<String> {
 
 /// What the application is told of all this.
 pub fn addresses(config: &Config) -> Arc<dyn Addresses> {
-    Arc::new(Told(addressing(config)))
+    Arc::new(Told {
+        addressing: addressing(config),
+        home: Home {
+            origin: own_origin(config),
+            base: config.base_path.as_str().to_owned(),
+        },
+    })
 }
 
 #[derive(Debug)]
-struct Told(Addressing);
+struct Told {
+    addressing: Addressing,
+    home: Home,
+}
 
 impl Addresses for Told {
     fn origin(&self, label: &str) -> String {
@@ -76,13 +85,17 @@ impl Addresses for Told {
     fn base(&self, label: &str) -> String {
         self.with(label, Addressing::base)
     }
+
+    fn home(&self) -> Home {
+        self.home.clone()
+    }
 }
 
 impl Told {
     /// The application draws its labels from letters and digits, so that each is one.
     fn with(&self, label: &str, say: fn(&Addressing, &Label) -> String) -> String {
         let label = label.parse();
-        label.map_or_else(|_| String::new(), |label| say(&self.0, &label))
+        label.map_or_else(|_| String::new(), |label| say(&self.addressing, &label))
     }
 }
 

@@ -194,7 +194,7 @@ impl Said {
     }
 }
 
-fn query(fields: &[(&str, &str)]) -> String {
+pub fn query(fields: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (name, value) in fields {
         let before = if text.is_empty() { '?' } else { '&' };
@@ -205,7 +205,7 @@ fn query(fields: &[(&str, &str)]) -> String {
 }
 
 /// Sends a browser elsewhere. Where it came from is nobody's business, as its address may have held a code.
-fn see_other(place: &str) -> Response {
+pub fn see_other(place: &str) -> Response {
     // Places are made of origins, labels and escaped fields, which a header may carry.
     let place = HeaderValue::from_str(place).unwrap_or_else(|_| HeaderValue::from_static("/"));
     let headers = [

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use berth_app::sessions::{Entered, Key};
@@ -17,6 +17,7 @@ use berth_model::{PersonId, SessionId, SiteId};
 use berth_proxy::{Credential, Label, Visitor};
 use futures::stream::{self, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, Semaphore};
@@ -67,12 +68,32 @@ pub struct Known {
     person: PersonId,
     pub access: Access,
     pub visitor: Visitor,
+    until: Timestamp,
+    hub_word: OnceLock<HeaderValue>,
     /// Milliseconds since the table was made.
     checked_ms: AtomicU64,
     used_ms: AtomicU64,
     /// One looks at a time; the others take what that one found.
     checking: Mutex<()>,
     is_over: AtomicBool,
+}
+
+impl Known {
+    /// How a program is called, in place of its token, to an app that takes Berth for a JupyterHub.
+    pub fn hub_word(&self, app: &App) -> Result<Option<HeaderValue>> {
+        if self.visitor.credential != Credential::Token {
+            return Ok(None);
+        }
+        if let Some(word) = self.hub_word.get() {
+            return Ok(Some(word.clone()));
+        }
+        let word = app.hub_word_for(self.session, self.person, self.until)?;
+        let Ok(mut word) = HeaderValue::try_from(format!("token {word}")) else {
+            return Ok(None);
+        };
+        word.set_sensitive(true);
+        Ok(Some(self.hub_word.get_or_init(|| word).clone()))
+    }
 }
 
 /// The label and what was shown for it, as nobody can read it back.
@@ -238,6 +259,8 @@ impl Visitors {
             site: entered.site,
             person: entered.person.id,
             access: entered.access,
+            until: entered.expires_at,
+            hub_word: OnceLock::new(),
             checked_ms: now_ms.into(),
             used_ms: now_ms.into(),
             checking: Mutex::new(()),

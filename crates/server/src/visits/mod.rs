@@ -83,6 +83,11 @@ impl Visits {
         self.proxy.routes.addressing()
     }
 
+    /// A session's front door, with a slash at its end.
+    pub fn url(&self, label: &Label) -> String {
+        self.addressing().url(label)
+    }
+
     /// Whether all sessions share Berth's own origin, so that a script in one can do what its visitor can elsewhere.
     pub fn share_origin(&self) -> bool {
         !self.addressing().is_isolating()
@@ -159,10 +164,15 @@ async fn pass(
     request: Request<Incoming>,
 ) -> Result<Response> {
     let (parts, body) = request.into_parts();
-    let visitor = Visitor {
+    let mut visitor = Visitor {
         address: client_address(&parts, server),
         ..known.visitor.clone()
     };
+    if server.visits.table.speaks_hub(route.label())
+        && let Some(word) = known.hub_word(&server.app)?
+    {
+        visitor.headers.insert(AUTHORIZATION, word);
+    }
     let request = Request::from_parts(parts, body);
     let response = server.visits.proxy.serve(route, &visitor, request).await;
     Ok(response.map(Body::new))

@@ -98,6 +98,11 @@ impl Table {
         proxy.routes.all().into_iter().filter_map(acted).collect()
     }
 
+    /// Whether the session's server asks Berth who its visitors are, as it would a JupyterHub.
+    pub fn speaks_hub(&self, label: &Label) -> bool {
+        self.held().get(label).is_some_and(|door| door.speaks_hub)
+    }
+
     fn settle(&self, routes: &Routes, label: &Label, door: Option<OpenDoor>) {
         let mut held = self.held();
         match door {
@@ -128,6 +133,7 @@ fn is_same(one: &OpenDoor, other: &OpenDoor) -> bool {
     one.session == other.session
         && one.door == other.door
         && one.knows_its_base == other.knows_its_base
+        && one.speaks_hub == other.speaks_hub
 }
 
 fn target(door: &OpenDoor) -> Target {

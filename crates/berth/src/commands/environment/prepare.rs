@@ -118,6 +118,7 @@ async fn build(
     let recipe = prepared.recipe(key);
     let (workload, run) = work(recipe.program())?;
     let grant = Grant {
+        has_hub: false,
         person: PersonId::from_parts(0, &[0; 10]),
         login: "berth".to_owned(),
         site: "here".to_owned(),
