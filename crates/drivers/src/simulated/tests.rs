@@ -172,6 +172,7 @@ fn a_server_that_lost_its_lease_is_refused() {
 
 fn nobody() -> Grant {
     Grant {
+        has_hub: false,
         person: PersonId(Uuid::nil()),
         login: "nobody".to_owned(),
         site: "here".to_owned(),

@@ -225,6 +225,11 @@ pub async fn note_activity(
     Path(name): Path<String>,
     Content(body): Content<BODY_MAX>,
 ) -> Result<StatusCode> {
+    // Whose it is comes first: to others nothing of it exists, whatever they say.
+    let person = match &asker {
+        Asker::Person(caller) => Some(ask::person(&server, caller, &name).await?),
+        Asker::Hub(_) => None,
+    };
     let said: ActivityBody = ask::json(&body)?.ok_or_else(ask::not_an_object)?;
     if said.last_activity.is_none() && said.servers.is_empty() {
         return Err(malformed(
@@ -238,11 +243,11 @@ pub async fn note_activity(
             return Err(malformed("Nothing was done in the future."));
         }
     }
-    let caller = match asker {
-        Asker::Person(caller) => caller,
-        Asker::Hub(asker) => return note_own(&server, &asker, &name, &said).await,
+    let (caller, person) = match (asker, person) {
+        (Asker::Person(caller), Some(person)) => (caller, person),
+        (Asker::Hub(asker), _) => return note_own(&server, &asker, &name, &said).await,
+        (Asker::Person(_), None) => return Err(ask::nobody()),
     };
-    let person = ask::person(&server, &caller, &name).await?;
     let servers = ask::servers_of(&server, &caller, &person).await?;
     let mut acted = Vec::new();
     for (name, one) in &said.servers {
