@@ -92,6 +92,16 @@ pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool
     Ok(changed == 1)
 }
 
+/// Something was done in it at that moment, if that is news. It is nobody's change, and so its version stays.
+pub async fn note_active(conn: &mut Conn, id: SessionId, at: Timestamp) -> Result<()> {
+    query("UPDATE session SET active_at = $1, warned_at = NULL WHERE id = $2 AND active_at < $1")
+        .bind(at)
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
 /// It is kept for the record, and nobody finds it any more.
 pub async fn remove(conn: &mut Conn, id: SessionId, version: u64, now: Timestamp) -> Result<bool> {
     let changed = query(

@@ -22,6 +22,7 @@ use super::follow::Followed;
 use crate::App;
 use crate::error::Result;
 use crate::record::By;
+use crate::transact::transact;
 
 /// When idle sessions are looked for, and how long before their end their owners hear of it.
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +51,6 @@ pub(crate) struct Pulse(Mutex<Seen>);
 struct Seen {
     next: Option<Timestamp>,
     cpu: HashMap<RunId, (u64, Timestamp)>,
-    /// When a visitor last did something, as far as what serves them has said.
-    visitors: HashMap<SessionId, Timestamp>,
 }
 
 impl Pulse {
@@ -74,13 +73,17 @@ struct Looked {
 }
 
 impl App {
-    /// Notes when visitors last did something in sessions.
-    pub fn note_visitors(&self, acted: impl IntoIterator<Item = (SessionId, Timestamp)>) {
-        let mut seen = self.pulse.seen();
-        for (session, at) in acted {
-            let last = seen.visitors.entry(session).or_insert(at);
-            *last = at.max(*last);
+    /// Notes when visitors last did something in sessions. Written down, because another server may look for idle ones.
+    pub async fn note_visitors(&self, acted: &[(SessionId, Timestamp)]) -> Result<()> {
+        if acted.is_empty() {
+            return Ok(());
         }
+        transact!(self, tx => {
+            for (session, at) in acted {
+                sessions::note_active(&mut tx, *session, *at).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Looks for idle sessions when it is time to; says when it is next.
@@ -139,7 +142,6 @@ impl App {
             };
             let by_others = [
                 job.and_then(|job| self.computes(job, now)),
-                self.pulse.seen().visitors.get(&one.session.id).copied(),
                 // A clock of another machine's may be ahead of ours.
                 life.written_at.map(|at| at.min(now)),
                 life.computes.then_some(now),

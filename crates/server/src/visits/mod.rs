@@ -281,8 +281,14 @@ pub async fn keep(server: Server, stop: CancellationToken) {
             _ = looking.tick() => server.visits.visitors.look_at_aged(&server.app).await,
             _ = comparing.tick() => compare(&server).await,
             _ = telling.tick() => {
-                let acted = server.visits.table.acted(&server.visits.proxy, server.app.now());
-                server.app.note_visitors(acted);
+                let acted = server.visits.table.acted(
+                    &server.visits.proxy,
+                    server.app.now(),
+                    2 * TELL_EVERY,
+                );
+                if let Err(error) = server.app.note_visitors(&acted).await {
+                    tracing::warn!(%error, "what visitors did could not be noted; trying again");
+                }
             }
         }
     }

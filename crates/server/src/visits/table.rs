@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use berth_app::sessions::{Door, OpenDoor};
 use berth_app::{App, Result};
@@ -86,13 +87,19 @@ impl Table {
         Ok(())
     }
 
-    /// When visitors last did something, by session.
-    pub fn acted(&self, proxy: &Proxy, now: Timestamp) -> Vec<(SessionId, Timestamp)> {
+    /// When visitors last did something, by session; of the last little while only, for what is older was told before.
+    pub fn acted(
+        &self,
+        proxy: &Proxy,
+        now: Timestamp,
+        lately: Duration,
+    ) -> Vec<(SessionId, Timestamp)> {
         let held = self.held();
         let acted = |route: Arc<Route>| {
             let activity = route.activity();
             let since = SignedDuration::try_from(activity.since_acted).ok()?;
-            let door = held.get(route.label()).filter(|_| activity.requests > 0)?;
+            let is_news = activity.requests > 0 && activity.since_acted < lately;
+            let door = held.get(route.label()).filter(|_| is_news)?;
             Some((door.session, now.checked_sub(since).ok()?))
         };
         proxy.routes.all().into_iter().filter_map(acted).collect()
