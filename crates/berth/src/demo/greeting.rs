@@ -103,6 +103,7 @@ Try, in another terminal:
   {berth} login {address} --login {FIRST}
   {berth} --site torino free --type gpu --for 4h
   {berth} book torino/{free_gpu} --from 'tomorrow 09:00' --for 2h --title 'First try'
+  {berth} --site this-machine session start notebook
 
 All but that machine is made up, and it answers on this machine only. Ctrl-C stops it. The world is kept in
 {folder} and carried on next time; --fresh makes a new one.
