@@ -19,12 +19,10 @@ pub struct Session {
     pub site: SiteRef,
     pub owner: PersonRef,
     /// No other session of its owner at this site has it.
-    #[schema(value_type = String)]
     pub name: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub project: Option<ProjectRef>,
-    #[schema(value_type = String)]
     pub profile: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -138,11 +136,10 @@ pub struct SessionList {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSession {
-    #[schema(value_type = String)]
     pub profile: Name,
     /// The profile's name, with a number where there is one already, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, nullable = false)]
+    #[schema(nullable = false)]
     pub name: Option<Name>,
     /// A managed environment in place of the profile's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +159,7 @@ pub struct NewSession {
 #[serde(deny_unknown_fields, default)]
 pub struct StartSession {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, nullable = false)]
+    #[schema(nullable = false)]
     pub profile: Option<Name>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -184,7 +181,6 @@ pub struct StopSession {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionPatch {
-    #[schema(value_type = String)]
     pub name: Name,
 }
 
@@ -204,7 +200,7 @@ pub struct ShareSession {
 pub struct KeepSession {
     /// For how long it is left alone, however idle it is; a day at most.
     #[serde(rename = "for")]
-    #[schema(value_type = String, examples("PT2H"))]
+    #[schema(value_type = String, max_length = 32, examples("PT2H"))]
     pub length: SignedDuration,
 }
 
@@ -260,7 +256,6 @@ pub struct WayIn {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = StartableProfile)]
 pub struct Profile {
-    #[schema(value_type = String)]
     pub name: Name,
     pub title: Text,
     pub wishes: Vec<Wish>,
