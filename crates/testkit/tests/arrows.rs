@@ -48,8 +48,8 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("axum", &["server"], "only the server has routes"),
     (
         "hyper",
-        &["server", "proxy", "bench"],
-        "only the server and the proxy speak HTTP",
+        &["server", "proxy", "drivers", "bench"],
+        "only the server and the proxy speak HTTP, and the drivers to what they run",
     ),
     (
         "reqwest",

@@ -3,10 +3,11 @@
 use anyhow::Result;
 use berth_model::queue::{Grant, QueuePolicy, Role, Whose};
 use berth_model::recut::{CutOutcome, Recut};
+use berth_model::session::{Access, Pause, Session, Start, State as SessionState, Visit};
 use berth_model::workload::{Counts, Run, RunState, State, Workload};
-use berth_model::{ClaimId, GrantId, RecutId, RunId, WorkloadId};
+use berth_model::{ClaimId, GrantId, RecutId, RunId, SessionId, StartId, VisitId, WorkloadId};
 use berth_store::submissions::{self, Submission};
-use berth_store::{Tx, queues, recuts, workloads};
+use berth_store::{Tx, queues, recuts, sessions, visits, workloads};
 use serde_json::json;
 
 use crate::world::{World, entry, event, fresh, hour};
@@ -100,6 +101,65 @@ impl World {
             };
             recuts::insert(tx, &recut).await?;
         }
+        self.insert_sessions(tx, workload.id).await
+    }
+
+    async fn insert_sessions(&self, tx: &mut Tx, workload: WorkloadId) -> Result<()> {
+        let session = Session {
+            id: SessionId(fresh()),
+            site: self.torino,
+            owner: self.ada,
+            project: None,
+            name: "thesis".parse()?,
+            label: "k3v9xwbe8rv5w2n9".to_owned(),
+            profile: "notebook".parse()?,
+            environment: Some("torch@2".parse()?),
+            inside: None,
+            state: SessionState::Ready,
+            workload: Some(workload),
+            said: Some("tried again \u{1f9e0}".parse()?),
+            shared: [(self.ada, Access::View)].into(),
+            since: hour(1),
+            active_at: hour(2),
+            kept_until: Some(hour(4)),
+            warned_at: Some(hour(2)),
+            created_at: hour(0),
+            version: 1,
+        };
+        sessions::insert(tx, &session).await?;
+        let start = Start {
+            id: StartId(fresh()),
+            session: session.id,
+            site: self.torino,
+            person: self.ada,
+            profile: session.profile.clone(),
+            workload,
+            is_automatic: true,
+            asked_at: hour(0),
+            ready_at: Some(hour(1)),
+            ended_at: None,
+            has_failed: false,
+            said: None,
+        };
+        sessions::insert_start(tx, &start).await?;
+        let pause = Pause {
+            site: self.torino,
+            profile: session.profile.clone(),
+            since: hour(1),
+            said: "it failed for three people".parse()?,
+        };
+        sessions::pause(tx, &pause).await?;
+        let visit = Visit {
+            id: VisitId(fresh()),
+            session: session.id,
+            person: self.ada,
+            sign_in: None,
+            access: Access::Edit,
+            reason: Some("she asked for help".parse()?),
+            began: hour(1),
+            expires_at: hour(9),
+        };
+        visits::insert(tx, &visit, &[7; 32], hour(2)).await?;
         Ok(())
     }
 }
