@@ -181,7 +181,6 @@ fn nobody() -> Grant {
         gpus: Vec::new(),
         environment: Default::default(),
         mounts: Vec::new(),
-        has_hub: false,
     }
 }
 

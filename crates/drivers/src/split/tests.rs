@@ -82,7 +82,6 @@ fn grant() -> Grant {
         gpus: Vec::new(),
         environment: Default::default(),
         mounts: Vec::new(),
-        has_hub: false,
     }
 }
 
