@@ -44,6 +44,16 @@ impl QueuePolicy {
     /// The most that a site may let one person have waiting: a plan of more is no longer made in a second.
     pub const WAITING_MAX: u32 = 1_000_000;
 
+    /// How sessions of a profile are run, if it is for sessions.
+    pub fn session_profile(&self, profile: &Name) -> Option<&SessionProfile> {
+        self.profiles.get(profile)?.session.as_ref()
+    }
+
+    /// What sessions of a profile start.
+    pub fn session_app(&self, profile: &Name) -> Option<App> {
+        self.app(&self.session_profile(profile)?.app)
+    }
+
     /// An app by its name: the site's own, or one that comes with Berth.
     pub fn app(&self, name: &Name) -> Option<App> {
         let own = self.apps.get(name).cloned();

@@ -330,32 +330,21 @@ pub struct SessionProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub projects: Vec<Name>,
-    /// The most servers that are started before anybody asks.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    #[schema(maximum = 16)]
-    pub warm: u8,
 }
 
 impl SessionProfile {
-    pub const WARM_MAX: u8 = 16;
-
     pub fn of(app: Name) -> SessionProfile {
         SessionProfile {
             app,
             environment: None,
             idle: Self::usual_idle(),
             projects: Vec::new(),
-            warm: 0,
         }
     }
 
     fn usual_idle() -> SignedDuration {
         SignedDuration::from_secs(3600)
     }
-}
-
-fn is_zero(number: &u8) -> bool {
-    *number == 0
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod follow;
 mod forecast;
 mod grant;
 mod inside;
+mod log;
 mod look;
 mod plan;
 mod quotas;

@@ -13,7 +13,7 @@ use berth_model::event::EventKind;
 use berth_model::session::{Activity, Session, State};
 use berth_model::{RunId, SessionId, Text};
 use berth_store::leases::{self, Lease};
-use berth_store::{queues, sessions};
+use berth_store::sessions;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use tokio::task::JoinSet;
@@ -111,7 +111,7 @@ impl App {
             .filter(|one| one.session.state == State::Ready)
             .collect();
         for some in ready.chunks(at_once.max(1)) {
-            for looked in self.look_for_life(some, now).await? {
+            for looked in self.look_for_life(some, now).await {
                 self.warn_or_stop(lease, looked, now).await?;
             }
         }
@@ -119,21 +119,16 @@ impl App {
         Ok(next)
     }
 
-    async fn look_for_life(&self, some: &[&Followed], now: Timestamp) -> Result<Vec<Looked>> {
+    async fn look_for_life(&self, some: &[&Followed], now: Timestamp) -> Vec<Looked> {
         let mut tasks = JoinSet::new();
         for one in some {
-            let (idle, path) = {
-                let mut reader = self.store.read().await?;
-                let policy = queues::policy(&mut reader, one.session.site).await?;
-                let profile = policy.profiles.get(&one.session.profile);
-                let Some(profile) = profile.and_then(|profile| profile.session.clone()) else {
-                    continue;
-                };
-                let app = policy.app(&profile.app);
-                let is_jupyter = app.is_some_and(|app| app.activity == Activity::Jupyter);
-                let base = self.settings.addresses.base(&one.session.label);
-                (profile.idle, is_jupyter.then_some(base))
+            let Some(profile) = &one.profile else {
+                continue;
             };
+            let idle = profile.idle;
+            let activity = one.app.as_ref().map(|app| app.activity);
+            let base = self.settings.addresses.base(&one.session.label);
+            let path = (activity == Some(Activity::Jupyter)).then_some(base);
             let job = one.job();
             let door = job.and_then(|job| self.backend.as_ref()?.door(job));
             let life = match (job, &self.backend) {
@@ -160,7 +155,7 @@ impl App {
                 }
             });
         }
-        Ok(tasks.join_all().await)
+        tasks.join_all().await
     }
 
     /// Now, if it took processor time since the last look. The first look has nothing to compare with, and lets it pass.

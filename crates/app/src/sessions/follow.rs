@@ -7,9 +7,9 @@ use berth_drivers::backend::{Door, Job};
 use berth_drivers::door;
 use berth_engine::session::{Next, next};
 use berth_model::event::{Audience, EventKind};
-use berth_model::session::{End, Pause, Session, State};
+use berth_model::session::{App as Catalogued, End, Pause, Session, SessionProfile, State};
 use berth_model::workload::{Run, State as WorkloadState, Workload};
-use berth_model::{SessionId, Text, WorkloadId};
+use berth_model::{SessionId, SiteId, Text, WorkloadId};
 use berth_store::leases::{self, Lease};
 use berth_store::{Conn, queues, sessions, visits, workloads};
 use jiff::{SignedDuration, Timestamp};
@@ -32,6 +32,9 @@ const WITHIN: SignedDuration = SignedDuration::from_mins(10);
 /// A session and what is known of what it runs as.
 pub(super) struct Followed {
     pub session: Session,
+    /// Neither is there where its profile is no more.
+    pub profile: Option<SessionProfile>,
+    pub app: Option<Catalogued>,
     pub workload: Option<Workload>,
     pub run: Option<Run>,
 }
@@ -68,7 +71,7 @@ impl App {
                 Next::Over { end, said } => self.settle_session(lease, one, end, said).await?,
             }
         }
-        let answering = self.who_answers(&asked).await?;
+        let answering = self.who_answers(&asked).await;
         let waits_on = answering.len() < asked.len();
         for id in answering {
             self.note_answer(lease, id).await?;
@@ -82,61 +85,73 @@ impl App {
     async fn followed(&self) -> Result<Vec<Followed>> {
         let mut reader = self.store.read().await?;
         let live = sessions::live(&mut reader).await?;
-        let mut by_site: HashMap<_, Vec<WorkloadId>> = HashMap::new();
-        for session in &live {
-            by_site
-                .entry(session.site)
-                .or_default()
-                .extend(session.workload);
+        self.follow_up(&mut reader, live).await
+    }
+
+    /// What these run as and by which profile: a few questions for each site, however many there are.
+    pub(super) async fn follow_up(
+        &self,
+        conn: &mut Conn,
+        all: Vec<Session>,
+    ) -> Result<Vec<Followed>> {
+        let mut by_site: HashMap<SiteId, Vec<WorkloadId>> = HashMap::new();
+        for session in &all {
+            let of_site = by_site.entry(session.site).or_default();
+            of_site.extend(session.workload);
         }
         let (mut jobs, mut runs) = (HashMap::new(), HashMap::new());
+        let mut policies = HashMap::new();
         for (site, ids) in by_site {
-            for job in workloads::some(&mut reader, site, ids.clone()).await? {
+            for job in workloads::some(conn, site, ids.clone()).await? {
                 jobs.insert(job.id, job);
             }
-            for run in workloads::newest_runs(&mut reader, ids).await? {
+            for run in workloads::newest_runs(conn, ids).await? {
                 runs.entry(run.workload).or_insert(run);
             }
+            policies.insert(site, queues::policy(conn, site).await?);
         }
-        let follow = |session: Session| Followed {
-            workload: session.workload.and_then(|id| jobs.remove(&id)),
-            run: session.workload.and_then(|id| runs.remove(&id)),
-            session,
+        let follow = |session: Session| {
+            let policy = policies.get(&session.site);
+            Followed {
+                profile: policy.and_then(|one| one.session_profile(&session.profile).cloned()),
+                app: policy.and_then(|one| one.session_app(&session.profile)),
+                workload: session.workload.and_then(|id| jobs.remove(&id)),
+                run: session.workload.and_then(|id| runs.remove(&id)),
+                session,
+            }
         };
-        Ok(live.into_iter().map(follow).collect())
+        Ok(all.into_iter().map(follow).collect())
     }
 
     /// Those of these whose app answers by now. All are asked at the same time.
-    async fn who_answers(&self, asked: &[&Followed]) -> Result<Vec<SessionId>> {
+    async fn who_answers(&self, asked: &[&Followed]) -> Vec<SessionId> {
         let Some(backend) = &self.backend else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
         let mut tasks = JoinSet::new();
         for one in asked {
             let Some(door) = one.job().and_then(|job| backend.door(job)) else {
                 continue;
             };
-            let path = self.health_of(&one.session).await?;
+            let path = self.health_of(one);
             let id = one.session.id;
             tasks.spawn(async move { answers(door, path).await.then_some(id) });
         }
         let mut answering: Vec<SessionId> = tasks.join_all().await.into_iter().flatten().collect();
         answering.sort_unstable();
-        Ok(answering)
+        answering
     }
 
-    async fn health_of(&self, session: &Session) -> Result<String> {
-        let mut reader = self.store.read().await?;
-        let policy = queues::policy(&mut reader, session.site).await?;
-        let profile = policy.profiles.get(&session.profile);
-        let app = profile
-            .and_then(|profile| profile.session.as_ref())
-            .and_then(|profile| policy.app(&profile.app));
-        let base = match &app {
-            Some(app) if app.knows_its_base => self.settings.addresses.base(&session.label),
-            _ => "/".to_owned(),
+    /// Where its app says that it can be used.
+    fn health_of(&self, one: &Followed) -> String {
+        let Some(app) = &one.app else {
+            return "/".to_owned();
         };
-        Ok(base + &app.map(|app| app.health).unwrap_or_default())
+        let base = match app.knows_its_base {
+            true => self.settings.addresses.base(&one.session.label),
+            false => "/".to_owned(),
+        };
+        base + &app.health
     }
 
     async fn note_answer(&self, lease: &Lease, id: SessionId) -> Result<()> {

@@ -131,9 +131,7 @@ impl App {
             return Ok(none);
         };
         let policy = queues::policy(conn, session.site).await?;
-        let profile = policy.profiles.get(&session.profile);
-        let profile = profile.and_then(|profile| profile.session.as_ref());
-        let app = profile.and_then(|profile| policy.app(&profile.app));
+        let app = policy.session_app(&session.profile);
         let owner = people::get(conn, session.owner).await?;
         let (Some(app), Some(owner)) = (app.filter(speaks_hub), owner) else {
             return Ok(none);

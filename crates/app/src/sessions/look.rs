@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use berth_drivers::backend::{Job, Used};
 use berth_engine::rights::Action;
-use berth_model::reference::{SessionReference, SiteReference, WorkloadReference};
+use berth_model::reference::{SessionReference, SiteReference};
 use berth_model::session::{App as Catalogued, Pause, Session, Start, State, Visit};
 use berth_model::workload::{Run, Workload};
 use berth_model::{Name, PersonId};
@@ -23,7 +23,6 @@ use crate::queue::Reason;
 const LIST_MAX: u64 = 500;
 const STARTS_MAX: u64 = 20;
 const VISITS_MAX: u64 = 50;
-const LOG_BYTES: u64 = 64 * 1024;
 /// How long whoever looks waits for a plan to say why something waits.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -41,6 +40,7 @@ pub struct SessionView {
     pub idle_until: Option<Timestamp>,
     /// The newest first.
     pub starts: Vec<Start>,
+    /// Only where somebody looks at it, and not in the answer to a change.
     pub used: Option<Used>,
     pub directory: Directory,
 }
@@ -164,6 +164,7 @@ impl App {
             .session_view(&mut reader, caller, place, session)
             .await?;
         drop(reader);
+        view.used = self.used(view.workload.as_ref(), view.run.as_ref());
         if let (State::Waiting, Some(workload)) = (view.session.state, &view.workload) {
             let reason = self.why_waits(view.place.id(), workload.id);
             // A plan that is being made is not waited for: the page asks again.
@@ -217,7 +218,7 @@ impl App {
         Ok(SessionView {
             url: self.session_url(&session.label),
             idle_until: idle_until(&policy, &session),
-            used: self.used(workload.as_ref(), run.as_ref()),
+            used: None,
             starts: sessions::starts_of(conn, session.id, STARTS_MAX).await?,
             workload,
             run,
@@ -285,36 +286,6 @@ impl App {
         }
     }
 
-    pub(super) async fn log_of(&self, workload: &Workload, run: &Run) -> Result<String> {
-        let Some(backend) = &self.backend else {
-            return Ok(String::new());
-        };
-        let log = backend.log(Job { workload, run }, LOG_BYTES).await;
-        log.map_err(|trouble| Error::Internal(trouble.to_string()))
-    }
-
-    /// The same of any workload; its program is its owner's business.
-    pub async fn workload_log(
-        &self,
-        caller: &Caller,
-        site: &SiteReference,
-        workload: &WorkloadReference,
-    ) -> Result<String> {
-        let mut reader = self.store.read().await?;
-        let place = self
-            .place(&mut reader, caller, site, Action::SeeQueue)
-            .await?;
-        let workload = self.workload(&mut reader, &place, workload).await?;
-        let is_own = workload.owner == caller.id();
-        place.may(caller, Action::SeeSession, is_own, "workload")?;
-        let runs = workloads::runs_of(&mut reader, workload.id, 1).await?;
-        drop(reader);
-        match runs.first() {
-            Some(run) => self.log_of(&workload, run).await,
-            None => Ok(String::new()),
-        }
-    }
-
     /// Who came to a session, the newest first. Its owner sees everybody, and why they came.
     pub async fn session_visits(
         &self,
@@ -375,7 +346,7 @@ impl App {
         Ok(policy.profiles.iter().filter_map(view).collect())
     }
 
-    /// Everybody who runs something here, for the admins' page.
+    /// Whose login it is.
     pub async fn person_of(&self, login: &berth_model::LoginName) -> Result<PersonId> {
         let mut reader = self.store.read().await?;
         let known = people::by_login(&mut reader, login).await?;

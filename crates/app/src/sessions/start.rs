@@ -291,7 +291,7 @@ impl App {
     /// What the session's program is, and under which address it stands. What it takes is its profile's to say.
     fn ask_of(&self, policy: &QueuePolicy, session: &Session) -> Result<Ask> {
         let profile = session_profile(policy, &session.profile)?;
-        let Some(app) = policy.app(&profile.app) else {
+        let Some(app) = policy.session_app(&session.profile) else {
             let message = format!(
                 "the profile starts `{}`, which is not among the apps here",
                 profile.app
@@ -369,8 +369,7 @@ pub(super) fn session_profile<'a>(
     policy: &'a QueuePolicy,
     name: &Name,
 ) -> Result<&'a SessionProfile> {
-    let known = policy.profiles.get(name);
-    let Some(session) = known.and_then(|profile| profile.session.as_ref()) else {
+    let Some(session) = policy.session_profile(name) else {
         let for_sessions = policy
             .profiles
             .iter()

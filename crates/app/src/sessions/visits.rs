@@ -4,21 +4,22 @@
 //! address, gets a code that is good once and for a minute, and spends it at the session's for a key. The key is good
 //! for as long as what they signed in with, and their right to be there, and is looked at again at every step.
 
-use berth_drivers::backend::{Door, Job};
+use berth_drivers::backend::Door;
 use berth_engine::rights::{Action, Standing};
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState};
 use berth_model::session::{Access, Session, State, Visit};
 use berth_model::{SessionId, SiteId, Text, VisitId};
-use berth_store::{Conn, people, queues, sessions, sign_ins, sites, visits, workloads};
+use berth_store::{Conn, people, sessions, sign_ins, sites, visits};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use super::follow::Followed;
 use super::hub::speaks_hub;
 use crate::App;
-use crate::accounts::stored_hash;
+use crate::accounts::{random_text, stored_hash};
 use crate::caller::{Caller, Via};
-use crate::clock::{fresh, random};
+use crate::clock::fresh;
 use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::record::Change;
@@ -28,8 +29,6 @@ use crate::transact::transact;
 const CODE: SignedDuration = SignedDuration::from_mins(1);
 /// After so long a browser shows anew who it is, which nobody notices.
 const VISIT: SignedDuration = SignedDuration::from_hours(12);
-/// Nobody reads an old visit's access from here.
-const SECRET_BYTES: usize = 32;
 
 /// A code for one hop to a session's address.
 #[derive(Debug, Clone)]
@@ -52,8 +51,7 @@ impl Key {
     }
 
     fn drawn() -> Key {
-        let bytes = random::<SECRET_BYTES>();
-        Key(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Key(random_text())
     }
 }
 
@@ -235,61 +233,48 @@ impl App {
     pub async fn open_doors(&self) -> Result<Vec<OpenDoor>> {
         let mut reader = self.store.read().await?;
         let live = sessions::live(&mut reader).await?;
-        let mut doors = Vec::new();
-        for session in live.iter().filter(|session| session.state == State::Ready) {
-            doors.extend(self.door_of(&mut reader, session).await?);
-        }
-        Ok(doors)
+        self.doors_of(&mut reader, live).await
     }
 
     /// The door of one session, if it lets visitors in now.
     pub async fn open_door(&self, label: &str) -> Result<Option<OpenDoor>> {
         let mut reader = self.store.read().await?;
         let found = sessions::by_label(&mut reader, label).await?;
-        match found.filter(|session| session.state == State::Ready) {
-            Some(session) => self.door_of(&mut reader, &session).await,
-            None => Ok(None),
-        }
+        let doors = self.doors_of(&mut reader, found).await?;
+        Ok(doors.into_iter().next())
     }
 
     /// The same, by its id.
     pub async fn open_door_of(&self, session: SessionId) -> Result<Option<OpenDoor>> {
         let mut reader = self.store.read().await?;
         let found = sessions::get(&mut reader, session).await?;
-        match found.filter(|session| session.state == State::Ready) {
-            Some(session) => self.door_of(&mut reader, &session).await,
-            None => Ok(None),
-        }
+        let doors = self.doors_of(&mut reader, found).await?;
+        Ok(doors.into_iter().next())
     }
 
-    async fn door_of(&self, conn: &mut Conn, session: &Session) -> Result<Option<OpenDoor>> {
-        let Some(backend) = &self.backend else {
-            return Ok(None);
-        };
-        let Some(id) = session.workload else {
-            return Ok(None);
-        };
-        let workload = workloads::get(conn, session.site, id).await?;
-        let runs = workloads::live_runs_of(conn, id).await?;
-        let (Some(workload), Some(run)) = (workload, runs.first()) else {
-            return Ok(None);
-        };
-        let policy = queues::policy(conn, session.site).await?;
-        let profile = policy.profiles.get(&session.profile);
-        let app = profile
-            .and_then(|profile| profile.session.as_ref())
-            .and_then(|profile| policy.app(&profile.app));
-        let door = backend.door(Job {
-            workload: &workload,
-            run,
-        });
-        Ok(door.map(|door| OpenDoor {
-            session: session.id,
-            label: session.label.clone(),
-            door,
-            speaks_hub: app.as_ref().is_some_and(speaks_hub),
-            knows_its_base: app.is_some_and(|app| app.knows_its_base),
-        }))
+    async fn doors_of(
+        &self,
+        conn: &mut Conn,
+        some: impl IntoIterator<Item = Session>,
+    ) -> Result<Vec<OpenDoor>> {
+        let is_ready = |session: &Session| session.state == State::Ready;
+        let ready: Vec<Session> = some.into_iter().filter(is_ready).collect();
+        let followed = self.follow_up(conn, ready).await?;
+        Ok(followed
+            .iter()
+            .filter_map(|one| self.door_of(one))
+            .collect())
+    }
+
+    fn door_of(&self, one: &Followed) -> Option<OpenDoor> {
+        let job = one.job().filter(|job| !job.run.state.is_over())?;
+        Some(OpenDoor {
+            session: one.session.id,
+            label: one.session.label.clone(),
+            door: self.backend.as_ref()?.door(job)?,
+            speaks_hub: one.app.as_ref().is_some_and(speaks_hub),
+            knows_its_base: one.app.as_ref().is_some_and(|app| app.knows_its_base),
+        })
     }
 
     /// The place and the session of a waiting page, for whoever may see it.

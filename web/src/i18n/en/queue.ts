@@ -320,8 +320,6 @@ export const queueAdmin = {
   idle: 'Stopped when idle for',
   idleHint: 'A page that is only open is not work.',
   sessionProjectsHint: 'Everybody may use it, if none are named.',
-  warm: 'Started ahead',
-  warmHint: 'So many wait, empty, for whoever comes next. 16 at most.',
   apps: 'The site’s own apps',
   appsLead: 'Web apps that can be started as sessions, beside JupyterLab, VS Code, TensorBoard, MLflow and a desktop; or in the place of one of these, under its name.',
   noApps: 'There are none.',

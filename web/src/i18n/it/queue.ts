@@ -313,8 +313,6 @@ export const queueAdmin: Messages['queueAdmin'] = {
   idle: 'Fermata se inattiva per',
   idleHint: 'Una pagina soltanto aperta non è lavoro.',
   sessionProjectsHint: 'Se non se ne nomina nessuno, lo usano tutti.',
-  warm: 'Avviate in anticipo',
-  warmHint: 'Tante aspettano, vuote, chi viene dopo. Al massimo 16.',
   apps: 'Applicazioni della sede',
   appsLead: 'Applicazioni web da avviare come sessioni, oltre a JupyterLab, VS Code, TensorBoard, MLflow e un desktop; o al posto di una di queste, con il suo nome.',
   noApps: 'Non ce ne sono.',

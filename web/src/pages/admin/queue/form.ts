@@ -35,7 +35,6 @@ export interface SessionRow {
   environment: string;
   idleMs: number | null;
   projects: string;
-  warm: number;
 }
 
 export interface AppRow {
@@ -114,15 +113,15 @@ export function freshProfile(): ProfileRow {
 }
 
 export function freshSession(app: string): SessionRow {
-  return { app, environment: '', idleMs: IDLE_MS, projects: '', warm: 0 };
+  return { app, environment: '', idleMs: IDLE_MS, projects: '' };
 }
 
 export function freshApp(): AppRow {
   return { name: '', title: '', command: '', serves: 'socket', port: 8888, health: '', knowsItsBase: false, environment: '', activity: 'traffic', variables: '' };
 }
 
-function sessionRow({ app, environment, idle, projects, warm }: SessionProfile): SessionRow {
-  return { app, environment: environment ?? '', idleMs: idle ? periodMs(idle) : IDLE_MS, projects: (projects ?? []).join(', '), warm: warm ?? 0 };
+function sessionRow({ app, environment, idle, projects }: SessionProfile): SessionRow {
+  return { app, environment: environment ?? '', idleMs: idle ? periodMs(idle) : IDLE_MS, projects: (projects ?? []).join(', ') };
 }
 
 function appRow(name: string, { title, command, serves, health, knows_its_base, environment, activity, variables }: SessionApp): AppRow {
@@ -187,13 +186,12 @@ function profileOf({ title, draft, session, before }: ProfileRow): Profile {
   };
 }
 
-function sessionOf({ app, environment, idleMs, projects, warm }: SessionRow): SessionProfile {
+function sessionOf({ app, environment, idleMs, projects }: SessionRow): SessionProfile {
   return {
     app: app.trim(),
     ...(environment.trim() ? { environment: environment.trim() } : {}),
     idle: writePeriod(idleMs ?? IDLE_MS),
     projects: names(projects),
-    warm: warm || 0,
   };
 }
 
