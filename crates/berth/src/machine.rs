@@ -43,6 +43,7 @@ impl ThisMachine {
                 .collect(),
             has_network: can.network.is_ok(),
             prepared: config.prepared_environments.clone(),
+            warm_max: config.warm_servers,
             apart: match (&can.sandbox, config.unsafe_shared_user) {
                 (Ok(()), _) => Apart::Sandboxes,
                 (Err(_), false) => Apart::OnePerson,

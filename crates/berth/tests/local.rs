@@ -1,7 +1,10 @@
 //! Work as processes of this machine, with the real sandbox: what it sees, what it may use, and that it outlives whoever
 //! started it. A machine without bubblewrap fails these; `make test` installs it.
 
-use std::path::Path;
+#[path = "local/warm.rs"]
+mod warm;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,7 +51,8 @@ impl Machine {
             closed: vec!["203.0.113.0/24".to_owned()],
             has_network: true,
             apart,
-            prepared: None,
+            prepared: Some(cache()),
+            warm_max: 1,
         };
         Arc::new(Local::new(settings).expect("it works"))
     }
@@ -65,17 +69,7 @@ impl Machine {
     }
 
     async fn try_begin(&self, person: u128, workload: &Workload, run: &Run) -> Result<(), Trouble> {
-        let grant = Grant {
-            person: PersonId(Uuid::from_u128(person)),
-            login: format!("person{person}"),
-            site: "here".to_owned(),
-            project: None,
-            nodes: vec!["berth".to_owned()],
-            gpus: Vec::new(),
-            environment: Default::default(),
-            mounts: Vec::new(),
-            has_hub: false,
-        };
+        let grant = grant(person);
         let job = Job { workload, run };
         self.local.start(job, &grant, Fence(1), now()).await
     }
@@ -111,6 +105,27 @@ impl Machine {
         let (workload, run) = self.start(person, program).await;
         self.until_over(&workload, &run).await
     }
+}
+
+fn grant(person: u128) -> Grant {
+    Grant {
+        person: PersonId(Uuid::from_u128(person)),
+        login: format!("person{person}"),
+        site: "here".to_owned(),
+        project: None,
+        nodes: vec!["berth".to_owned()],
+        gpus: Vec::new(),
+        environment: Default::default(),
+        mounts: Vec::new(),
+        has_hub: false,
+    }
+}
+
+/// Where environments are prepared: between runs of the tests as well.
+fn cache() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = set("BERTH_CACHE").or_else(|| set("HOME").map(|home| home.join(".cache/berth")));
+    cache.expect("HOME is set").join("environments")
 }
 
 /// Looks until it is there. Nothing here takes minutes, but machines are busy.

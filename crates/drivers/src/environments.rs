@@ -4,7 +4,7 @@
 //! it. When it has ended well, the folder is *sealed*: nobody may write in it from then on.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use berth_model::environment::{INSIDE, Package};
 use berth_model::workload::Program;
@@ -58,15 +58,34 @@ pub fn installing(index: Option<&str>) -> BTreeMap<String, String> {
 }
 
 /// Environments that Berth itself brings along: the one place where their versions are pinned.
-const BROUGHT: &[(&str, &[&str])] = &[(
-    "jupyterlab",
-    &[
+const BROUGHT: &[Brought] = &[Brought {
+    name: "jupyterlab",
+    packages: &[
         "jupyterlab==4.6.6",
         "jupyterhub==6.1.1",
         "ipykernel==7.4.0",
         "ipywidgets==8.1.9",
     ],
-)];
+    warm: &[
+        "jupyterlab.labapp",
+        "jupyter_lsp",
+        "jupyter_server_terminals",
+        "notebook_shim",
+    ],
+}];
+
+struct Brought {
+    name: &'static str,
+    packages: &'static [&'static str],
+    /// What of it is read before anybody asks, so that what needs it starts at once.
+    warm: &'static [&'static str],
+}
+
+impl Brought {
+    fn named(name: &str) -> Option<&'static Brought> {
+        BROUGHT.iter().find(|one| one.name == name)
+    }
+}
 
 /// An environment that is made before there is a server, and that every site then has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +104,7 @@ pub const ABOUT: &str = "berth-environment.json";
 
 impl Prepared {
     pub fn brought(name: &str) -> Option<Prepared> {
-        let (name, packages) = BROUGHT.iter().find(|(known, _)| *known == name)?;
+        let Brought { name, packages, .. } = Brought::named(name)?;
         let packages = packages.iter().map(|line| line.parse().ok());
         Some(Prepared {
             name: name.parse().ok()?,
@@ -96,7 +115,17 @@ impl Prepared {
     }
 
     pub fn names() -> impl Iterator<Item = &'static str> {
-        BROUGHT.iter().map(|(name, _)| *name)
+        BROUGHT.iter().map(|one| one.name)
+    }
+
+    /// What the one in this folder says of itself.
+    pub fn found(folder: &Path) -> Option<Prepared> {
+        serde_json::from_slice(&std::fs::read(folder.join(ABOUT)).ok()?).ok()
+    }
+
+    /// The modules of it that are read before anybody asks.
+    pub fn warm(&self) -> &'static [&'static str] {
+        Brought::named(self.name.as_str()).map_or(&[], |one| one.warm)
     }
 
     /// The same packages, made in the same way, are the same folder; anything else is another.

@@ -21,6 +21,7 @@ pub mod machine;
 pub mod sandbox;
 pub mod shelf;
 pub mod spec;
+pub mod warm;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -56,6 +57,8 @@ pub struct Settings {
     pub apart: Apart,
     /// Where environments are that were prepared before there was a server.
     pub prepared: Option<PathBuf>,
+    /// The most warm servers that are kept; only where people are users of their own, in sandboxes.
+    pub warm_max: usize,
 }
 
 /// How people's work is kept apart on this machine.
@@ -87,6 +90,7 @@ pub struct Local {
     newest_fence: AtomicU64,
     /// Held while a run is given its folder, and a new person theirs.
     beginning: Mutex<()>,
+    warm: Option<warm::Pool>,
 }
 
 impl Local {
@@ -103,7 +107,13 @@ impl Local {
                 std::fs::remove_dir_all(unfinished)?;
             }
         }
+        let can_be_warm = settings.apart == Apart::Sandboxes && settings.first_user.is_some();
+        let warm = match settings.prepared.as_ref().filter(|_| can_be_warm) {
+            Some(prepared) => warm::Pool::open(&settings.folder, prepared, settings.warm_max)?,
+            None => None,
+        };
         Ok(Local {
+            warm,
             settings,
             groups: Groups::find(),
             newest_fence: AtomicU64::new(0),
@@ -189,7 +199,21 @@ impl Local {
             // In the open the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
             network: self.network(),
+            warm: self.warm_for(program, grant, memory / MIB),
         })
+    }
+
+    /// The warm server of which an app in a prepared environment can be a copy.
+    fn warm_for(&self, program: &Program, grant: &Grant, memory_mib: u64) -> Option<PathBuf> {
+        let pool = self.warm.as_ref()?;
+        pool.make_room(memory_mib);
+        let chosen = Path::new(grant.environment.get("VIRTUAL_ENV")?);
+        let is_chosen = |mount: &&Seen| {
+            mount.to == chosen && mount.from.parent() == self.settings.prepared.as_deref()
+        };
+        let is_app = program.serves.is_some() && program.script.is_none();
+        let environment = grant.mounts.iter().find(is_chosen).filter(|_| is_app)?;
+        pool.claim(environment)
     }
 
     /// The person's own folder, made when they first run something, and whom it belongs to on this machine. The folder's

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::keeper::{Fate, Order};
 use super::spec::{Listens, Spec};
+use super::warm::bring::{self, Copy, Wanted};
 use super::{brood, hub};
 use crate::backend::HUB_PORT;
 
@@ -47,8 +48,8 @@ async fn see_it_through(spec: &Spec) -> io::Result<Fate> {
         tokio::spawn(let_out(listener, spec.places.own.join(hub::SOCKET)));
     }
     let mut ended = signal(SignalKind::child())?;
-    let app = match start(spec) {
-        Ok(app) => app,
+    let (app, mut copy) = match start(spec).await {
+        Ok(started) => started,
         Err(error) => return Ok(Fate::CouldNotStart(could_not(spec, &error))),
     };
     let orders = io::stdin().as_fd().try_clone_to_owned()?;
@@ -61,6 +62,7 @@ async fn see_it_through(spec: &Spec) -> io::Result<Fate> {
                     return Ok(fate);
                 }
             }
+            fate = fate_of(&mut copy) => return Ok(fate),
             heard = orders.read(&mut order) => match heard {
                 Ok(1) if order[0] == Order::STOP => { killpg(app, Signal::SIGTERM).ok(); }
                 Ok(1) if order[0] == Order::CHECKPOINT => { killpg(app, Signal::SIGUSR1).ok(); }
@@ -69,6 +71,14 @@ async fn see_it_through(spec: &Spec) -> io::Result<Fate> {
                 Ok(_) => {}
             }
         }
+    }
+}
+
+/// What became of an app that is nobody's child here; never, of any other.
+async fn fate_of(copy: &mut Option<Copy>) -> Fate {
+    match copy {
+        Some(copy) => copy.fate().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -96,7 +106,8 @@ async fn let_out(listener: TcpListener, socket: PathBuf) {
     }
 }
 
-fn start(spec: &Spec) -> io::Result<Pid> {
+/// Starts the app: as a copy of a warm server where it is to be one, else as a program like any other.
+async fn start(spec: &Spec) -> io::Result<(Pid, Option<Copy>)> {
     let home = spec.places.home.clone();
     let folder = match &spec.folder {
         None => home.clone(),
@@ -124,6 +135,19 @@ fn start(spec: &Spec) -> io::Result<Pid> {
     let said = io::stderr().as_fd().try_clone_to_owned()?;
     let output = open(&home, spec.output.as_ref())?;
     let errors = open(&home, spec.errors.as_ref().or(spec.output.as_ref()))?;
+    let output = output.map_or_else(|| said.try_clone(), |file| Ok(file.into()))?;
+    let errors = errors.map_or(said, OwnedFd::from);
+    if spec.warm.is_some() {
+        let wanted = Wanted {
+            command: &words,
+            environment: &spec.environment,
+            folder: &folder,
+        };
+        let speaks = [output.as_fd(), errors.as_fd()];
+        if let Some(copy) = bring::ask(&spec.places.own, &wanted, speaks).await {
+            return Ok((Pid::from_raw(copy.process), Some(copy)));
+        }
+    }
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -131,11 +155,11 @@ fn start(spec: &Spec) -> io::Result<Pid> {
         .envs(&spec.environment)
         .current_dir(folder)
         .stdin(Stdio::null())
-        .stdout(output.map_or_else(|| said.try_clone().map(Stdio::from), |file| Ok(file.into()))?)
-        .stderr(errors.map_or_else(|| Stdio::from(said), Stdio::from))
+        .stdout(output)
+        .stderr(errors)
         .process_group(0);
     let child = command.spawn()?;
-    Ok(Pid::from_raw(child.id() as i32))
+    Ok((Pid::from_raw(child.id() as i32), None))
 }
 
 fn open(home: &Path, path: Option<&PathBuf>) -> io::Result<Option<File>> {

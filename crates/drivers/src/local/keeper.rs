@@ -21,6 +21,7 @@ use super::enter::{GO, READY};
 use super::folder::{End, Folder, How};
 use super::sandbox;
 use super::spec::Spec;
+use super::warm::bring::Bringing;
 use super::{brood, hub};
 
 /// One letter each, from the keeper into the sandbox.
@@ -155,6 +156,10 @@ async fn begin(
     if spec.has_hub {
         hub::open(folder, spec.run)?;
     }
+    let bringing = match (&spec.warm, spec.user) {
+        (Some(warm), Some(user)) => Some(Bringing::open(folder, warm.clone(), user)?),
+        _ => None,
+    };
     if let Some(user) = spec.user {
         let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(user), Some(user));
         own(folder.io())?;
@@ -202,6 +207,9 @@ async fn begin(
         true => Some(bring_network(process).await?),
         false => None,
     };
+    if let Some(bringing) = bringing {
+        tokio::spawn(bringing.bring(group.cloned()));
+    }
     orders.write_all(&[GO]).await?;
     orders.flush().await?;
     let (tell, fate) = oneshot::channel();

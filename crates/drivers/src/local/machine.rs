@@ -45,8 +45,18 @@ impl Machine {
     }
 }
 
+/// What could be had of its memory now without anything being driven out.
+pub fn available_mib() -> u64 {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    field_mib(&memory, "MemAvailable:")
+}
+
 fn memory_mib(text: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    field_mib(text, "MemTotal:")
+}
+
+fn field_mib(text: &str, field: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
     let number = line.and_then(|line| line.split_whitespace().next());
     number.and_then(|number| number.parse().ok()).unwrap_or(0) / 1024
 }

@@ -63,8 +63,7 @@ impl Shelf for Local {
         };
         let read = |entry: std::fs::DirEntry| {
             let key: Name = entry.file_name().to_str()?.parse().ok()?;
-            let about = std::fs::read(entry.path().join(ABOUT)).ok()?;
-            Some((key, serde_json::from_slice(&about).ok()?))
+            Some((key, Prepared::found(&entry.path())?))
         };
         let mut all: Vec<_> = entries.filter_map(Result::ok).filter_map(read).collect();
         all.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -46,6 +46,9 @@ pub struct Spec {
     #[serde(default)]
     pub has_hub: bool,
     pub network: Network,
+    /// Where a warm server waits of which its app is to be a copy.
+    #[serde(default)]
+    pub warm: Option<PathBuf>,
 }
 
 /// Where a run finds its things.

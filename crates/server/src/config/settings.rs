@@ -107,6 +107,9 @@ settings! {
     /// A folder with environments that were made before the server is started (by
     /// `berth env prepare`); every site with a queue has them.
     prepared_environments: Option<PathBuf> = "", optional(path());
+    /// The most warm servers that this machine keeps, so that a notebook starts at once: one for
+    /// each prepared environment in use. Each takes about 100 MiB of what is kept for the machine.
+    warm_servers: usize = "4", whole(0..=64);
     /// The index from which packages of environments are taken; the installer's own, if none.
     package_index: Option<PackageIndex> = "", optional(parsed(
         "an address such as https://packages.example.org/simple, without a password",

@@ -80,6 +80,7 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         closed: Vec::new(),
         has_network: true,
         prepared: None,
+        warm_max: 0,
         apart: Apart::Sandboxes,
     })?;
     complain(&format!(

@@ -1,0 +1,308 @@
+//! Servers that have begun before anybody asked for them.
+//!
+//! Most of the time a notebook takes to start is spent on reading its code, which is the same for everybody. A *warm
+//! server* has read it and waits; whoever starts that app gets a copy of it in their own sandbox ([`bring`]). So one is
+//! enough for any number of people at the same time, and what they share of its memory is there once. It has run
+//! nobody's code, sees nothing but its environment, and has no home, no token and no network; the copy gets them when it
+//! is claimed. It may become another user and nothing else.
+//!
+//! There is one for each environment that was prepared for this and is in use: it begins with the first who runs
+//! something in it, is given up when nobody did for a day, when there are too many, or when somebody's work needs its
+//! memory, and begins again with the next. Environments that people make are never read before they run.
+
+pub mod bring;
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use berth_model::environment::INSIDE;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::machine;
+use crate::backend::Seen;
+use crate::environments::Prepared;
+
+const PROGRAM: &str = include_str!("warm/warm.py");
+const PROGRAM_INSIDE: &str = "/run/berth/warm.py";
+/// Where the program looks for what was worked out from the home.
+const NOBODYS_HOME: &str = "/home/nobodys-home";
+/// Whom it is, before it is somebody: on every machine the user that owns nothing.
+const NOBODY: &str = "65534";
+/// How long one is kept that nobody uses.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long it may take to read its code.
+const BEGINNING: Duration = Duration::from_secs(120);
+/// What has to stay free on the machine beside one.
+const ROOM_MIB: u64 = 512;
+
+/// The warm servers of this machine.
+#[derive(Debug)]
+pub struct Pool {
+    folder: PathBuf,
+    most: usize,
+    /// By the name of their environment's folder.
+    all: Arc<Mutex<HashMap<String, Server>>>,
+}
+
+#[derive(Debug)]
+struct Server {
+    socket: PathBuf,
+    is_ready: Arc<AtomicBool>,
+    used: Instant,
+    /// Ends when this is dropped.
+    _life: oneshot::Sender<()>,
+}
+
+impl Pool {
+    /// None where there are to be none. Those that were in use when the last server ended begin again.
+    pub fn open(work: &Path, prepared: &Path, most: usize) -> io::Result<Option<Pool>> {
+        let folder = work.join("warm");
+        if most == 0 {
+            return Ok(None);
+        }
+        fs::create_dir_all(&folder)?;
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
+        let program = folder.join("warm.py");
+        fs::write(&program, PROGRAM)?;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o644))?;
+        let pool = Pool {
+            folder,
+            most,
+            all: Arc::default(),
+        };
+        for key in pool.recently_used()? {
+            let from = prepared.join(&key);
+            let Some(about) = Prepared::found(&from) else {
+                continue;
+            };
+            let Ok(name) = key.parse() else { continue };
+            let to = Path::new(INSIDE).join(Prepared::path(&name));
+            pool.begin(
+                &key,
+                &Seen {
+                    from,
+                    to,
+                    is_writable: false,
+                },
+                &about,
+            );
+        }
+        Ok(Some(pool))
+    }
+
+    /// The names of those that somebody used not long ago, the last first.
+    fn recently_used(&self) -> io::Result<Vec<String>> {
+        let mut used = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
+            if let (Some("used"), Some(key)) = (extension(&path), path.file_stem())
+                && age < KEPT
+            {
+                used.push((age, key.to_string_lossy().into_owned()));
+            }
+        }
+        used.sort();
+        Ok(used
+            .into_iter()
+            .take(self.most)
+            .map(|(_, key)| key)
+            .collect())
+    }
+
+    /// Where the warm server of an environment waits for keepers. Where there is none, one begins, for the next.
+    pub fn claim(&self, environment: &Seen) -> Option<PathBuf> {
+        let key = environment.from.file_name()?.to_str()?;
+        let about = Prepared::found(&environment.from)?;
+        // It is only for the next server to know; without it, that begins colder.
+        let used = File::create(self.folder.join(format!("{key}.used")));
+        used.and_then(|file| file.set_modified(SystemTime::now()))
+            .ok();
+        if let Some(server) = self.lock().get_mut(key) {
+            server.used = Instant::now();
+            let is_ready = server.is_ready.load(Ordering::SeqCst);
+            return is_ready.then(|| server.socket.clone());
+        }
+        self.begin(key, environment, &about);
+        None
+    }
+
+    /// Gives all of them up where the machine has not room for both them and this.
+    pub fn make_room(&self, memory_mib: u64) {
+        if machine::available_mib() < memory_mib.saturating_add(ROOM_MIB) {
+            self.lock().clear();
+        }
+    }
+
+    fn begin(&self, key: &str, environment: &Seen, about: &Prepared) {
+        if about.warm().is_empty() || machine::available_mib() < 2 * ROOM_MIB {
+            return;
+        }
+        let mut all = self.lock();
+        if all.len() >= self.most {
+            let oldest = all.iter().min_by_key(|(_, server)| server.used);
+            let oldest = oldest.map(|(key, _)| key.clone());
+            oldest.and_then(|key| all.remove(&key));
+        }
+        let is_ready = Arc::new(AtomicBool::new(false));
+        let (life, over) = oneshot::channel();
+        let socket = self.folder.join(format!("{key}.sock"));
+        let server = Server {
+            socket: socket.clone(),
+            is_ready: is_ready.clone(),
+            used: Instant::now(),
+            _life: life,
+        };
+        all.insert(key.to_owned(), server);
+        drop(all);
+        let command = command(&self.folder, environment, about.warm());
+        let (all, key) = (self.all.clone(), key.to_owned());
+        tokio::spawn(async move {
+            let kept = keep(command, &socket, &is_ready, over, || unused(&all, &key)).await;
+            if let Err(error) = kept {
+                tracing::warn!(%error, environment = key, "no warm server for it; it starts cold");
+            }
+            let is_same = |server: &Server| Arc::ptr_eq(&server.is_ready, &is_ready);
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.get(&key).is_some_and(is_same) {
+                all.remove(&key);
+            }
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Server>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension()?.to_str()
+}
+
+/// How long nobody has used it; for ever, once it is not there.
+fn unused(all: &Mutex<HashMap<String, Server>>, key: &str) -> Duration {
+    let all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get(key)
+        .map_or(Duration::MAX, |server| server.used.elapsed())
+}
+
+/// Sees one through from its beginning to its end.
+async fn keep(
+    mut command: Command,
+    socket: &Path,
+    is_ready: &AtomicBool,
+    mut over: oneshot::Receiver<()>,
+    unused: impl Fn() -> Duration,
+) -> io::Result<()> {
+    // One that a server before this one left behind.
+    fs::remove_file(socket).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })?;
+    let listener = std::os::unix::net::UnixListener::bind(socket)?;
+    let mut child = command.stdin(OwnedFd::from(listener)).spawn()?;
+    let said = tokio::time::timeout(BEGINNING, ready(&mut child)).await;
+    if !matches!(said, Ok(Ok(()))) {
+        return Err(io::Error::other(
+            "it ended, or took too long, before it was ready",
+        ));
+    }
+    is_ready.store(true, Ordering::SeqCst);
+    loop {
+        let left = KEPT.saturating_sub(unused());
+        if left.is_zero() {
+            return Ok(());
+        }
+        tokio::select! {
+            _ = &mut over => return Ok(()),
+            ended = child.wait() => {
+                let ended = ended?;
+                return Err(io::Error::other(format!("it ended: {ended}")));
+            }
+            () = tokio::time::sleep(left) => {}
+        }
+    }
+}
+
+async fn ready(child: &mut Child) -> io::Result<()> {
+    let mut said = [0; b"ready\n".len()];
+    match child.stdout.as_mut() {
+        Some(stdout) => stdout.read_exact(&mut said).await.map(drop),
+        None => Err(io::Error::other("it has no output")),
+    }
+}
+
+/// A sandbox of its own: the system's programs and the environment, nothing to write to, no network. Of what root may do
+/// it keeps that it may become somebody else.
+fn command(folder: &Path, environment: &Seen, modules: &[&str]) -> Command {
+    let mut command = Command::new("bwrap");
+    command.args(["--unshare-net", "--unshare-ipc", "--unshare-uts"]);
+    command.args(["--unshare-cgroup-try", "--new-session"]);
+    command.args(["--ro-bind", "/usr", "/usr"]);
+    for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
+        let path = Path::new("/").join(name);
+        match fs::read_link(&path) {
+            Ok(target) => command.arg("--symlink").arg(target).arg(path),
+            Err(_) => command.arg("--ro-bind-try").arg(&path).arg(&path),
+        };
+    }
+    command.args(["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]);
+    command.args(["--dev", "/dev", "--tmpfs", "/tmp"]);
+    // What it makes on the way to a mount, nobody but root could enter.
+    let program = Path::new(PROGRAM_INSIDE);
+    let above = environment
+        .to
+        .ancestors()
+        .skip(1)
+        .chain(program.ancestors().skip(1));
+    let mut above: Vec<_> = above.filter(|path| path.parent().is_some()).collect();
+    above.sort_by_key(|path| path.components().count());
+    for path in above {
+        command.args(["--perms", "0755", "--dir"]).arg(path);
+    }
+    command
+        .arg("--ro-bind")
+        .arg(&environment.from)
+        .arg(&environment.to);
+    command
+        .arg("--ro-bind")
+        .arg(folder.join("warm.py"))
+        .arg(program);
+    command.args(["--remount-ro", "/", "--chdir", "/", "--clearenv"]);
+    command.args(["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin"]);
+    command.args(["--setenv", "LANG", "C.UTF-8"]);
+    command.args(["--setenv", "HOME", NOBODYS_HOME]);
+    command.args(["--cap-drop", "ALL"]);
+    for capability in ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"] {
+        command.args(["--cap-add", capability]);
+    }
+    command.args(["--", "setpriv", "--clear-groups", "--no-new-privs"]);
+    command.args(["--reuid", NOBODY, "--regid", NOBODY]);
+    command.args([
+        "--inh-caps=+setuid,+setgid",
+        "--ambient-caps=+setuid,+setgid",
+    ]);
+    command.arg("--bounding-set=-all,+setuid,+setgid");
+    command.arg(environment.to.join("bin/python"));
+    command.arg("-I").arg(program).args(modules);
+    command
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true);
+    command
+}
