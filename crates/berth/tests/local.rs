@@ -175,6 +175,7 @@ fn work(program: Value) -> (Workload, Run) {
         wish: 0,
         inside: None,
         kept_from: None,
+        lent_by: None,
         pieces: vec![RunPiece {
             node: ResourceId(Uuid::nil()),
             cores_milli: 500,

@@ -48,6 +48,8 @@ pub struct Session {
     pub kept_until: Option<Timestamp>,
     /// When its owner was told that it will be stopped for being idle; nothing, once they came back.
     pub warned_at: Option<Timestamp>,
+    /// Since when its GPUs, which nobody uses, are lent to opportunistic work; nothing, once its owner came back.
+    pub lends_since: Option<Timestamp>,
     pub created_at: Timestamp,
     pub version: u64,
 }
@@ -211,8 +213,21 @@ impl Session {
         if at > self.active_at {
             self.active_at = at;
             self.warned_at = None;
+            self.lends_since = None;
         }
         self
+    }
+
+    /// Its GPUs are lent from now on, or no longer. Only what answers and idles lends.
+    pub fn lend(mut self, lends: bool, now: Timestamp) -> Session {
+        let may = lends && self.state == State::Ready;
+        self.lends_since = may.then(|| self.lends_since.unwrap_or(now));
+        self
+    }
+
+    /// From when on its GPUs are lent, if nothing is done in it until then.
+    pub fn lends_from(&self, after: SignedDuration) -> Timestamp {
+        self.active_at.checked_add(after).unwrap_or(Timestamp::MAX)
     }
 
     /// When it is stopped if nothing is done in it until then.
@@ -233,6 +248,7 @@ impl Session {
     fn into_state(mut self, state: State, now: Timestamp) -> Session {
         self.state = state;
         self.since = now;
+        self.lends_since = None;
         self
     }
 
@@ -326,6 +342,11 @@ pub struct SessionProfile {
     #[serde(default = "SessionProfile::usual_idle")]
     #[schema(value_type = String, examples("PT1H"))]
     pub idle: SignedDuration,
+    /// Where the site lends: its GPUs are lent to opportunistic work when nothing was done in it for so long, until its
+    /// owner comes back; never, if null.
+    #[serde(default = "SessionProfile::usual_lend_after")]
+    #[schema(value_type = Option<String>, examples("PT15M"))]
+    pub lend_after: Option<SignedDuration>,
     /// The projects whose members may use it; everybody, if none are named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
@@ -338,12 +359,17 @@ impl SessionProfile {
             app,
             environment: None,
             idle: Self::usual_idle(),
+            lend_after: Self::usual_lend_after(),
             projects: Vec::new(),
         }
     }
 
     fn usual_idle() -> SignedDuration {
         SignedDuration::from_secs(3600)
+    }
+
+    fn usual_lend_after() -> Option<SignedDuration> {
+        Some(SignedDuration::from_mins(15))
     }
 }
 

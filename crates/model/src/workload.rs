@@ -297,6 +297,9 @@ pub struct Run {
     /// From when on it runs outside that, opportunistically, because the reservation's owner lets it go on after the end.
     #[serde(default)]
     pub kept_from: Option<Timestamp>,
+    /// The run of a session whose idle GPUs it has, until that one's owner comes back.
+    #[serde(default)]
+    pub lent_by: Option<RunId>,
     pub pieces: Vec<RunPiece>,
     pub claims: Vec<ClaimId>,
     pub state: RunState,

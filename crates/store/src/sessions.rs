@@ -30,6 +30,7 @@ fn session(row: &Row) -> Result<Session> {
         active_at: row.moment("active_at")?,
         kept_until: row.optional_moment("kept_until")?,
         warned_at: row.optional_moment("warned_at")?,
+        lends_since: row.optional_moment("lends_since")?,
         created_at: row.moment("created_at")?,
         version: row.count("version")?,
     })
@@ -38,8 +39,8 @@ fn session(row: &Row) -> Result<Session> {
 pub async fn insert(conn: &mut Conn, new: &Session) -> Result<()> {
     query(
         "INSERT INTO session (id, site, owner, project, name, label, profile, environment, inside, state, workload, said,
-             shared, since, active_at, kept_until, warned_at, created_at, version)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+             shared, since, active_at, kept_until, warned_at, lends_since, created_at, version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
     )
     .bind(new.id.0)
     .bind(new.site.0)
@@ -58,6 +59,7 @@ pub async fn insert(conn: &mut Conn, new: &Session) -> Result<()> {
     .bind(new.active_at)
     .bind(new.kept_until)
     .bind(new.warned_at)
+    .bind(new.lends_since)
     .bind(new.created_at)
     .bind(new.version)
     .execute(conn)
@@ -69,8 +71,9 @@ pub async fn insert(conn: &mut Conn, new: &Session) -> Result<()> {
 pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE session SET project = $1, name = $2, profile = $3, environment = $4, inside = $5, state = $6, workload = $7,
-             said = $8, shared = $9, since = $10, active_at = $11, kept_until = $12, warned_at = $13, version = version + 1
-         WHERE id = $14 AND version = $15 AND removed_at IS NULL",
+             said = $8, shared = $9, since = $10, active_at = $11, kept_until = $12, warned_at = $13,
+             lends_since = $14, version = version + 1
+         WHERE id = $15 AND version = $16 AND removed_at IS NULL",
     )
     .bind(new.project.map(|id| id.0))
     .bind(new.name.as_str())
@@ -85,6 +88,7 @@ pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool
     .bind(new.active_at)
     .bind(new.kept_until)
     .bind(new.warned_at)
+    .bind(new.lends_since)
     .bind(new.id.0)
     .bind(version)
     .execute(conn)
@@ -210,6 +214,18 @@ pub async fn shared_with(
     .bind(site.0)
     .bind(format!("%\"{person}\"%"))
     .bind(limit)
+    .map(conn, session)
+    .await
+}
+
+/// Those whose GPUs are lent: of one site, or of all.
+pub async fn lending(conn: &mut Conn, site: Option<SiteId>) -> Result<Vec<Session>> {
+    either(
+        "SELECT * FROM session WHERE lends_since IS NOT NULL AND removed_at IS NULL AND ($1 IS NULL OR site = $1) ORDER BY id",
+        "SELECT * FROM session WHERE lends_since IS NOT NULL AND removed_at IS NULL AND ($1::uuid IS NULL OR site = $1)
+         ORDER BY id",
+    )
+    .bind(site.map(|id| id.0))
     .map(conn, session)
     .await
 }

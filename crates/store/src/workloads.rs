@@ -304,6 +304,7 @@ fn run(row: &Row) -> Result<Run> {
         wish: small("wish")? as usize,
         inside: row.get::<Option<Uuid>>("inside")?.map(ReservationId),
         kept_from: row.optional_moment("kept_from")?,
+        lent_by: row.get::<Option<Uuid>>("lent_by")?.map(RunId),
         pieces: row.json("pieces")?,
         claims: row.json("claims")?,
         state: row.json("state")?,
@@ -325,8 +326,8 @@ pub struct Weighs {
 pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()> {
     query(
         "INSERT INTO run (id, workload, site, task, attempt, wish, pieces, claims, state, gpus_milli, cores_milli,
-             began, until, ended_at, version, inside)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+             began, until, ended_at, version, inside, lent_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
     )
     .bind(new.id.0)
     .bind(new.workload.0)
@@ -344,6 +345,7 @@ pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()
     .bind(new.ended_at)
     .bind(new.version)
     .bind(new.inside.map(|id| id.0))
+    .bind(new.lent_by.map(|id| id.0))
     .execute(conn)
     .await?;
     Ok(())
@@ -366,6 +368,39 @@ pub async fn keep_run(conn: &mut Conn, new: &Run, weighs: Weighs, version: u64) 
     .execute(conn)
     .await?;
     Ok(changed == 1)
+}
+
+/// Writes down that a run goes on by itself, with claims of its own, when the session whose GPUs it had is over; if
+/// nobody else changed it since `version`.
+pub async fn part_run(conn: &mut Conn, new: &Run, version: u64) -> Result<bool> {
+    let changed = query(
+        "UPDATE run SET claims = $1, lent_by = $2, version = version + 1 WHERE id = $3 AND version = $4",
+    )
+    .bind(to_json(&new.claims))
+    .bind(new.lent_by.map(|id| id.0))
+    .bind(new.id.0)
+    .bind(version)
+    .execute(conn)
+    .await?;
+    Ok(changed == 1)
+}
+
+/// Those that have the idle GPUs of a session's run.
+pub async fn guests_of(conn: &mut Conn, host: RunId) -> Result<Vec<Run>> {
+    query("SELECT * FROM run WHERE lent_by = $1 AND ended_at IS NULL ORDER BY id")
+        .bind(host.0)
+        .map(conn, run)
+        .await
+}
+
+/// The runs of a site's sessions whose GPUs somebody else has.
+pub async fn hosts(conn: &mut Conn, site: SiteId) -> Result<Vec<RunId>> {
+    query(
+        "SELECT DISTINCT lent_by FROM run WHERE site = $1 AND lent_by IS NOT NULL AND ended_at IS NULL",
+    )
+    .bind(site.0)
+    .map(conn, |row| Ok(RunId(row.get("lent_by")?)))
+    .await
 }
 
 /// Writes what a workload asks for, where that has changed: it no longer stands inside a reservation.

@@ -16,7 +16,7 @@ use berth_store::{Conn, claims, workloads};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::plan::{Plan, Starting};
+use super::plan::{Inside, Plan, Starting};
 use crate::App;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
@@ -82,9 +82,19 @@ impl App {
                 Holder::Workload(before.id),
             )
         };
+        let (reservation, host) = match inside {
+            None => (None, None),
+            Some((Inside::Reservation(id), _)) => (Some(*id), None),
+            Some((Inside::Session(host), _)) => (None, Some(*host)),
+        };
+        if let Some(host) = host
+            && !self.still_lends(&mut tx, host).await?
+        {
+            return Ok(Begun::Refused);
+        }
         // Beside a GPU that somebody reserved, its node's cores and memory are nobody's to count.
         let is_seats = |id: ResourceId| plan.floor.pool(&Reference::Id(id)).is_some();
-        takes.retain(|(id, _)| inside.is_none() || container(*id).is_some() || is_seats(*id));
+        takes.retain(|(id, _)| reservation.is_none() || container(*id).is_some() || is_seats(*id));
         let wanted: Vec<Claim> = takes.into_iter().map(claim).collect();
         self.hold(&mut tx, &By::SYSTEM, &wanted, Softer::LeftAlone)
             .await?;
@@ -95,8 +105,9 @@ impl App {
             task: starting.task,
             attempt: workloads::attempts(&mut tx, before.id, starting.task).await? + 1,
             wish: starting.wish,
-            inside: inside.map(|(id, _)| *id),
+            inside: reservation,
             kept_from: None,
+            lent_by: host,
             pieces,
             claims: wanted.iter().map(|claim| claim.id).collect(),
             state: RunState::Starting,
@@ -290,7 +301,7 @@ impl App {
         }
         let outcome = before.state.come_to(outcome);
         let at = at.min(now).max(before.began);
-        claims::release(&mut tx, &before.claims, at).await?;
+        self.give_back(&mut tx, &before, at).await?;
         let after = Run {
             state: RunState::Ended { outcome },
             ended_at: Some(at),

@@ -4,11 +4,15 @@
 //! (*keep*), with claims of its own that begin when the reservation ends and yield to everybody's; or it is told earlier,
 //! writes down how far it has come, and goes on in the site's line (*checkpoint*).
 
+use std::collections::BTreeMap;
+
 use berth_engine::room;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reservation::{AtEnd, Reservation};
 use berth_model::workload::{Because, Run, RunState};
-use berth_model::{Claim, ClaimId, Firmness, Holder, ReservationId, RunId, Span, Standing};
+use berth_model::{
+    Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, RunId, Span, Standing,
+};
 use berth_store::leases::{self, Lease};
 use berth_store::{Conn, claims, inventory, reservations, workloads};
 use jiff::Timestamp;
@@ -262,14 +266,17 @@ impl App {
 
 /// Until when a run still has everything that it needs, after bookings may have cut its claims.
 pub(super) fn has_until(run: &Run, claims: &[Claim]) -> Timestamp {
-    // Of one that is kept, what it had inside its reservation ends with that.
-    let counts = |claim: &&Claim| run.kept_from.is_none_or(|from| claim.span.start() >= from);
     let ends = |claim: &Claim| match claim.standing {
         Standing::Void => claim.span.start(),
         Standing::Holding | Standing::Past => claim.span.end(),
     };
-    let ends = claims.iter().filter(counts).map(ends);
-    ends.fold(run.until, Timestamp::min)
+    // What it had inside somebody else's claim may be over, and go on as its own: of each thing the last one counts.
+    let mut last: BTreeMap<ResourceId, Timestamp> = BTreeMap::new();
+    for claim in claims {
+        let known = last.entry(claim.resource).or_insert(Timestamp::MIN);
+        *known = ends(claim).max(*known);
+    }
+    last.into_values().fold(run.until, Timestamp::min)
 }
 
 /// Whether its time is over before its limit is.
@@ -281,6 +288,6 @@ fn is_cut(running: &Running) -> bool {
         .is_some_and(|end| run.until < end)
 }
 
-fn is_going_on(run: &Run) -> bool {
+pub(super) fn is_going_on(run: &Run) -> bool {
     matches!(run.state, RunState::Starting | RunState::Running)
 }

@@ -9,7 +9,8 @@ use berth_model::event::EventKind;
 use berth_model::queue::QueuePolicy;
 use berth_model::workload::{Outcome, RunState};
 use berth_model::{
-    Claim, ClaimId, Holder, ReservationId, ResourceId, SiteId, Span, WindowId, Workload, WorkloadId,
+    Claim, ClaimId, Holder, ReservationId, ResourceId, SessionId, SiteId, Span, WindowId, Workload,
+    WorkloadId,
 };
 use berth_store::{
     Conn, claims, events, inventory, queues, recuts, reservations, sites, usage, workloads,
@@ -39,6 +40,8 @@ enum Means {
     /// What somebody holds of the nodes has changed.
     Holder(Holder),
     Claim(ClaimId),
+    /// A session lends its GPUs, perhaps, or wants them back.
+    Session(SessionId),
     /// Everything has to be read again.
     Everything,
     Nothing,
@@ -72,6 +75,9 @@ fn means(kind: EventKind, subject: &str) -> Means {
         | Kind::ReservationEnded
         | Kind::ReservationFailed => reservation(),
         Kind::MaintenancePlanned | Kind::MaintenanceCancelled | Kind::MaintenanceEnded => window(),
+        Kind::SessionChanged | Kind::SessionIdle | Kind::SessionFailed => {
+            subject.parse().map_or(Means::Nothing, Means::Session)
+        }
         Kind::ClaimYielded => subject.parse().map_or(Means::Nothing, Means::Claim),
         Kind::TypeChanged
         | Kind::TypeRemoved
@@ -135,6 +141,7 @@ impl App {
         self.remember(conn, &mut plan, now).await?;
         self.read_walls(conn, &mut plan, now).await?;
         self.read_choices(conn, &mut plan).await?;
+        self.read_lenders(conn, &mut plan).await?;
         self.read_dependencies(conn, &mut plan).await?;
         Ok(plan)
     }
@@ -145,6 +152,7 @@ impl App {
             let (news, last) = events::news(conn, plan.site, plan.seen, PAGE).await?;
             let mut changed = BTreeSet::new();
             let mut holders = BTreeSet::new();
+            let mut sessions = BTreeSet::new();
             for (kind, subject) in news {
                 match means(kind, &subject) {
                     Means::Workload(id) => {
@@ -158,6 +166,9 @@ impl App {
                         if let Some(Holder::Workload(id)) = claim.map(|claim| claim.holder) {
                             changed.insert(id);
                         }
+                    }
+                    Means::Session(id) => {
+                        sessions.insert(id);
                     }
                     Means::Everything => return self.read_plan(conn, plan.site).await,
                     Means::Nothing => {}
@@ -186,6 +197,9 @@ impl App {
                     }
                 }
                 plan.wall(number(holder), walls, now);
+            }
+            for session in sessions {
+                self.read_lender(conn, &mut plan, session).await?;
             }
             let is_last = last - plan.seen < PAGE;
             plan.seen = last;

@@ -18,7 +18,9 @@ use berth_model::{Claim, Holder, ReservationId, RunId, WorkloadId};
 use berth_store::{Conn, claims, reservations};
 use jiff::Timestamp;
 
-use super::plan::{Plan, Reserved, Running, Stands, Starting, Step, micros, moment, weighs};
+use super::plan::{
+    Inside, Plan, Reserved, Running, Stands, Starting, Step, micros, moment, weighs,
+};
 use crate::App;
 use crate::error::Result;
 
@@ -26,10 +28,10 @@ use crate::error::Result;
 const OFFERED_MAX: usize = 64;
 
 /// A workload and one of its tasks.
-type Task = (Arc<Workload>, u32);
+pub(super) type Task = (Arc<Workload>, u32);
 
 /// Whom a number of the inner planner means.
-enum Who {
+pub(super) enum Who {
     Runs(RunId),
     Waits(Task),
 }
@@ -41,7 +43,8 @@ impl App {
         let now = self.now();
         let mut offered = plan.idle_hands(now);
         let concerned = plan.reservations_concerned(!offered.is_empty(), now);
-        if concerned.is_empty() {
+        steps.extend(plan.wanted_back(now));
+        if concerned.is_empty() && plan.lenders.is_empty() {
             return Ok(steps);
         }
         let mut reader = self.store.read().await?;
@@ -58,6 +61,7 @@ impl App {
                 }
             }
         }
+        steps.extend(self.plan_on_loan(&mut reader, plan, offered).await?);
         Ok(steps)
     }
 
@@ -92,7 +96,7 @@ impl App {
         };
         let (mut planner, who) = inner.planner(
             plan,
-            reservation.id,
+            plan.running_inside(reservation.id),
             own.into_iter().chain(lent.clone()),
             now,
         );
@@ -122,7 +126,7 @@ impl App {
                         from: moment(now.as_microsecond()),
                         until: moment(start.until).min(span.end()).min(last),
                         weighs: weighs(&need),
-                        inside: Some((reservation.id, held.clone())),
+                        inside: Some((Inside::Reservation(reservation.id), held.clone())),
                     }));
                 }
                 Decision::Stop(stop) => {
@@ -146,9 +150,9 @@ impl App {
 }
 
 /// The nodes of a reservation, and which nodes and GPUs of the site they are.
-struct Inner {
-    nodes: Vec<Node>,
-    outer: Vec<(NodeIndex, Vec<u16>)>,
+pub(super) struct Inner {
+    pub nodes: Vec<Node>,
+    pub outer: Vec<(NodeIndex, Vec<u16>)>,
 }
 
 impl Inner {
@@ -195,10 +199,10 @@ impl Inner {
     }
 
     /// What runs inside, and those who wait for it.
-    fn planner(
+    pub fn planner(
         &self,
         plan: &Plan,
-        reservation: ReservationId,
+        running: Vec<&Running>,
         waiting: impl Iterator<Item = Task>,
         now: Timestamp,
     ) -> (Planner, HashMap<Key, Who>) {
@@ -213,7 +217,7 @@ impl Inner {
         let mut planner = Planner::new(rules, &self.nodes, Mix::default(), 1.0, shares, at);
         let mut who = HashMap::new();
         let mut keys = (1..).map(Key);
-        for (running, key) in plan.running_inside(reservation).into_iter().zip(&mut keys) {
+        for (running, key) in running.into_iter().zip(&mut keys) {
             let Running { run, workload, .. } = running;
             let got = workload.ask.wishes.get(run.wish);
             let got = got.and_then(|wish| Some((wish, plan.floor.need(wish)?)));
@@ -239,7 +243,7 @@ impl Inner {
     }
 
     /// From the reservation's own numbers to the site's; none where it is not of this reservation.
-    fn outward(&self, placement: &Placement) -> Option<Placement> {
+    pub fn outward(&self, placement: &Placement) -> Option<Placement> {
         let piece = |piece: &Piece| {
             let (node, gpus) = self.outer.get(piece.node.0 as usize)?;
             let part = |part: &Part| {
@@ -367,7 +371,7 @@ impl Plan {
     /// Opportunistic work that found no room, the oldest first; none where nothing is lent.
     fn idle_hands(&self, now: Timestamp) -> Vec<Task> {
         let mut reserved = self.reserved_at(now.as_microsecond());
-        if !reserved.any(|id| self.lends(id)) {
+        if self.lenders.is_empty() && !reserved.any(|id| self.lends(id)) {
             return Vec::new();
         }
         let is_soft = |workload: &Workload| {

@@ -16,6 +16,7 @@ mod follow;
 mod forecast;
 mod grant;
 mod inside;
+mod lent;
 mod log;
 mod look;
 mod plan;

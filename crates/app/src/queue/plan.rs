@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use berth_engine::fleet::{Mix, Need, Placement};
+use berth_engine::fleet::{self, Mix, Need, Placement};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
 use berth_engine::queue::planner::{Ask, Class, Forecasts, Key, Order, Planner, Policy, Wish};
@@ -20,7 +20,9 @@ use berth_engine::queue::seats::Pool;
 use berth_engine::queue::share::{Account, Mode, Shares};
 use berth_model::queue::QueuePolicy;
 use berth_model::workload::{self, Because, OnlyIf, Run, State, Workload};
-use berth_model::{Claim, PersonId, ProjectId, ReservationId, RunId, SiteId, WorkloadId};
+use berth_model::{
+    Claim, PersonId, ProjectId, ReservationId, RunId, SessionId, SiteId, WorkloadId,
+};
 use berth_store::workloads::Weighs;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -56,6 +58,8 @@ pub(crate) struct Plan {
     pub runs: HashMap<RunId, Running>,
     walls: HashMap<Uuid, Vec<Wall>>,
     pub choices: HashMap<ReservationId, Choice>,
+    /// The sessions whose GPUs are lent, and what they run as.
+    pub lenders: HashMap<SessionId, WorkloadId>,
     next_wall: u64,
     history: History,
     /// When something is to be looked at again, though nothing happens: what must not begin before, or was refused.
@@ -158,8 +162,16 @@ pub(crate) struct Starting {
     pub from: Timestamp,
     pub until: Timestamp,
     pub weighs: Weighs,
-    /// The reservation inside which it runs, and the claims of that.
-    pub inside: Option<(ReservationId, Vec<Claim>)>,
+    /// What it runs inside of, and the claims of that.
+    pub inside: Option<(Inside, Vec<Claim>)>,
+}
+
+/// Inside whose claims something runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inside {
+    Reservation(ReservationId),
+    /// A session's run, whose idle GPUs it has. All else it needs is its own.
+    Session(RunId),
 }
 
 /// What a plan is read from.
@@ -211,6 +223,7 @@ impl Plan {
             runs: HashMap::new(),
             walls: HashMap::new(),
             choices: HashMap::new(),
+            lenders: HashMap::new(),
             next_wall: 1,
             history: History::default(),
             later: BTreeSet::new(),
@@ -372,8 +385,13 @@ impl Plan {
         let ask = got.and_then(|got| self.ask_for(&workload, std::iter::once(got)));
         let key = self.fresh_key();
         // Where its node is no longer the queue's, it goes on, and its claims stand; the plan has no say in it.
-        if let (Some(mut ask), Some(placement)) = (ask, self.floor.placement(&run.pieces)) {
+        if let (Some(mut ask), Some(mut placement)) = (ask, self.floor.placement(&run.pieces)) {
             self.keys.insert(key, (workload.id, run.task));
+            if run.lent_by.is_some() {
+                // The GPUs stand behind the session that lends them.
+                ask.wish.need.task.gpus = fleet::Gpus::None;
+                placement = without_gpus(placement);
+            }
             if run.kept_from.is_some() {
                 ask.class = Class::Opportunistic;
             }
@@ -663,6 +681,14 @@ pub(crate) fn is_met(only_if: OnlyIf, over: &Workload) -> bool {
         OnlyIf::Over => over.state.is_final(),
         OnlyIf::Begun => over.state != State::Cancelled || over.counts.has_begun(),
     }
+}
+
+/// The rest of a placement when its GPUs are somebody else's.
+pub(crate) fn without_gpus(mut placement: Placement) -> Placement {
+    for piece in &mut placement.pieces {
+        piece.gpus.clear();
+    }
+    placement
 }
 
 pub(crate) fn weighs(need: &berth_engine::fleet::Need) -> Weighs {

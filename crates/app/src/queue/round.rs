@@ -124,6 +124,7 @@ impl App {
         for (run, over) in ended {
             if let Some((workload, run)) = self.end_run(lease, run, over).await? {
                 plan.ended(&run, workload, self.now());
+                self.let_guests_stay(plan, run.id).await?;
             }
         }
         Ok(())
@@ -236,6 +237,7 @@ impl App {
                     };
                     if let Some((workload, run)) = self.end_run(lease, id, failed).await? {
                         plan.ended(&run, workload, self.now());
+                        self.let_guests_stay(plan, run.id).await?;
                     }
                     None
                 }

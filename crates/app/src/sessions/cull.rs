@@ -3,7 +3,7 @@
 //! What counts is what is done: a kernel that computes, a terminal that is typed in, processor time, a request that
 //! changes something. An open page alone does not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use serde::Deserialize;
 use tokio::task::JoinSet;
 
 use super::follow::Followed;
+use super::lend::borrowed_lately;
 use crate::App;
 use crate::error::Result;
 use crate::record::By;
@@ -51,6 +52,9 @@ pub(crate) struct Pulse(Mutex<Seen>);
 struct Seen {
     next: Option<Timestamp>,
     cpu: HashMap<RunId, (u64, Timestamp)>,
+    /// When those that lend were last looked at, and when somebody was last seen on whose GPUs.
+    lending: HashMap<SessionId, Timestamp>,
+    borrowed: HashMap<RunId, Timestamp>,
 }
 
 impl Pulse {
@@ -59,17 +63,43 @@ impl Pulse {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+
+    /// When those that lend were last looked at; notes whose GPUs are borrowed now.
+    pub(super) fn lending_looked(
+        &self,
+        followed: &[Followed],
+        now: Timestamp,
+        afterglow: SignedDuration,
+    ) -> HashMap<SessionId, Timestamp> {
+        let mut seen = self.seen();
+        let lending = followed.iter().map(|one| &one.session);
+        let lending = lending.filter(|one| one.lends_since.is_some());
+        let lending: HashSet<SessionId> = lending.map(|one| one.id).collect();
+        seen.lending.retain(|id, _| lending.contains(id));
+        borrowed_lately(&mut seen.borrowed, followed, now, afterglow);
+        seen.lending.clone()
+    }
+
+    pub(super) fn note_lending_look(
+        &self,
+        looked: impl Iterator<Item = SessionId>,
+        now: Timestamp,
+    ) {
+        self.seen().lending.extend(looked.map(|id| (id, now)));
+    }
 }
 
 /// This much of a core, over the time since the last look, is work.
 const BUSY_PERMILLE: u128 = 20;
+/// Processor time is compared over no less than this.
+const CPU_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// What there is to know before a session is said to be idle.
-struct Looked {
-    session: Session,
+pub(super) struct Looked {
+    pub session: Session,
     idle: SignedDuration,
-    active_at: Option<Timestamp>,
+    pub active_at: Option<Timestamp>,
 }
 
 impl App {
@@ -80,7 +110,9 @@ impl App {
         }
         transact!(self, tx => {
             for (session, at) in acted {
-                sessions::note_active(&mut tx, *session, *at).await?;
+                if !self.take_back(&mut tx, *session, *at).await? {
+                    sessions::note_active(&mut tx, *session, *at).await?;
+                }
             }
             Ok(())
         })
@@ -119,7 +151,7 @@ impl App {
         Ok(next)
     }
 
-    async fn look_for_life(&self, some: &[&Followed], now: Timestamp) -> Vec<Looked> {
+    pub(super) async fn look_for_life(&self, some: &[&Followed], now: Timestamp) -> Vec<Looked> {
         let mut tasks = JoinSet::new();
         for one in some {
             let Some(profile) = &one.profile else {
@@ -135,11 +167,15 @@ impl App {
                 (Some(job), Some(backend)) => backend.life(job).await.unwrap_or_default(),
                 _ => Life::default(),
             };
+            let lends = one.session.lends_since.is_some();
+            let is_borrowed =
+                job.is_some_and(|job| self.pulse.seen().borrowed.contains_key(&job.run.id));
             let by_others = [
-                job.and_then(|job| self.computes(job, now)),
+                job.and_then(|job| self.computes(job, lends, now)),
                 // A clock of another machine's may be ahead of ours.
                 life.written_at.map(|at| at.min(now)),
-                life.computes.then_some(now),
+                // While somebody else has its GPUs, that they compute says nothing of its owner.
+                (life.computes && !is_borrowed).then_some(now),
             ];
             let by_others = by_others.into_iter().flatten().max();
             let session = one.session.clone();
@@ -158,12 +194,20 @@ impl App {
         tasks.join_all().await
     }
 
-    /// Now, if it took processor time since the last look. The first look has nothing to compare with, and lets it pass.
-    fn computes(&self, job: Job<'_>, now: Timestamp) -> Option<Timestamp> {
+    /// Now, if it took processor time since the last look. The first look has nothing to compare with, and lets it pass,
+    /// unless the session lends: a server that was started anew is no owner who came back.
+    fn computes(&self, job: Job<'_>, lends: bool, now: Timestamp) -> Option<Timestamp> {
         let used = self.backend.as_ref()?.used(job)?.cpu_us;
-        let before = self.pulse.seen().cpu.insert(job.run.id, (used, now));
-        let Some((before, at)) = before else {
-            return Some(now);
+        let mut seen = self.pulse.seen();
+        let known = seen.cpu.get(&job.run.id).copied();
+        let least = CPU_WINDOW.min(self.settings.culling.every);
+        // Over a moment, what an open page does by itself would look like work.
+        if known.is_some_and(|(_, at)| at.duration_until(now) < least) {
+            return None;
+        }
+        seen.cpu.insert(job.run.id, (used, now));
+        let Some((before, at)) = known else {
+            return (!lends).then_some(now);
         };
         let passed = u128::try_from(at.duration_until(now).as_micros()).unwrap_or(0);
         let worked = u128::from(used.saturating_sub(before));

@@ -1,6 +1,6 @@
 //! Follows sessions from the queue to the first answer of their app, and to their end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use berth_drivers::backend::{Door, Job};
@@ -37,6 +37,10 @@ pub(super) struct Followed {
     pub app: Option<Catalogued>,
     pub workload: Option<Workload>,
     pub run: Option<Run>,
+    /// Whether the site lends what idles.
+    pub site_lends: bool,
+    /// Whether somebody else has its GPUs.
+    pub has_guests: bool,
 }
 
 impl Followed {
@@ -77,9 +81,10 @@ impl App {
             self.note_answer(lease, id).await?;
         }
         self.let_others_begin(lease, &followed).await?;
+        let lends = self.lend(lease, &followed).await?;
         let idle = self.cull(lease, &followed).await?;
         let again = waits_on.then(|| now.checked_add(ASK_EVERY).ok()).flatten();
-        Ok(again.into_iter().chain(idle).min())
+        Ok(again.into_iter().chain(idle).chain(lends).min())
     }
 
     async fn followed(&self) -> Result<Vec<Followed>> {
@@ -101,6 +106,7 @@ impl App {
         }
         let (mut jobs, mut runs) = (HashMap::new(), HashMap::new());
         let mut policies = HashMap::new();
+        let mut hosts = HashSet::new();
         for (site, ids) in by_site {
             for job in workloads::some(conn, site, ids.clone()).await? {
                 jobs.insert(job.id, job);
@@ -109,14 +115,18 @@ impl App {
                 runs.entry(run.workload).or_insert(run);
             }
             policies.insert(site, queues::policy(conn, site).await?);
+            hosts.extend(workloads::hosts(conn, site).await?);
         }
         let follow = |session: Session| {
             let policy = policies.get(&session.site);
+            let run = session.workload.and_then(|id| runs.remove(&id));
             Followed {
                 profile: policy.and_then(|one| one.session_profile(&session.profile).cloned()),
                 app: policy.and_then(|one| one.session_app(&session.profile)),
                 workload: session.workload.and_then(|id| jobs.remove(&id)),
-                run: session.workload.and_then(|id| runs.remove(&id)),
+                site_lends: policy.is_some_and(|one| one.lends),
+                has_guests: run.as_ref().is_some_and(|run| hosts.contains(&run.id)),
+                run,
                 session,
             }
         };

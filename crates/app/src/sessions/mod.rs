@@ -2,13 +2,15 @@
 //!
 //! A session is a name, an address and a home; what runs is a workload in its owner's name, submitted in the transaction
 //! that starts the session ([`start`]). The controller follows it from the queue to the first answer of its app
-//! ([`follow`]), tries again what failed, and stops what idles ([`cull`]). Who may come in, and for how long, is
+//! ([`follow`]), tries again what failed, stops what idles ([`cull`]), and lends its GPUs before
+//! that ([`lend`]). Who may come in, and for how long, is
 //! [`visits`].
 
 mod act;
 mod cull;
 mod follow;
 mod hub;
+mod lend;
 mod look;
 mod start;
 mod visits;

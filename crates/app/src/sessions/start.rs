@@ -81,6 +81,7 @@ impl App {
                 active_at: now,
                 kept_until: None,
                 warned_at: None,
+                lends_since: None,
                 created_at: now,
                 version: 1,
             };
@@ -395,6 +396,7 @@ pub(super) fn told(session: &Session) -> serde_json::Value {
         "owner": session.owner,
         "state": session.state,
         "said": session.said,
+        "lends_since": session.lends_since,
     })
 }
 

@@ -243,6 +243,17 @@ impl Lab {
         }
     }
 
+    /// The same database and the same work, after the server was killed and another was started.
+    pub async fn succeeded_by(self, backend: Arc<dyn berth_drivers::backend::Backend>) -> Self {
+        let Lab {
+            controllers, app, ..
+        } = &self;
+        let fresh = ByHand::new(app);
+        let before = std::mem::replace(&mut *controllers.lock().await, fresh);
+        before.give_back().await;
+        self.with_backend(backend)
+    }
+
     /// One round of the sessions, now.
     pub async fn follow_sessions(&self) -> Option<Timestamp> {
         self.try_follow_sessions().await.expect("a round")

@@ -24,6 +24,8 @@ pub struct Script {
     pub answers: bool,
     /// What becomes of everything that starts, at once.
     pub comes_to: Option<(Outcome, &'static str)>,
+    /// What became of some, by themselves.
+    pub ended: BTreeMap<RunId, Outcome>,
     /// What the app says of its kernels.
     pub kernels: String,
     pub cpu_us: u64,
@@ -107,6 +109,11 @@ impl Backend for Scripted {
                         said: None,
                     }
                 }
+                _ if script.ended.contains_key(&run.id) => Sign::Ended {
+                    at: now,
+                    outcome: script.ended[&run.id],
+                    said: None,
+                },
                 _ => match script.comes_to {
                     Some((outcome, said)) => Sign::Ended {
                         at: now,

@@ -46,6 +46,7 @@ fn run(number: u128, state: RunState) -> Run {
         wish: 0,
         inside: None,
         kept_from: None,
+        lent_by: None,
         pieces: Vec::new(),
         claims: Vec::new(),
         state,

@@ -60,6 +60,7 @@ fn run(number: u128, nodes: &[u128]) -> Run {
         wish: 0,
         inside: None,
         kept_from: None,
+        lent_by: None,
         pieces: nodes.iter().map(piece).collect(),
         claims: Vec::new(),
         state: RunState::Running,

@@ -27,6 +27,7 @@ fn session(state: State) -> Session {
         active_at: at(100),
         kept_until: None,
         warned_at: None,
+        lends_since: None,
         created_at: at(0),
         version: 1,
     }
@@ -73,6 +74,7 @@ fn run(state: RunState) -> Run {
         wish: 0,
         inside: None,
         kept_from: None,
+        lent_by: None,
         pieces: Vec::new(),
         claims: Vec::new(),
         state,

@@ -24,6 +24,7 @@ fn stopped() -> Session {
         active_at: at(0),
         kept_until: None,
         warned_at: None,
+        lends_since: None,
         created_at: at(0),
         version: 1,
     }

@@ -43,6 +43,8 @@ use table::Table;
 const COMPARE_EVERY: Duration = Duration::from_secs(15);
 /// How often it is told when visitors last did something.
 const TELL_EVERY: Duration = Duration::from_secs(15);
+/// Who comes back to a session whose GPUs are lent does not wait for that.
+const RETURN_EVERY: Duration = Duration::from_secs(1);
 /// How often those are looked at who were not for a while.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
@@ -271,7 +273,8 @@ pub async fn keep(server: Server, stop: CancellationToken) {
     let mut looking = tokio::time::interval(LOOK_EVERY);
     let mut comparing = tokio::time::interval(COMPARE_EVERY);
     let mut telling = tokio::time::interval(TELL_EVERY);
-    for timer in [&mut looking, &mut comparing, &mut telling] {
+    let mut returning = tokio::time::interval(RETURN_EVERY);
+    for timer in [&mut looking, &mut comparing, &mut telling, &mut returning] {
         timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     }
     loop {
@@ -280,6 +283,16 @@ pub async fn keep(server: Server, stop: CancellationToken) {
             happened = Watch::next(&mut watch) => follow(&server, happened).await,
             _ = looking.tick() => server.visits.visitors.look_at_aged(&server.app).await,
             _ = comparing.tick() => compare(&server).await,
+            _ = returning.tick() => {
+                let acted = server.visits.table.acted(
+                    &server.visits.proxy,
+                    server.app.now(),
+                    2 * RETURN_EVERY,
+                );
+                if let Err(error) = server.app.note_returned(&acted).await {
+                    tracing::warn!(%error, "who came back could not be noted; trying again");
+                }
+            }
             _ = telling.tick() => {
                 let acted = server.visits.table.acted(
                     &server.visits.proxy,

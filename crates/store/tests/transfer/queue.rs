@@ -51,6 +51,7 @@ impl World {
             wish: 0,
             inside: None,
             kept_from: None,
+            lent_by: None,
             pieces: Vec::new(),
             claims: Vec::new(),
             state: RunState::Running,
@@ -65,6 +66,14 @@ impl World {
             kept_from: Some(hour(1)),
             ..run
         };
+        let guest = Run {
+            id: RunId(fresh()),
+            task: 1,
+            lent_by: Some(kept.id),
+            kept_from: None,
+            ..kept.clone()
+        };
+        workloads::insert_run(tx, &guest, workloads::Weighs::default()).await?;
         workloads::keep_run(tx, &kept, workloads::Weighs::default(), 1).await?;
         workloads::insert_forecast(tx, self.torino, workload.id, hour(0), hour(1)).await?;
         let policy = QueuePolicy {
@@ -123,6 +132,7 @@ impl World {
             active_at: hour(2),
             kept_until: Some(hour(4)),
             warned_at: Some(hour(2)),
+            lends_since: Some(hour(3)),
             created_at: hour(0),
             version: 1,
         };

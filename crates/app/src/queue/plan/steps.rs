@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use berth_engine::fleet::{Piece, Placement};
+use berth_engine::fleet::{self, Piece, Placement};
 use berth_engine::queue::planner::{Decision, Key, Why};
 use berth_model::workload::{self, Because, Run, RunState, Workload};
 use berth_model::{ReservationId, RunId, WorkloadId};
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::look::NodeView;
-use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, Wall, moment, weighs};
+use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, Wall, moment, weighs, without_gpus};
 
 impl Plan {
     /// Looks at everything that time alone changes, and then at who begins.
@@ -81,18 +81,22 @@ impl Plan {
     /// A start has been carried out.
     pub fn started(&mut self, starting: &Starting, run: Run, workload: Workload, now: Timestamp) {
         let workload = Arc::new(workload);
-        if run.inside.is_some() {
+        if starting.inside.is_some() {
             // It was in the site's own line, perhaps, and is now behind the reservation's wall.
             self.planner.withdraw(starting.key);
             self.leave(workload.id, starting.task, starting.key);
         }
-        let running = Running {
-            run,
-            workload: workload.clone(),
-            key: starting.key,
-            is_to_be_told: true,
-        };
-        self.runs.insert(running.run.id, running);
+        if run.lent_by.is_some() {
+            self.resume(run, workload.clone());
+        } else {
+            let running = Running {
+                run,
+                workload: workload.clone(),
+                key: starting.key,
+                is_to_be_told: true,
+            };
+            self.runs.insert(running.run.id, running);
+        }
         let id = workload.id;
         self.sync(workload, now);
         self.begun(id, now);
@@ -126,7 +130,11 @@ impl Plan {
         let got = got.filter(|_| run.stands_inside().is_none());
         let got = got.and_then(|wish| Some((wish, self.floor.need(wish)?)));
         let ask = got.and_then(|got| self.ask_for(workload, std::iter::once(got)));
-        if let (Some(ask), Some(placement)) = (ask, self.floor.placement(&run.pieces)) {
+        if let (Some(mut ask), Some(mut placement)) = (ask, self.floor.placement(&run.pieces)) {
+            if run.lent_by.is_some() {
+                ask.wish.need.task.gpus = fleet::Gpus::None;
+                placement = without_gpus(placement);
+            }
             let (began, until) = (run.began.as_microsecond(), run.until.as_microsecond());
             self.planner.resume(key, ask, placement, began, until);
         }

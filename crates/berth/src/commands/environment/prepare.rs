@@ -233,6 +233,7 @@ fn work(program: berth_model::workload::Program) -> anyhow::Result<(Workload, Ru
         wish: 0,
         inside: None,
         kept_from: None,
+        lent_by: None,
         pieces: vec![RunPiece {
             node: ResourceId::from_parts(0, &[0; 10]),
             cores_milli: 1000,

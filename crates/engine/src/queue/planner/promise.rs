@@ -44,6 +44,11 @@ impl Planner {
         promises.map(|promise| promise.at).min()
     }
 
+    /// Until when what is placed now could stay before somebody else wants a part of it; now, where it has no room.
+    pub fn open_until(&self, placement: &Placement) -> Micros {
+        self.ground.open_until(placement)
+    }
+
     /// What is promised for now begins, before all else.
     pub(super) fn keep_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
         let holders = self
