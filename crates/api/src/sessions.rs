@@ -66,6 +66,14 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub kept_until: Option<Timestamp>,
+    /// Since when its GPUs are lent to opportunistic work, because nothing is done in it. When something is, they are its
+    /// own again within the site's grace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub lends_since: Option<Timestamp>,
+    /// Whether somebody else has its GPUs at this moment.
+    #[serde(default)]
+    pub is_borrowed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub used: Option<Used>,

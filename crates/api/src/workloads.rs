@@ -175,6 +175,9 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub kept_from: Option<Timestamp>,
+    /// Whether its GPUs are those of a session in which nothing is done: it goes when that one's owner comes back.
+    #[serde(default)]
+    pub is_on_loan: bool,
     #[serde(flatten)]
     pub state: RunState,
     pub nodes: Vec<RunNode>,

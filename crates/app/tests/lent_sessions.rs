@@ -30,6 +30,8 @@ on_both!(
     cores_and_memory_are_the_borrowers_own,
     another_server_goes_on_with_what_is_lent,
     killed_anywhere_nothing_is_lent_twice_and_all_is_given_back,
+    killed_while_the_session_ends_its_borrower_never_stands_on_nothing,
+    what_is_not_to_be_lent_is_not,
 );
 
 const GRACE: SignedDuration = SignedDuration::from_secs(30);
@@ -204,7 +206,8 @@ async fn what_idles_is_lent_and_given_back_when_its_owner_returns(lab: Lab) {
     idle(&lab, 5).await;
     assert!(read(&lab, &session).await.lends_since.is_some());
     scripted.script().life.computes = false;
-    // A kernel of hers begins to compute.
+    // A kernel of hers begins to compute, and who borrowed goes at the last moment.
+    scripted.script().lingers = true;
     let kernel = r#"[{"execution_state": "busy", "last_activity": "2026-11-16T08:00:00Z"}]"#;
     scripted.script().kernels = kernel.to_owned();
     let returned = lab.app.now();
@@ -460,4 +463,81 @@ async fn killed_anywhere_nothing_is_lent_twice_and_all_is_given_back(lab: Lab) {
         "{twice:?}"
     );
     assert!(twice.len() <= killed, "{twice:?}");
+}
+
+/// A session that lends ends by itself, and the server is killed meanwhile.
+async fn killed_while_the_session_ends_its_borrower_never_stands_on_nothing(lab: Lab) {
+    let (mut lab, scripted) = self::lab(lab).await;
+    let session = full(&lab).await;
+    let reference = SessionReference::Id(session.id);
+    let number = borrower(&lab, 4).await;
+    let mut killed = 0;
+    let mut polls = 1;
+    loop {
+        idle(&lab, 35).await;
+        let before = run_of(&lab, number).await;
+        let hers = host(&lab, &session).await;
+        assert_eq!(before.lent_by, Some(hers.id));
+        let failed = Outcome::Failed { exit_code: 1 };
+        scripted.script().ended.insert(hers.id, failed);
+        let mut left = polls;
+        let was_whole = cut(lab.round(), &mut left).await.is_some();
+        check(&lab).await;
+        lab = lab.succeeded_by(scripted.clone()).await;
+        settle(&lab).await;
+        let after = run_of(&lab, number).await;
+        assert_eq!(
+            (after.id, after.lent_by),
+            (before.id, None),
+            "{polls} polls"
+        );
+        assert_eq!(
+            (after.state, after.until),
+            (RunState::Running, before.until)
+        );
+        let held = claims_of(&lab, &after).await;
+        let gpus = held.iter().filter(|claim| claim.take == Take::Exclusive);
+        let own = gpus.filter(|claim| claim.container.is_none());
+        assert_eq!(own.count(), 4);
+        assert_eq!(read(&lab, &session).await.state, SessionState::Failed);
+        if was_whole {
+            break;
+        }
+        killed += 1;
+        polls += 1 + polls / 3;
+        // She starts it again: it is firmer than what has the GPUs now, which waits until it idles.
+        lab.app
+            .restart_session(&lab.ada, &site(), &reference, None, None, None)
+            .await
+            .expect("it is over");
+        idle(&lab, 6).await;
+        assert_eq!(read(&lab, &session).await.state, SessionState::Ready);
+        assert_eq!(lab.state(number).await, State::Waiting);
+    }
+    assert!(killed > 3, "it was killed on its way {killed} times");
+}
+
+async fn what_is_not_to_be_lent_is_not(lab: Lab) {
+    let (lab, _scripted) = self::lab(lab).await;
+    settings(&lab, |settings| {
+        let profile = settings.profiles.values_mut().next().expect("a profile");
+        profile.session.as_mut().expect("for sessions").lend_after = None;
+    })
+    .await;
+    let session = full(&lab).await;
+    let number = borrower(&lab, 1).await;
+    idle(&lab, 60).await;
+    assert_eq!(read(&lab, &session).await.lends_since, None);
+    assert_eq!(lab.state(number).await, State::Waiting);
+    // And who looks away for a moment has not left.
+    let before = lab.app.queue_settings(&lab.admin, &site()).await;
+    let mut hasty = before.expect("settings").settings;
+    let profile = hasty.profiles.values_mut().next().expect("a profile");
+    let at_once = Some(SignedDuration::from_secs(1));
+    profile.session.as_mut().expect("for sessions").lend_after = at_once;
+    let refused = lab
+        .app
+        .set_queue_settings(&lab.admin, &site(), None, hasty)
+        .await;
+    assert!(refused.is_err());
 }

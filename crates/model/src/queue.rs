@@ -35,7 +35,8 @@ pub struct QueuePolicy {
     pub profiles: BTreeMap<Name, Profile>,
     /// What can be started as a session, beside what comes with Berth.
     pub apps: BTreeMap<Name, App>,
-    /// Whether idle time inside reservations is lent to opportunistic work, unless the owner says otherwise.
+    /// Whether idle time inside reservations is lent to opportunistic work, unless the owner says otherwise; and so are the
+    /// GPUs of idle sessions, unless their profile says otherwise.
     pub lends: bool,
     pub version: u64,
 }
@@ -298,7 +299,7 @@ pub struct Settings {
     /// What can be started as a session, beside what comes with Berth; or in its place, under the same name.
     #[schema(value_type = BTreeMap<String, App>)]
     pub apps: BTreeMap<Name, App>,
-    /// Whether idle time inside reservations is lent to opportunistic work.
+    /// Whether idle time inside reservations, and the GPUs of idle sessions, are lent to opportunistic work.
     pub lends: bool,
 }
 

@@ -7,7 +7,7 @@ import { rightsOn } from './rights';
 import { attemptOf, failuresInARow, stepsOf } from './steps';
 import { mayOpen, targetOf } from './target';
 import type { Session, SessionStart, StartableProfile } from './types';
-import { idleWords, profileWords, saidWords, tailOf, tookWords } from './words';
+import { idleWords, lentWords, profileWords, saidWords, tailOf, tookWords } from './words';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');
 const at = (seconds: number) => new Date(NOW + seconds * 1_000).toISOString();
@@ -20,7 +20,7 @@ function start(over: Partial<SessionStart> = {}): SessionStart {
 function session(over: Partial<Session> = {}): Session {
   return {
     id: 'ses_1', site: { id: 'sit_1', name: 'torino' }, owner: { id: 'per_1', login: 'ada', display_name: 'Ada' }, name: 'lab', profile: 'lab', state: 'waiting', since: at(-60),
-    url: 'http://x.sessions.localhost/', shared: [], active_at: at(-60), is_warned: false, is_given_up: false, created_at: at(-60), version: 1, starts: [start()], ...over,
+    url: 'http://x.sessions.localhost/', shared: [], active_at: at(-60), is_warned: false, is_borrowed: false, is_given_up: false, created_at: at(-60), version: 1, starts: [start()], ...over,
   } as Session;
 }
 
@@ -159,6 +159,14 @@ describe('words', () => {
     expect(idleWords({ ...ready, is_warned: true }, NOW, en, format)).toContain('It is stopped in 20 minutes.');
     expect(idleWords({ ...ready, kept_until: at(3_600) }, NOW, en, format)).toBe('kept until 13:00');
     expect(idleWords({ ...ready, kept_until: at(-10) }, NOW, italian, format)).toBe('inattiva: si ferma 12:20');
+  });
+
+  test('that its GPUs are lent while nobody works in it', () => {
+    const idle = session({ state: 'ready', active_at: at(-1_200) });
+    expect(lentWords(idle, NOW, en, format)).toBeNull();
+    const lends = { ...idle, lends_since: at(-300) };
+    expect(lentWords(lends, NOW, en, format)).toBe('Idle since 11:40. Others may use its GPUs until somebody works in it again.');
+    expect(lentWords({ ...lends, is_borrowed: true }, NOW, italian, format)).toContain('Le sue GPU sono prestate ad altri');
   });
 
   test('a profile in words', () => {

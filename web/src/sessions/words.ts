@@ -39,6 +39,13 @@ export function idleWords(session: Session, now: number, t: Messages, format: Fo
   return session.is_warned ? t.sessions.idle.warned(format.relative(until, now)) : t.sessions.idle.at(clock(until, now, format));
 }
 
+/** That its GPUs are lent while nobody works in it; null where they are not. */
+export function lentWords(session: Session, now: number, t: Messages, format: Formats): string | null {
+  if (!session.lends_since) return null;
+  const since = clock(Date.parse(session.active_at), now, format);
+  return session.is_borrowed ? t.sessions.idle.lent(since) : t.sessions.idle.offered(since);
+}
+
 /** The last lines of a log, and how many there are before them. */
 export function tailOf(log: string, most: number): { readonly lines: string; readonly before: number } {
   const lines = log.replace(/\n+$/, '').split('\n');

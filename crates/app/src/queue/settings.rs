@@ -368,6 +368,9 @@ async fn learn(conn: &mut Conn, directory: &mut Directory, grants: &[Grant]) -> 
         .await
 }
 
+/// Who looks away for a moment has not left.
+const LEND_AFTER_MIN: SignedDuration = SignedDuration::from_mins(1);
+
 fn check_lengths(settings: &Settings, errors: &mut FieldErrors) {
     let lengths = [
         (
@@ -431,6 +434,12 @@ fn check_lengths(settings: &Settings, errors: &mut FieldErrors) {
                     berth_model::workload::Wish::MAX
                 ),
             );
+        }
+        let lend_after = profile.session.as_ref().and_then(|one| one.lend_after);
+        if lend_after.is_some_and(|after| after < LEND_AFTER_MIN) {
+            let least = LEND_AFTER_MIN;
+            let message = format!("`{name}` lends after {least:#} or more, or never (null)");
+            errors.push("profiles", message);
         }
     }
     for (number, quota) in settings.quotas.iter().enumerate() {

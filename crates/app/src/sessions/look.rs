@@ -38,6 +38,8 @@ pub struct SessionView {
     pub reason: Option<Reason>,
     /// When it is stopped if nothing is done in it; none where it does not run.
     pub idle_until: Option<Timestamp>,
+    /// Whether somebody else has its GPUs at this moment.
+    pub is_borrowed: bool,
     /// The newest first.
     pub starts: Vec<Start>,
     /// Only where somebody looks at it, and not in the answer to a change.
@@ -124,6 +126,7 @@ impl App {
         let jobs = workloads::some(&mut reader, place.id(), ids.clone()).await?;
         let runs = workloads::newest_runs(&mut reader, ids).await?;
         let policy = queues::policy(&mut reader, place.id()).await?;
+        let hosts = workloads::hosts(&mut reader, place.id()).await?;
         let mut directory = Directory::with_site(&place.site);
         self.learn_of(&mut reader, &mut directory, &found, &runs)
             .await?;
@@ -137,6 +140,7 @@ impl App {
             views.push(SessionView {
                 url: self.session_url(&session.label),
                 idle_until: idle_until(&policy, &session),
+                is_borrowed: run.is_some_and(|run| hosts.contains(&run.id)),
                 used: self.used(workload, run),
                 workload: workload.cloned(),
                 run: run.cloned(),
@@ -215,9 +219,14 @@ impl App {
         let all = std::slice::from_ref(&session);
         self.learn_of(conn, &mut directory, all, &runs).await?;
         let run = runs.into_iter().next();
+        let is_borrowed = match &run {
+            Some(run) => !workloads::guests_of(conn, run.id).await?.is_empty(),
+            None => false,
+        };
         Ok(SessionView {
             url: self.session_url(&session.label),
             idle_until: idle_until(&policy, &session),
+            is_borrowed,
             used: None,
             starts: sessions::starts_of(conn, session.id, STARTS_MAX).await?,
             workload,

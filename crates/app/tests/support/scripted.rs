@@ -24,6 +24,8 @@ pub struct Script {
     pub answers: bool,
     /// What becomes of everything that starts, at once.
     pub comes_to: Option<(Outcome, &'static str)>,
+    /// Whether what is told to end takes all the time it has.
+    pub lingers: bool,
     /// What became of some, by themselves.
     pub ended: BTreeMap<RunId, Outcome>,
     /// What the app says of its kernels.
@@ -102,6 +104,7 @@ impl Backend for Scripted {
             let run = job.run;
             match run.state {
                 _ if !script.started.contains_key(&run.id) => Sign::Unknown,
+                RunState::Stopping { .. } if script.lingers && now < run.until => Sign::Running,
                 RunState::Stopping { because, .. } if script.stopped.contains(&run.id) => {
                     Sign::Ended {
                         at: now,

@@ -357,6 +357,10 @@ fn run_words(run: &Run, times: &Times) -> String {
             "kept after its reservation, until {} at the latest",
             times.moment(run.until)
         ),
+        RunState::Running if run.is_on_loan => format!(
+            "on the idle GPUs of a session, until its owner comes back, {} at the latest",
+            times.moment(run.until)
+        ),
         RunState::Running => format!(
             "until {} at the latest, {}",
             times.moment(run.until),

@@ -10,7 +10,7 @@ use berth_api::sessions::{
 use berth_model::session::{Access, State};
 use berth_model::{Name, ReservationId, Text};
 use clap::{Args, Subcommand, ValueEnum};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Once;
 use super::queue::words;
@@ -433,6 +433,10 @@ fn details(one: &Session, times: &Times) -> Details {
             "Idle until",
             one.idle_until.map(|at| times.moment_and_distance(at)),
         )
+        .maybe(
+            "GPUs",
+            one.lends_since.map(|since| lent_words(one, since, times)),
+        )
         .maybe("Over by", one.ends.map(|ends| words::ends(ends, times)))
         .lines("Shared", shared)
         .lines(
@@ -440,6 +444,17 @@ fn details(one: &Session, times: &Times) -> Details {
             one.starts.iter().map(|start| start_words(start, times)),
         )
         .line("Id", one.id)
+}
+
+fn lent_words(one: &Session, since: Timestamp, times: &Times) -> String {
+    let what = match one.is_borrowed {
+        true => "lent to others",
+        false => "offered to others",
+    };
+    format!(
+        "{what} since {}, until somebody works in it again",
+        times.moment(since)
+    )
 }
 
 fn start_words(start: &Start, times: &Times) -> String {

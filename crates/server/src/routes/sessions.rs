@@ -342,6 +342,7 @@ fn shown(view: SessionView) -> Session {
         run,
         reason,
         idle_until,
+        is_borrowed,
         starts,
         used,
         ..
@@ -375,6 +376,8 @@ fn shown(view: SessionView) -> Session {
         idle_until,
         is_warned: session.warned_at.is_some(),
         kept_until: session.kept_until,
+        lends_since: session.lends_since,
+        is_borrowed,
         used: used.map(|used| Used {
             cpu_s: used.cpu_us / 1_000_000,
             memory_mib: used.memory_bytes >> 20,

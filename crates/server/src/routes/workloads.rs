@@ -412,6 +412,7 @@ fn shown_run(run: model::Run, wishes: &[model::Wish], names: &Names) -> Run {
         wish: run.wish as u64,
         inside: run.inside,
         kept_from: run.kept_from,
+        is_on_loan: run.lent_by.is_some(),
         state: run.state,
         nodes: run.pieces.iter().map(node).collect(),
         began: run.began,

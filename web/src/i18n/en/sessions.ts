@@ -89,6 +89,8 @@ export const sessions = {
     warned: (when: string) => `Nobody has worked in it for a while. It is stopped ${when}.`,
     active: (when: string) => `last active ${when}`,
     kept: (when: string) => `kept until ${when}`,
+    lent: (since: string) => `Idle since ${since}. Its GPUs are lent to others until somebody works in it again.`,
+    offered: (since: string) => `Idle since ${since}. Others may use its GPUs until somebody works in it again.`,
   },
   steps: { queue: 'In the queue', place: 'Has a place', starts: 'Starts', ready: 'Ready' } satisfies Record<StepName, string>,
   stepsLabel: 'How far it is',

@@ -88,6 +88,8 @@ export const sessions: Messages['sessions'] = {
     warned: (when) => `Da un po’ nessuno ci lavora. Si ferma ${when}.`,
     active: (when) => `ultima attività ${when}`,
     kept: (when) => `tenuta fino a ${when}`,
+    lent: (since) => `Inattiva da ${since}. Le sue GPU sono prestate ad altri finché qualcuno non ci lavora di nuovo.`,
+    offered: (since) => `Inattiva da ${since}. Altri possono usare le sue GPU finché qualcuno non ci lavora di nuovo.`,
   },
   steps: { queue: 'In coda', place: 'Ha un posto', starts: 'Si avvia', ready: 'Pronta' },
   stepsLabel: 'A che punto è',

@@ -28,7 +28,7 @@ const settings: Settings = {
     lab: {
       title: 'A notebook', class: 'guaranteed',
       wishes: [{ tasks: 1, task: { cores_milli: 2_000, memory_mib: 4_096 }, limit: 'PT8H', near: 'anywhere', at_least: 'anywhere' }],
-      session: { app: 'jupyterlab', environment: 'torch@2', idle: 'PT30M', projects: ['vision'] },
+      session: { app: 'jupyterlab', environment: 'torch@2', idle: 'PT30M', lend_after: null, projects: ['vision'] },
     },
   },
   apps: {
@@ -65,7 +65,7 @@ test('a preset becomes one for sessions, and none again', () => {
   form.profiles[0]!.session = freshSession('notes');
   form.profiles[1]!.session = null;
   const { profiles } = toSettings(form);
-  expect(profiles.gpu!.session).toEqual({ app: 'notes', idle: 'PT1H', projects: [] });
+  expect(profiles.gpu!.session).toEqual({ app: 'notes', idle: 'PT1H', lend_after: 'PT15M', projects: [] });
   expect(profiles.lab!.session).toBeUndefined();
 });
 

@@ -34,6 +34,8 @@ export interface SessionRow {
   app: string;
   environment: string;
   idleMs: number | null;
+  /** Null where its GPUs are never lent. */
+  lendAfterMs: number | null;
   projects: string;
 }
 
@@ -73,6 +75,7 @@ export const CATALOGUE = ['jupyterlab', 'vscode', 'tensorboard', 'mlflow', 'desk
 
 /** What the server takes where a preset says nothing. */
 const IDLE_MS = 3_600_000;
+const LEND_AFTER_MS = 900_000;
 
 const thousandth = (milli: number | null | undefined) => (milli === null || milli === undefined ? null : milli / 1_000);
 
@@ -113,15 +116,16 @@ export function freshProfile(): ProfileRow {
 }
 
 export function freshSession(app: string): SessionRow {
-  return { app, environment: '', idleMs: IDLE_MS, projects: '' };
+  return { app, environment: '', idleMs: IDLE_MS, lendAfterMs: LEND_AFTER_MS, projects: '' };
 }
 
 export function freshApp(): AppRow {
   return { name: '', title: '', command: '', serves: 'socket', port: 8888, health: '', knowsItsBase: false, environment: '', activity: 'traffic', variables: '' };
 }
 
-function sessionRow({ app, environment, idle, projects }: SessionProfile): SessionRow {
-  return { app, environment: environment ?? '', idleMs: idle ? periodMs(idle) : IDLE_MS, projects: (projects ?? []).join(', ') };
+function sessionRow({ app, environment, idle, lend_after, projects }: SessionProfile): SessionRow {
+  const lendAfterMs = lend_after === undefined ? LEND_AFTER_MS : lend_after === null ? null : periodMs(lend_after);
+  return { app, environment: environment ?? '', idleMs: idle ? periodMs(idle) : IDLE_MS, lendAfterMs, projects: (projects ?? []).join(', ') };
 }
 
 function appRow(name: string, { title, command, serves, health, knows_its_base, environment, activity, variables }: SessionApp): AppRow {
@@ -186,11 +190,12 @@ function profileOf({ title, draft, session, before }: ProfileRow): Profile {
   };
 }
 
-function sessionOf({ app, environment, idleMs, projects }: SessionRow): SessionProfile {
+function sessionOf({ app, environment, idleMs, lendAfterMs, projects }: SessionRow): SessionProfile {
   return {
     app: app.trim(),
     ...(environment.trim() ? { environment: environment.trim() } : {}),
     idle: writePeriod(idleMs ?? IDLE_MS),
+    lend_after: lendAfterMs === null ? null : writePeriod(lendAfterMs),
     projects: names(projects),
   };
 }
