@@ -32,6 +32,7 @@ on_both!(
     killed_anywhere_nothing_is_lent_twice_and_all_is_given_back,
     killed_while_the_session_ends_its_borrower_never_stands_on_nothing,
     what_is_not_to_be_lent_is_not,
+    a_program_that_works_by_itself_has_its_gpus_back,
 );
 
 const GRACE: SignedDuration = SignedDuration::from_secs(30);
@@ -540,4 +541,29 @@ async fn what_is_not_to_be_lent_is_not(lab: Lab) {
         .set_queue_settings(&lab.admin, &site(), None, hasty)
         .await;
     assert!(refused.is_err());
+}
+
+/// No visitor and no kernel: a script of hers begins to compute.
+async fn a_program_that_works_by_itself_has_its_gpus_back(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let session = full(&lab).await;
+    let number = borrower(&lab, 4).await;
+    idle(&lab, 35).await;
+    assert_eq!(lab.state(number).await, State::Running);
+    // An open page hums: a hundredth of a core, and now and then a little more.
+    for second in 0..90 {
+        let hum = if second % 30 == 0 { 150_000 } else { 10_000 };
+        scripted.script().cpu_us += hum;
+        pass(&lab, 1, SignedDuration::from_secs(1)).await;
+    }
+    assert!(read(&lab, &session).await.lends_since.is_some());
+    let began = lab.app.now();
+    for _ in 0..5 {
+        scripted.script().cpu_us += 900_000;
+        pass(&lab, 1, SignedDuration::from_secs(1)).await;
+    }
+    assert_eq!(read(&lab, &session).await.lends_since, None);
+    let run = run_of(&lab, number).await;
+    assert!(!matches!(run.state, RunState::Running));
+    assert!(run.until <= began + GRACE + SignedDuration::from_secs(5));
 }

@@ -19,6 +19,7 @@ pub mod health;
 pub mod idempotency;
 pub mod inventory;
 pub mod leases;
+pub mod loans;
 pub mod logos;
 pub mod maintenance;
 mod migrate;

@@ -11,7 +11,7 @@ use berth_engine::queue::planner::{Decision, Start};
 use berth_model::event::{Audience, EventKind};
 use berth_model::workload::{Because, Run};
 use berth_model::{Claim, ClaimId, Holder, RunId, SessionId, Span, Standing, Take};
-use berth_store::{Conn, claims, sessions, workloads};
+use berth_store::{Conn, claims, loans, sessions, workloads};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -266,7 +266,7 @@ impl App {
     /// they had: all of it was this run's, so nobody else can have a claim to it.
     pub(super) async fn give_back(&self, conn: &mut Conn, run: &Run, at: Timestamp) -> Result<()> {
         let mut parted = Vec::new();
-        for guest in workloads::guests_of(conn, run.id).await? {
+        for guest in loans::guests_of(conn, run.id).await? {
             let mut own = Vec::new();
             for id in &guest.claims {
                 let borrowed = claims::get(conn, *id).await?;
@@ -284,7 +284,7 @@ impl App {
                 lent_by: None,
                 ..guest.clone()
             };
-            if !workloads::part_run(conn, &after, guest.version).await? {
+            if !loans::part(conn, &after, guest.version).await? {
                 return Err(Error::Store(berth_store::Error::Retry));
             }
             let data = json!({ "run": guest.id, "task": guest.task });

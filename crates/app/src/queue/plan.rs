@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use berth_engine::fleet::{self, Mix, Need, Placement};
+use berth_engine::fleet::{Mix, Need, Placement};
 use berth_engine::queue::Micros;
 use berth_engine::queue::history::{History, Kind};
 use berth_engine::queue::planner::{Ask, Class, Forecasts, Key, Order, Planner, Policy, Wish};
@@ -372,40 +372,6 @@ impl Plan {
             amounts: Amounts::of([(GPUS, weighs.gpus_milli), (CORES, weighs.cores_milli)]),
             rate: self.floor.part_of_site(&need),
         }
-    }
-
-    pub(super) fn resume(&mut self, run: Run, workload: Arc<Workload>) {
-        // What runs inside a reservation stands behind that reservation's wall.
-        let got = workload
-            .ask
-            .wishes
-            .get(run.wish)
-            .filter(|_| run.stands_inside().is_none());
-        let got = got.and_then(|wish| Some((wish, self.floor.need(wish)?)));
-        let ask = got.and_then(|got| self.ask_for(&workload, std::iter::once(got)));
-        let key = self.fresh_key();
-        // Where its node is no longer the queue's, it goes on, and its claims stand; the plan has no say in it.
-        if let (Some(mut ask), Some(mut placement)) = (ask, self.floor.placement(&run.pieces)) {
-            self.keys.insert(key, (workload.id, run.task));
-            if run.lent_by.is_some() {
-                // The GPUs stand behind the session that lends them.
-                ask.wish.need.task.gpus = fleet::Gpus::None;
-                placement = without_gpus(placement);
-            }
-            if run.kept_from.is_some() {
-                ask.class = Class::Opportunistic;
-            }
-            let began = run.kept_from.unwrap_or(run.began).as_microsecond();
-            let until = run.until.as_microsecond();
-            self.planner.resume(key, ask, placement, began, until);
-        }
-        let running = Running {
-            run,
-            workload,
-            key,
-            is_to_be_told: true,
-        };
-        self.runs.insert(running.run.id, running);
     }
 
     pub(super) fn fresh_key(&mut self) -> Key {

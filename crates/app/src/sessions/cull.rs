@@ -52,6 +52,8 @@ pub(crate) struct Pulse(Mutex<Seen>);
 struct Seen {
     next: Option<Timestamp>,
     cpu: HashMap<RunId, (u64, Timestamp)>,
+    /// The same of those that lend, since the look just before.
+    glanced: HashMap<RunId, (u64, Timestamp)>,
     /// When those that lend were last looked at, and when somebody was last seen on whose GPUs.
     lending: HashMap<SessionId, Timestamp>,
     borrowed: HashMap<RunId, Timestamp>,
@@ -76,6 +78,8 @@ impl Pulse {
         let lending = lending.filter(|one| one.lends_since.is_some());
         let lending: HashSet<SessionId> = lending.map(|one| one.id).collect();
         seen.lending.retain(|id, _| lending.contains(id));
+        let is_recent = |at: &Timestamp| at.duration_until(now) < CPU_WINDOW;
+        seen.glanced.retain(|_, (_, at)| is_recent(at));
         borrowed_lately(&mut seen.borrowed, followed, now, afterglow);
         seen.lending.clone()
     }
@@ -91,6 +95,8 @@ impl Pulse {
 
 /// This much of a core, over the time since the last look, is work.
 const BUSY_PERMILLE: u128 = 20;
+/// This much, even over a moment, is nothing that an open page does by itself.
+const BURST_PERMILLE: u128 = 300;
 /// Processor time is compared over no less than this.
 const CPU_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(10);
@@ -201,17 +207,22 @@ impl App {
         let mut seen = self.pulse.seen();
         let known = seen.cpu.get(&job.run.id).copied();
         let least = CPU_WINDOW.min(self.settings.culling.every);
+        if lends {
+            let glanced = seen.glanced.insert(job.run.id, (used, now));
+            let is_busy = |before| is_work(before, (used, now), BURST_PERMILLE);
+            if glanced.is_some_and(is_busy) {
+                return Some(now);
+            }
+        }
         // Over a moment, what an open page does by itself would look like work.
         if known.is_some_and(|(_, at)| at.duration_until(now) < least) {
             return None;
         }
         seen.cpu.insert(job.run.id, (used, now));
-        let Some((before, at)) = known else {
-            return (!lends).then_some(now);
-        };
-        let passed = u128::try_from(at.duration_until(now).as_micros()).unwrap_or(0);
-        let worked = u128::from(used.saturating_sub(before));
-        (passed > 0 && worked * 1000 > passed * BUSY_PERMILLE).then_some(now)
+        match known {
+            None => (!lends).then_some(now),
+            Some(before) => is_work(before, (used, now), BUSY_PERMILLE).then_some(now),
+        }
     }
 
     async fn warn_or_stop(&self, lease: &Lease, looked: Looked, now: Timestamp) -> Result<()> {
@@ -253,6 +264,13 @@ impl App {
         self.submitted.notify_one();
         Ok(())
     }
+}
+
+/// Whether so much processor time was taken between two looks, in thousandths of a core.
+fn is_work((before, at): (u64, Timestamp), (used, now): (u64, Timestamp), permille: u128) -> bool {
+    let passed = u128::try_from(at.duration_until(now).as_micros()).unwrap_or(0);
+    let worked = u128::from(used.saturating_sub(before));
+    passed > 0 && worked * 1000 > passed * permille
 }
 
 fn idle_words(idle: SignedDuration) -> Option<Text> {

@@ -11,7 +11,7 @@ use berth_model::session::{App as Catalogued, End, Pause, Session, SessionProfil
 use berth_model::workload::{Run, State as WorkloadState, Workload};
 use berth_model::{SessionId, SiteId, Text, WorkloadId};
 use berth_store::leases::{self, Lease};
-use berth_store::{Conn, queues, sessions, visits, workloads};
+use berth_store::{Conn, loans, queues, sessions, visits, workloads};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -115,7 +115,7 @@ impl App {
                 runs.entry(run.workload).or_insert(run);
             }
             policies.insert(site, queues::policy(conn, site).await?);
-            hosts.extend(workloads::hosts(conn, site).await?);
+            hosts.extend(loans::hosts(conn, site).await?);
         }
         let follow = |session: Session| {
             let policy = policies.get(&session.site);

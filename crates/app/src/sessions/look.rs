@@ -8,7 +8,7 @@ use berth_model::reference::{SessionReference, SiteReference};
 use berth_model::session::{App as Catalogued, Pause, Session, Start, State, Visit};
 use berth_model::workload::{Run, Workload};
 use berth_model::{Name, PersonId};
-use berth_store::{Conn, people, queues, sessions, visits, workloads};
+use berth_store::{Conn, loans, people, queues, sessions, visits, workloads};
 use jiff::Timestamp;
 
 use super::start::{is_retried, session_profile};
@@ -126,7 +126,7 @@ impl App {
         let jobs = workloads::some(&mut reader, place.id(), ids.clone()).await?;
         let runs = workloads::newest_runs(&mut reader, ids).await?;
         let policy = queues::policy(&mut reader, place.id()).await?;
-        let hosts = workloads::hosts(&mut reader, place.id()).await?;
+        let hosts = loans::hosts(&mut reader, place.id()).await?;
         let mut directory = Directory::with_site(&place.site);
         self.learn_of(&mut reader, &mut directory, &found, &runs)
             .await?;
@@ -220,7 +220,7 @@ impl App {
         self.learn_of(conn, &mut directory, all, &runs).await?;
         let run = runs.into_iter().next();
         let is_borrowed = match &run {
-            Some(run) => !workloads::guests_of(conn, run.id).await?.is_empty(),
+            Some(run) => !loans::guests_of(conn, run.id).await?.is_empty(),
             None => false,
         };
         Ok(SessionView {

@@ -287,7 +287,7 @@ pub async fn keep(server: Server, stop: CancellationToken) {
                 let acted = server.visits.table.acted(
                     &server.visits.proxy,
                     server.app.now(),
-                    2 * RETURN_EVERY,
+                    2 * TELL_EVERY,
                 );
                 if let Err(error) = server.app.note_returned(&acted).await {
                     tracing::warn!(%error, "who came back could not be noted; trying again");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use berth_engine::fleet::{self, Piece, Placement};
-use berth_engine::queue::planner::{Decision, Key, Why};
+use berth_engine::queue::planner::{Ask, Class, Decision, Key, Why};
 use berth_model::workload::{self, Because, Run, RunState, Workload};
 use berth_model::{ReservationId, RunId, WorkloadId};
 use jiff::{SignedDuration, Timestamp};
@@ -119,22 +119,51 @@ impl Plan {
         first.min().map(moment)
     }
 
-    /// A run has until later than it had.
+    /// What a run is to the planner, and where it stands; none where the plan has no say in it.
+    fn stands_as(&mut self, run: &Run, workload: &Workload) -> Option<(Ask, Placement)> {
+        let wish = workload.ask.wishes.get(run.wish);
+        // What runs inside a reservation stands behind that reservation's wall.
+        let wish = wish.filter(|_| run.stands_inside().is_none())?;
+        let need = self.floor.need(wish)?;
+        let mut ask = self.ask_for(workload, std::iter::once((wish, need)))?;
+        // Where its node is no longer the queue's, it goes on, and its claims stand.
+        let mut placement = self.floor.placement(&run.pieces)?;
+        if run.lent_by.is_some() {
+            // The GPUs stand behind the session that lends them.
+            ask.wish.need.task.gpus = fleet::Gpus::None;
+            placement = without_gpus(placement);
+        }
+        Some((ask, placement))
+    }
+
+    pub(in crate::queue) fn resume(&mut self, run: Run, workload: Arc<Workload>) {
+        let key = self.fresh_key();
+        if let Some((mut ask, placement)) = self.stands_as(&run, &workload) {
+            self.keys.insert(key, (workload.id, run.task));
+            if run.kept_from.is_some() {
+                ask.class = Class::Opportunistic;
+            }
+            let began = run.kept_from.unwrap_or(run.began).as_microsecond();
+            let until = run.until.as_microsecond();
+            self.planner.resume(key, ask, placement, began, until);
+        }
+        let running = Running {
+            run,
+            workload,
+            key,
+            is_to_be_told: true,
+        };
+        self.runs.insert(running.run.id, running);
+    }
+
+    /// A run has until later than it had, or stands elsewhere than it did.
     pub fn prolong(&mut self, run: RunId, workload: &Arc<Workload>) {
         let Some(running) = self.runs.get_mut(&run) else {
             return;
         };
         running.workload = workload.clone();
         let (run, key) = (running.run.clone(), running.key);
-        let got = workload.ask.wishes.get(run.wish);
-        let got = got.filter(|_| run.stands_inside().is_none());
-        let got = got.and_then(|wish| Some((wish, self.floor.need(wish)?)));
-        let ask = got.and_then(|got| self.ask_for(workload, std::iter::once(got)));
-        if let (Some(mut ask), Some(mut placement)) = (ask, self.floor.placement(&run.pieces)) {
-            if run.lent_by.is_some() {
-                ask.wish.need.task.gpus = fleet::Gpus::None;
-                placement = without_gpus(placement);
-            }
+        if let Some((ask, placement)) = self.stands_as(&run, workload) {
             let (began, until) = (run.began.as_microsecond(), run.until.as_microsecond());
             self.planner.resume(key, ask, placement, began, until);
         }
