@@ -273,7 +273,8 @@ async fn only_what_can_be_sent_away_borrows_and_only_where_the_site_lends(lab: L
 }
 
 async fn a_session_that_is_stopped_takes_what_it_lent_with_it(lab: Lab) {
-    let (lab, _scripted) = self::lab(lab).await;
+    let (lab, scripted) = self::lab(lab).await;
+    scripted.script().lingers = true;
     let session = full(&lab).await;
     let number = borrower(&lab, 4).await;
     idle(&lab, 35).await;
@@ -281,6 +282,7 @@ async fn a_session_that_is_stopped_takes_what_it_lent_with_it(lab: Lab) {
     assert_eq!(first.state, RunState::Running);
     let reference = SessionReference::Id(session.id);
     let stop = SessionChange::Stop { reason: None };
+    let stopped = lab.app.now();
     lab.app
         .change_session(&lab.ada, &site(), &reference, stop)
         .await
@@ -288,7 +290,11 @@ async fn a_session_that_is_stopped_takes_what_it_lent_with_it(lab: Lab) {
     check(&lab).await;
     pass(&lab, 40, SignedDuration::from_secs(1)).await;
     assert_eq!(read(&lab, &session).await.state, SessionState::Stopped);
-    // What borrowed was sent away, and has the GPUs now by itself.
+    // What borrowed was sent away in time, and has the GPUs now by itself.
+    let runs = lab.workload_view(number).await.runs;
+    let sent_away = runs.iter().find(|run| run.id == first.id).expect("kept");
+    let within = GRACE + SignedDuration::from_secs(5);
+    assert!(sent_away.ended_at.expect("it ended") <= stopped + within);
     let again = run_of(&lab, number).await;
     assert_eq!((again.state, again.lent_by), (RunState::Running, None));
     assert!(
