@@ -288,6 +288,10 @@ async fn a_session_that_is_stopped_takes_what_it_lent_with_it(lab: Lab) {
         .await
         .expect("it is hers");
     check(&lab).await;
+    settle(&lab).await;
+    let told = run_of(&lab, number).await;
+    assert!(matches!(told.state, RunState::Stopping { .. }), "both go");
+    assert_eq!(told.until, host(&lab, &session).await.until);
     pass(&lab, 40, SignedDuration::from_secs(1)).await;
     assert_eq!(read(&lab, &session).await.state, SessionState::Stopped);
     // What borrowed was sent away in time, and has the GPUs now by itself.
