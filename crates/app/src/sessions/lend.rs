@@ -65,12 +65,22 @@ impl App {
             at.is_some_and(|at| at <= now)
         };
         let due: Vec<&Followed> = followed.iter().filter(due).collect();
+        let (may, must_not): (Vec<&Followed>, Vec<&Followed>) =
+            due.iter().partition(|one| one.lend_after().is_some());
+        for one in must_not {
+            self.lend_or_take_back(lease, &one.session, None, None)
+                .await?;
+        }
         let at_once = self.settings.culling.at_once.max(1);
-        for some in due.chunks(at_once) {
-            for looked in self.look_for_life(some, now).await {
-                let one = some.iter().find(|one| one.session.id == looked.session.id);
+        for some in may.chunks(at_once) {
+            for Looked {
+                session, active_at, ..
+            } in self.look_for_life(some, now).await
+            {
+                let one = some.iter().find(|one| one.session.id == session.id);
                 let after = one.and_then(|one| one.lend_after());
-                self.lend_or_take_back(lease, looked, after, now).await?;
+                self.lend_or_take_back(lease, &session, active_at, after)
+                    .await?;
             }
         }
         self.pulse
@@ -90,21 +100,20 @@ impl App {
     async fn lend_or_take_back(
         &self,
         lease: &Lease,
-        looked: Looked,
+        looked: &Session,
+        active_at: Option<Timestamp>,
         lend_after: Option<SignedDuration>,
-        now: Timestamp,
     ) -> Result<()> {
+        let now = self.now();
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
-        let Some(before) = sessions::get_locked(&mut tx, looked.session.id).await? else {
+        let Some(before) = sessions::get_locked(&mut tx, looked.id).await? else {
             return Ok(());
         };
-        if before.state != State::Ready || before.workload != looked.session.workload {
+        if before.state != State::Ready || before.workload != looked.workload {
             return Ok(());
         }
-        let active = looked
-            .active_at
-            .map_or(before.clone(), |at| before.clone().active(at));
+        let active = active_at.map_or(before.clone(), |at| before.clone().active(at));
         let lends = lend_after.is_some_and(|after| active.lends_from(after) <= now);
         let after = active.lend(lends, now);
         if after == before {
