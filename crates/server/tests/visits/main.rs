@@ -12,4 +12,5 @@ mod coming_in;
 mod cutting;
 mod house;
 mod hub;
+mod lending;
 mod lessons;
