@@ -60,7 +60,8 @@ screenshots: web/dist ## a picture of every page, light, dark and on a phone, in
 .PHONY: bench
 bench: web/dist ## measure; one group with ONLY=booking
 	@scripts/setup bench
-	cargo run --release --locked --package berth-bench -- $(ONLY)
+	cargo build --release --locked --package berth --package berth-bench
+	$(CARGO_TARGET_DIR)/release/berth-bench $(ONLY)
 
 .PHONY: openapi
 openapi: ## write docs/openapi.json from the code

@@ -127,9 +127,14 @@ impl Lab {
 
     /// Starts the release binary on this lab's database.
     pub async fn serve(&self) -> Result<BerthServer> {
+        self.serve_with("").await
+    }
+
+    /// The same; `more` are lines of its configuration.
+    pub async fn serve_with(&self, more: &str) -> Result<BerthServer> {
         let config = format!(
             "listen = \"127.0.0.1:{{port}}\"\ndata_dir = \"{{directory}}\"\ndatabase = \"{}\"\n\
-             rate_limit_per_s = 0\nlog_filter = \"warn\"\n",
+             rate_limit_per_s = 0\nlog_filter = \"warn\"\n{more}",
             self.ground.url
         );
         Launch::new(binary()?, config).start().await

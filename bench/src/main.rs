@@ -29,7 +29,7 @@ use anyhow::{Context as _, Result, bail};
 
 use report::Report;
 
-const GROUPS: [&str; 11] = [
+const GROUPS: [&str; 12] = [
     "booking",
     "direct",
     "loaded",
@@ -39,6 +39,7 @@ const GROUPS: [&str; 11] = [
     "submit",
     "giveback",
     "sessions",
+    "notebook",
     "start",
     "web",
 ];
@@ -91,6 +92,9 @@ async fn main() -> Result<()> {
     }
     if wanted("sessions") {
         sessions::run(&mut report).await?;
+    }
+    if only.iter().any(|name| name == "notebook") {
+        sessions::notebook(&mut report).await?;
     }
     if wanted("start") {
         start::run(&mut report).await?;

@@ -1,15 +1,23 @@
-//! Sessions: the proxy beside configurable-http-proxy from its own package, in one run, in front of the same app.
+//! Sessions: the proxy beside configurable-http-proxy from its own package, in one run, in front of the same app; and
+//! notebooks beside JupyterHub from its own.
 //!
 //! The app and the proxies are processes of their own, so that the kernel says what each of them costs; this program
 //! is the visitors. Rounds alternate between the sides, and the middle one counts.
 //!
-//! `vs_chp` has both proxies reach the app over TCP, for a page that costs the app nothing. `cpu_vs_direct` compares
-//! the app as a browser would reach it by itself, over TCP, with the proxy and the app as Berth runs it, on a Unix
-//! socket; the app lists a folder, the least that a notebook's server does when it is asked for anything. What the
-//! proxy costs beside an app that does nothing at all is `cpu_vs_idle_app`; it has twice the reading and writing of
-//! that app to do, so it can never be small, and no goal is set for it.
+//! `vs_chp` has both proxies reach the app over TCP, for a page that costs the app nothing. `cpu_vs_direct` is the whole
+//! server in front of a real JupyterLab, which a browser asks how it is, compared with the same JupyterLab asked at its
+//! own socket. What the proxy alone costs beside smaller apps, and no goal is set for, is `cpu_vs_small_app`, which lists a
+//! folder, and `cpu_vs_idle_app`, which does nothing at all: the proxy has twice the reading and writing of that one to do,
+//! so it can never be small. There the app is compared as a browser would reach it by itself, over TCP, with the proxy
+//! and the app as Berth runs it, on a Unix socket.
 
+mod berth;
+mod cpu;
+mod door;
+mod hub;
+mod installed;
 mod load;
+mod notebook;
 mod programs;
 
 use std::time::Duration;
@@ -18,6 +26,7 @@ use anyhow::Result;
 
 use crate::report::{Report, percentile, say};
 use load::{FOLDER, Load, PAGE, Run};
+pub use notebook::run as notebook;
 pub use programs::play;
 use programs::{App, Chp, Front};
 
@@ -41,7 +50,8 @@ pub async fn run(report: &mut Report) -> Result<()> {
     beside_chp(report, &app).await?;
     cost(report, &app).await?;
     many_routes(report, &app).await?;
-    sockets(report, &app).await
+    sockets(report, &app).await?;
+    notebook::run(report).await
 }
 
 async fn beside_chp(report: &mut Report, app: &App) -> Result<()> {
@@ -64,7 +74,7 @@ async fn beside_chp(report: &mut Report, app: &App) -> Result<()> {
 async fn cost(report: &mut Report, app: &App) -> Result<()> {
     let front = Front::start(&app.unix, 1).await?;
     for (key, path) in [
-        ("proxy.cpu_vs_direct", FOLDER),
+        ("proxy.cpu_vs_small_app", FOLDER),
         ("proxy.cpu_vs_idle_app", PAGE),
     ] {
         let (mut alone, mut together) = (Vec::new(), Vec::new());
@@ -87,7 +97,7 @@ async fn many_routes(report: &mut Report, app: &App) -> Result<()> {
     let many = Front::start(&app.unix, ROUTES).await?;
     let (one, many) = (
         Load::of(one.port, FEW, PAGE),
-        Load::of(many.port, FEW, PAGE).over(ROUTES),
+        Load::over(ROUTES, many.port, FEW, PAGE),
     );
     let (mut of_one, mut of_many) = (Vec::new(), Vec::new());
     for _ in 0..2 * ROUNDS {

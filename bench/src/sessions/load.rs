@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::door::{Door, Way};
 use super::programs::host;
 use crate::report::percentile;
 
@@ -14,13 +14,20 @@ use crate::report::percentile;
 pub const PAGE: &str = "/page";
 pub const FOLDER: &str = "/api/contents";
 
+/// Who comes, as a browser says it.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    /// What is in the address bar, with the port if that says one.
+    pub host: String,
+    /// The key that Berth gave them.
+    pub visit: String,
+}
+
 /// Visitors at one door.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Load {
-    port: u16,
-    visitors: usize,
-    path: &'static str,
-    routes: usize,
+    door: Door,
+    requests: Vec<String>,
 }
 
 /// What came of it.
@@ -38,29 +45,37 @@ impl Run {
 }
 
 impl Load {
-    pub fn of(port: u16, visitors: usize, path: &'static str) -> Self {
-        Self {
-            port,
-            visitors,
-            path,
-            routes: 1,
-        }
+    /// So many visitors of the one route there is.
+    pub fn of(port: u16, visitors: usize, path: &str) -> Self {
+        Self::over(1, port, visitors, path)
     }
 
     /// The same, spread over so many routes.
-    pub fn over(self, routes: usize) -> Self {
-        Self { routes, ..self }
+    pub fn over(routes: usize, port: u16, visitors: usize, path: &str) -> Self {
+        // A prime step lands on routes far apart.
+        let routes = (0..visitors).map(|visitor| visitor * 997 % routes);
+        let requests = routes.map(|route| head(&at(route), path) + "\r\n");
+        Self {
+            door: Door::Tcp(port),
+            requests: requests.collect(),
+        }
+    }
+
+    /// One visitor who has so many connections open.
+    pub fn by(visitor: &Visitor, door: Door, connections: usize, path: &str) -> Self {
+        let request = head(visitor, path) + "\r\n";
+        Self {
+            door,
+            requests: vec![request; connections],
+        }
     }
 
     /// Every visitor asks again as soon as they have their answer, for as long as this takes.
-    pub async fn run(self, length: Duration) -> Result<Run> {
+    pub async fn run(&self, length: Duration) -> Result<Run> {
         let mut visitors = JoinSet::new();
         let started = Instant::now();
-        for visitor in 0..self.visitors {
-            // A prime step lands on routes far apart.
-            let route = visitor * 997 % self.routes;
-            let request = head(route, self.path) + "\r\n";
-            visitors.spawn(visit(self.port, request, started + length));
+        for request in &self.requests {
+            visitors.spawn(visit(self.door.clone(), request.clone(), started + length));
         }
         let mut latencies_ms = Vec::new();
         for outcome in visitors.join_all().await {
@@ -74,24 +89,25 @@ impl Load {
     }
 }
 
-fn head(route: usize, path: &str) -> String {
-    let host = host(route);
+fn at(route: usize) -> Visitor {
+    Visitor {
+        host: host(route),
+        visit: "bench".to_owned(),
+    }
+}
+
+fn head(visitor: &Visitor, path: &str) -> String {
+    let Visitor { host, visit } = visitor;
     format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101\r\n\
          Accept: application/json\r\nAccept-Language: en-GB,en;q=0.5\r\nAccept-Encoding: gzip, deflate, br\r\n\
          Referer: http://{host}/lab\r\nOrigin: http://{host}\r\nSec-Fetch-Dest: empty\r\nSec-Fetch-Mode: cors\r\n\
-         Sec-Fetch-Site: same-origin\r\nCookie: _xsrf=2|0a1b2c3d|0123456789abcdef|1700000000; berth_visit=bench\r\n"
+         Sec-Fetch-Site: same-origin\r\nCookie: _xsrf=2|0a1b2c3d|0123456789abcdef|1700000000; berth_visit={visit}\r\n"
     )
 }
 
-async fn open(port: u16) -> Result<TcpStream> {
-    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-async fn visit(port: u16, request: String, end: Instant) -> Result<Vec<f64>> {
-    let mut stream = open(port).await?;
+async fn visit(door: Door, request: String, end: Instant) -> Result<Vec<f64>> {
+    let mut stream = door.open().await?;
     let mut buffer = Vec::with_capacity(64 * 1024);
     let mut latencies_ms = Vec::with_capacity(100_000);
     while Instant::now() < end {
@@ -104,7 +120,7 @@ async fn visit(port: u16, request: String, end: Instant) -> Result<Vec<f64>> {
 }
 
 /// Reads one whole answer, whose length is said in its head.
-async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
+async fn read_answer(stream: &mut Way, buffer: &mut Vec<u8>) -> Result<()> {
     const LENGTH: &[u8] = b"content-length: ";
     buffer.clear();
     loop {
@@ -144,8 +160,8 @@ pub async fn echo_p99_ms(port: u16, sockets: usize, messages: usize) -> Result<f
 }
 
 async fn talk(port: u16, messages: usize) -> Result<Vec<f64>> {
-    let mut stream = open(port).await?;
-    let request = head(0, "/ws")
+    let mut stream = Door::Tcp(port).open().await?;
+    let request = head(&at(0), "/ws")
         + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     stream.write_all(request.as_bytes()).await?;

@@ -4,7 +4,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use berth_proxy::{
     Target, Upstream, Visitor, cookie, visit_cookie_name,
 };
 use berth_testkit::process::{self, Signal, Tethered, User};
-use berth_testkit::{port, repository, wait};
+use berth_testkit::{port, wait};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -27,6 +27,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_util::sync::CancellationToken;
 
 use super::load::FOLDER;
+use super::{cpu, installed};
 
 pub const PAGE_BYTES: usize = 2048;
 const FILES: usize = 40;
@@ -69,7 +70,7 @@ impl App {
     }
 
     pub fn cpu_us(&self) -> Result<f64> {
-        cpu_us(&self.process)
+        cpu::used_us(self.process.id())
     }
 }
 
@@ -89,7 +90,7 @@ impl Front {
     }
 
     pub fn cpu_us(&self) -> Result<f64> {
-        cpu_us(&self.process)
+        cpu::used_us(self.process.id())
     }
 }
 
@@ -103,7 +104,7 @@ pub struct Chp {
 impl Chp {
     pub async fn start(app: &App) -> Result<Self> {
         let port = port::free();
-        let mut command = process::command(chp()?, User::Same, Signal::Kill);
+        let mut command = process::command(installed::chp()?, User::Same, Signal::Kill);
         command.args([
             "--ip",
             "127.0.0.1",
@@ -123,7 +124,7 @@ impl Chp {
     }
 
     pub fn cpu_us(&self) -> Result<f64> {
-        cpu_us(&self.process)
+        cpu::used_us(self.process.id())
     }
 }
 
@@ -142,28 +143,6 @@ async fn add_route(api: u16, host: &str, app: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where `scripts/setup bench` put it. The one place that names its version is that script.
-fn chp() -> Result<PathBuf> {
-    let setup = std::fs::read_to_string(repository::root().join("scripts/setup"))?;
-    let version = setup
-        .lines()
-        .find_map(|line| line.strip_prefix("chp_version="))
-        .context("scripts/setup names no chp_version")?;
-    let cache = match std::env::var_os("BERTH_CACHE") {
-        Some(cache) => PathBuf::from(cache),
-        None => PathBuf::from(std::env::var_os("HOME").context("no HOME")?).join(".cache/berth"),
-    };
-    let program = cache.join(format!(
-        "chp-{version}/node_modules/.bin/configurable-http-proxy"
-    ));
-    ensure!(
-        program.exists(),
-        "{} is missing; run: scripts/setup bench",
-        program.display()
-    );
-    Ok(program)
-}
-
 /// This program, under another name.
 fn again(arguments: &[&str]) -> Result<Tethered> {
     let mut command = process::command(std::env::current_exe()?, User::Same, Signal::Kill);
@@ -176,16 +155,6 @@ async fn listening(port: u16) {
         TcpStream::connect(("127.0.0.1", port)).await.is_ok()
     })
     .await;
-}
-
-/// What the process has used of the processors so far, by the kernel's count of hundredths of a second.
-fn cpu_us(process: &Tethered) -> Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id()))?;
-    // The name, which may hold anything, stands in brackets before the rest.
-    let (_, rest) = stat.rsplit_once(')').context("no name in stat")?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let (user, system): (f64, f64) = (fields[11].parse()?, fields[12].parse()?);
-    Ok((user + system) * 10_000.0)
 }
 
 /// Plays one of the parts above, for ever, if the arguments ask for it.

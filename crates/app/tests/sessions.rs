@@ -20,6 +20,7 @@ use support::{Lab, name, site};
 
 on_both!(
     a_session_goes_from_the_queue_to_its_page_and_back,
+    what_is_about_to_begin_is_looked_at_again_soon,
     what_does_not_answer_in_five_minutes_has_failed,
     what_fails_is_tried_again_and_given_up_after_five_times,
     a_profile_that_fails_for_three_people_is_paused,
@@ -152,6 +153,21 @@ async fn a_session_goes_from_the_queue_to_its_page_and_back(lab: Lab) {
     assert_eq!(state(&lab, &session).await, State::Ready);
     let started: Vec<u32> = scripted.script().started.values().copied().collect();
     assert_eq!(started, [1, 1], "each run was started once");
+}
+
+/// No event says that a run has begun; a session that waited for one would be late by seconds.
+async fn what_is_about_to_begin_is_looked_at_again_soon(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    scripted.script().is_deaf = true;
+    let session = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    let now = lab.app.now();
+    let again = lab.follow_sessions().await.expect("a moment");
+    assert!(again <= now + SignedDuration::from_secs(1), "{again}");
+    assert_eq!(state(&lab, &session).await, State::Waiting);
+    scripted.script().is_deaf = false;
+    settle(&lab).await;
+    assert_eq!(state(&lab, &session).await, State::Ready);
 }
 
 async fn what_does_not_answer_in_five_minutes_has_failed(lab: Lab) {

@@ -1,13 +1,15 @@
 //! Every operation of the API x every kind of caller, from one table (`matrix/table.rs`).
 //!
 //! The operations come from the OpenAPI document that the code produces: one without a row fails, and so does a row
-//! without an operation. What is hidden from a caller must be answered word for word like what does not exist.
+//! without an operation. JupyterHub's routes, which are not in it, have a table of their own (`matrix/hub.rs`). What is
+//! hidden from a caller must be answered word for word like what does not exist.
 
 mod matrix {
     pub mod arrange;
     pub mod callers;
     pub mod contents;
     pub mod elsewhere;
+    pub mod hub;
     pub mod table;
 
     pub use crate::support::world::PASSWORD;
@@ -21,8 +23,8 @@ use jiff::Timestamp;
 use matrix::arrange::{Operation, Stage, Targets, nonexistent, operations};
 use matrix::callers::{CALLERS, Caller, View};
 use matrix::contents::Exhibit;
-use matrix::elsewhere;
 use matrix::table::{Expected, Row, rows};
+use matrix::{elsewhere, hub};
 use serde_json::{Value, json};
 use support::ground::Ground;
 use support::http::{Answer, Http, Who};
@@ -53,6 +55,11 @@ fn every_operation_has_a_row_and_every_row_an_operation() {
     }
 }
 
+#[test]
+fn every_route_of_jupyterhubs_has_a_row_and_every_row_a_route() {
+    hub::compare_with_the_router();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_caller_gets_what_the_table_says_on_sqlite() {
     walk(Engine::Sqlite).await;
@@ -81,12 +88,14 @@ async fn walk(engine: Engine) {
         stage.show(view.as_str()).await;
         exhibit.check_outsider(&stage, view, &mut wrong).await;
         let outsider = Caller::Outsider(view);
+        hub::check(&stage, &browser, &mut wrong, |caller| caller == outsider).await;
         check(&stage, &browser, &mut wrong, |caller| caller == outsider).await;
     }
     stage.show("nothing").await;
     exhibit.check_others(&stage, &mut wrong).await;
     elsewhere::check(&stage, &mut wrong).await;
     let is_outsider = |caller| matches!(caller, Caller::Outsider(_));
+    hub::check(&stage, &browser, &mut wrong, |caller| !is_outsider(caller)).await;
     check(&stage, &browser, &mut wrong, |caller| !is_outsider(caller)).await;
     assert!(
         wrong.is_empty(),

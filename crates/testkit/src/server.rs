@@ -103,6 +103,11 @@ impl BerthServer {
         format!("http://{}:{}{path}", Ipv4Addr::LOCALHOST, self.port)
     }
 
+    /// The process that serves, while there is one.
+    pub fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(Tethered::id)
+    }
+
     /// Whether there is a process, be it ready or still starting.
     pub fn is_running(&self) -> bool {
         self.process.is_some()

@@ -8,7 +8,7 @@ use berth_drivers::door;
 use berth_engine::session::{Next, next};
 use berth_model::event::{Audience, EventKind};
 use berth_model::session::{App as Catalogued, End, Pause, Session, SessionProfile, State};
-use berth_model::workload::{Run, State as WorkloadState, Workload};
+use berth_model::workload::{Run, RunState, State as WorkloadState, Workload};
 use berth_model::{SessionId, SiteId, Text, WorkloadId};
 use berth_store::leases::{self, Lease};
 use berth_store::{Conn, loans, queues, sessions, visits, workloads};
@@ -44,6 +44,12 @@ pub(super) struct Followed {
 }
 
 impl Followed {
+    /// Whether its run is about to begin.
+    fn begins(&self) -> bool {
+        let run = self.run.as_ref();
+        run.is_some_and(|run| run.state == RunState::Starting)
+    }
+
     pub fn job(&self) -> Option<Job<'_>> {
         Some(Job {
             workload: self.workload.as_ref()?,
@@ -76,7 +82,8 @@ impl App {
             }
         }
         let answering = self.who_answers(&asked).await;
-        let waits_on = answering.len() < asked.len();
+        // That a run has begun is written without an event, so nobody is woken by it.
+        let waits_on = answering.len() < asked.len() || followed.iter().any(Followed::begins);
         for id in answering {
             self.note_answer(lease, id).await?;
         }

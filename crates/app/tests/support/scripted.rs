@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Sign, Used};
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Sign, Trouble, Used};
 use berth_model::RunId;
 use berth_model::workload::{Outcome, RunState};
 use jiff::Timestamp;
@@ -20,6 +20,8 @@ pub struct Scripted {
 
 #[derive(Debug, Default)]
 pub struct Script {
+    /// Whether it does not hear that something is to be started.
+    pub is_deaf: bool,
     /// Whether what is started answers.
     pub answers: bool,
     /// What becomes of everything that starts, at once.
@@ -89,6 +91,9 @@ impl Backend for Scripted {
         _fence: Fence,
         _now: Timestamp,
     ) -> Doing<'a, ()> {
+        if self.script().is_deaf {
+            return Box::pin(async { Err(Trouble::NoAnswer("it is deaf".to_owned())) });
+        }
         *self.script().started.entry(job.run.id).or_default() += 1;
         Box::pin(async { Ok(()) })
     }
