@@ -85,7 +85,7 @@ suite:
 	npm --prefix web run --silent check
 	cargo test --workspace --locked --no-fail-fast
 	cargo build --locked --quiet --package berth
-	$(CARGO_TARGET_DIR)/debug/berth env prepare jupyterlab
+	for app in jupyterlab tensorboard mlflow; do $(CARGO_TARGET_DIR)/debug/berth env prepare $$app; done
 	for store in sqlite postgres; do \
 		BERTH_E2E_STORE=$$store BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth npm --prefix web run --silent e2e; \
 	done

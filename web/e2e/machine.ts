@@ -18,8 +18,8 @@ const CACHE = process.env.BERTH_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join
 const CULL_EVERY_S = 10;
 
 /** A preset for sessions, small enough for two of them on any machine. Its keeper ends it, should nobody else. */
-export function preset(title: string, app: string, idle: string): object {
-  return { title, wishes: [{ task: { cores_milli: 1_000, memory_mib: 1_024 }, limit: 'PT20M' }], session: { app, idle } };
+export function preset(title: string, app: string, idle: string, cores_milli = 1_000): object {
+  return { title, wishes: [{ task: { cores_milli, memory_mib: 1_024 }, limit: 'PT20M' }], session: { app, idle } };
 }
 
 export interface Session {
@@ -57,12 +57,16 @@ export class Machine {
   private serving: ChildProcess | undefined;
   private http: APIRequestContext | undefined;
   private csrf = '';
+  /** Where browsers find it. */
+  private seenAt: URL;
 
   private constructor(
     readonly url: string,
     private readonly folder: string,
     private readonly settings: Record<string, string>,
-  ) {}
+  ) {
+    this.seenAt = new URL(url);
+  }
 
   /** With these presets for sessions. */
   static async start(profiles: Record<string, object>): Promise<Machine> {
@@ -135,10 +139,20 @@ export class Machine {
     return this.call('GET', `/sites/${SITE}/sessions/${id}`);
   }
 
+  /** Gives it another name, by which only browsers find it that are told where that leads. What runs is stopped before. */
+  async moveTo(host: string): Promise<void> {
+    await this.stopSessions();
+    await this.halt();
+    this.seenAt.hostname = host;
+    this.settings['BERTH_PUBLIC_URL'] = this.seenAt.origin;
+    await this.serve();
+  }
+
   /** A page of a browser in which Ada is signed in. */
   async page(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
-    const storageState = await this.http!.storageState();
-    const context = await browser.newContext({ baseURL: this.url, locale: 'en-GB', timezoneId: 'Europe/Rome', viewport: { width: 1360, height: 850 }, storageState, ...options });
+    const { cookies } = await this.http!.storageState();
+    const storageState = { origins: [], cookies: cookies.map((cookie) => ({ ...cookie, domain: this.seenAt.hostname })) };
+    const context = await browser.newContext({ baseURL: this.seenAt.origin, locale: 'en-GB', timezoneId: 'Europe/Rome', viewport: { width: 1360, height: 850 }, storageState, ...options });
     return context.newPage();
   }
 
@@ -150,15 +164,19 @@ export class Machine {
     return there && readFileSync(there, 'utf8');
   }
 
+  private async stopSessions(): Promise<void> {
+    const sessions = async () => (await this.call<{ items: Session[] }>('GET', `/sites/${SITE}/sessions`)).items;
+    const isOver = ({ state }: Session) => state === 'stopped' || state === 'failed';
+    for (const one of (await sessions()).filter((one) => !isOver(one) && one.state !== 'stopping')) {
+      await this.call('POST', `/sites/${SITE}/sessions/${one.id}/stop`, {});
+    }
+    await expect.poll(async () => (await sessions()).every(isOver), { timeout: 60_000 }).toBe(true);
+  }
+
   /** What runs outlives a server, and is therefore stopped first. */
   async stop(): Promise<void> {
     try {
-      const sessions = async () => (await this.call<{ items: Session[] }>('GET', `/sites/${SITE}/sessions`)).items;
-      const isOver = ({ state }: Session) => state === 'stopped' || state === 'failed';
-      for (const one of (await sessions()).filter((one) => !isOver(one) && one.state !== 'stopping')) {
-        await this.call('POST', `/sites/${SITE}/sessions/${one.id}/stop`, {});
-      }
-      await expect.poll(async () => (await sessions()).every(isOver), { timeout: 60_000 }).toBe(true);
+      await this.stopSessions();
     } finally {
       await this.http?.dispose();
       await this.halt();

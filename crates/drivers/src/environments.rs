@@ -58,21 +58,33 @@ pub fn installing(index: Option<&str>) -> BTreeMap<String, String> {
 }
 
 /// Environments that Berth itself brings along: the one place where their versions are pinned.
-const BROUGHT: &[Brought] = &[Brought {
-    name: "jupyterlab",
-    packages: &[
-        "jupyterlab==4.6.6",
-        "jupyterhub==6.1.1",
-        "ipykernel==7.4.0",
-        "ipywidgets==8.1.9",
-    ],
-    warm: &[
-        "jupyterlab.labapp",
-        "jupyter_lsp",
-        "jupyter_server_terminals",
-        "notebook_shim",
-    ],
-}];
+const BROUGHT: &[Brought] = &[
+    Brought {
+        name: "jupyterlab",
+        packages: &[
+            "jupyterlab==4.6.6",
+            "jupyterhub==6.1.1",
+            "ipykernel==7.4.0",
+            "ipywidgets==8.1.9",
+        ],
+        warm: &[
+            "jupyterlab.labapp",
+            "jupyter_lsp",
+            "jupyter_server_terminals",
+            "notebook_shim",
+        ],
+    },
+    Brought {
+        name: "tensorboard",
+        packages: &["tensorboard==2.21.0", "ipykernel==7.4.0"],
+        warm: &[],
+    },
+    Brought {
+        name: "mlflow",
+        packages: &["mlflow==3.17.2", "ipykernel==7.4.0"],
+        warm: &[],
+    },
+];
 
 struct Brought {
     name: &'static str,
@@ -112,6 +124,17 @@ impl Prepared {
             python: None,
             bytes: None,
         })
+    }
+
+    /// What an admin types to have an environment that an app of the catalogue is found in; nothing, if it is none of these.
+    pub fn how_to_make(name: &str) -> Option<String> {
+        match name {
+            "vscode" => Some("scripts/install-code-server".to_owned()),
+            name if Prepared::names().any(|known| known == name) => {
+                Some(format!("berth env prepare {name}"))
+            }
+            _ => None,
+        }
     }
 
     pub fn names() -> impl Iterator<Item = &'static str> {

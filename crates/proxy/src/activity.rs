@@ -6,8 +6,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Where open pages write by themselves, whether or not anybody is there: JupyterLab puts down its layout every ten seconds.
-const BY_ITSELF: [&str; 1] = ["/lab/api/workspaces/"];
+/// Where open pages send something by themselves, whether or not anybody is there: JupyterLab puts down its layout every ten
+/// seconds, and the pages of MLflow and TensorBoard look for news by a method that others change things with.
+const BY_ITSELF: [&str; 6] = [
+    "/lab/api/workspaces/",
+    "/mlflow/runs/search",
+    "/mlflow/logged-models/search",
+    "/mlflow/traces/search",
+    "/mlflow/traces/metrics",
+    "/data/plugin/",
+];
 
 /// Whether what is sent to this path is an open page's own doing, and nobody's work.
 pub(crate) fn is_by_itself(path: &str) -> bool {
@@ -111,5 +119,9 @@ mod tests {
         assert!(is_by_itself("/s/k3v9/lab/api/workspaces/auto-x"));
         assert!(!is_by_itself("/api/contents/Untitled.ipynb"));
         assert!(!is_by_itself("/api/sessions"));
+        assert!(is_by_itself("/ajax-api/2.0/mlflow/runs/search"));
+        assert!(!is_by_itself("/ajax-api/2.0/mlflow/runs/delete"));
+        let curves = "/experiment/defaultExperimentId/data/plugin/timeseries/timeSeries";
+        assert!(is_by_itself(curves));
     }
 }

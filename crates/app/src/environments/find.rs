@@ -1,5 +1,6 @@
 //! Which environment somebody means.
 
+use berth_drivers::environments::Prepared;
 use berth_model::environment::{Environment, EnvironmentName, EnvironmentState};
 use berth_model::reference::EnvironmentReference;
 use berth_model::{PersonId, SiteId};
@@ -98,9 +99,15 @@ impl App {
                 Ok(Ok(name.to_string()))
             }
             Ok(_) => Ok(Err(format!("the environment `{image}` is not ready"))),
-            Err(Error::NotFound(_)) => Ok(Err(format!(
-                "there is no environment `{image}` here; `berth env list` says which there are"
-            ))),
+            Err(Error::NotFound(_)) => Ok(Err(match Prepared::how_to_make(image) {
+                Some(command) => format!(
+                    "there is no environment `{image}` here yet: an admin makes it with `{command}`, in the folder that \
+                     `prepared_environments` names"
+                ),
+                None => format!(
+                    "there is no environment `{image}` here; `berth env list` says which there are"
+                ),
+            })),
             Err(error) => Err(error),
         }
     }

@@ -68,9 +68,13 @@ impl App {
         let Some(shelf) = self.shelf() else {
             return Ok(around);
         };
+        let mut runs_in = None;
         if let Some(reference) = chosen {
             match self.find_environment(conn, site, person, reference).await {
-                Ok(found) => around.run_in(shelf, &self.environment_chain(conn, found).await?),
+                Ok(found) => {
+                    runs_in = Some(found.id);
+                    around.run_in(shelf, &self.environment_chain(conn, found).await?);
+                }
                 // An image that is no environment is for whoever runs it to know.
                 Err(Error::NotFound(_)) => {}
                 Err(error) => return Err(error),
@@ -79,7 +83,9 @@ impl App {
         if with_kernels {
             let offered = environments::offered(conn, site, person).await?;
             let mut kernels = Vec::new();
-            for one in offered.into_iter().take(KERNELS_MAX) {
+            // A notebook knows the kernel of the environment it runs in by itself, and would list it twice.
+            let others = offered.into_iter().filter(|one| Some(one.id) != runs_in);
+            for one in others.take(KERNELS_MAX) {
                 let chain = self.environment_chain(conn, one).await?;
                 // One whose folder is gone must not keep a notebook from starting.
                 let is_there = |one: &Environment| whereabouts(shelf, one).is_dir();

@@ -25,6 +25,10 @@ profiles:
     title: One whose program is missing
     wishes: [{ task: { cores_milli: 100, memory_mib: 64 }, limit: PT1H }]
     session: { app: broken }
+  curves:
+    title: One whose environment nobody has made
+    wishes: [{ task: { cores_milli: 100, memory_mib: 64 }, limit: PT1H }]
+    session: { app: tensorboard }
 apps:
   files:
     title: Files
@@ -119,6 +123,31 @@ async fn what_goes_wrong_is_said_in_a_sentence() {
     let greedy = until(&desk, "greedy", "failed");
     let said = greedy["said"].as_str().unwrap_or_default();
     assert!(said.contains("memory"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_app_needs_is_named_to_whoever_starts_it() {
+    let desk = lab().await;
+    let refused = desk.run("session start curves");
+    refused.fails();
+    assert!(
+        refused.stderr.contains("berth env prepare tensorboard"),
+        "{refused:?}"
+    );
+    desk.run("session show curves").ends_with(4);
+
+    // As on a machine that has none of a desktop's programs.
+    let known = berth_model::session::catalogue();
+    let desktop = &known[&"desktop".parse().expect("a name")];
+    let (program, arguments) = desktop.command.split_first().expect("a command");
+    let mut started = std::process::Command::new(program);
+    let ended = started.args(arguments).env("PATH", "/nowhere").output();
+    let ended = ended.expect("there is a shell");
+    assert_eq!(ended.status.code(), Some(127));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    for package in ["tigervnc-standalone-server", "websockify", "icewm", "xterm"] {
+        assert!(said.contains(package), "{said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

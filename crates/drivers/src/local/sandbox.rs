@@ -34,7 +34,8 @@ impl Sources {
 }
 
 /// Of the system's settings only what programs need to run; no passwords, no keys, no names of people.
-const SETTINGS: [&str; 16] = [
+const SETTINGS: [&str; 18] = [
+    "X11",
     "alternatives",
     "ca-certificates",
     "ca-certificates.conf",
@@ -51,6 +52,7 @@ const SETTINGS: [&str; 16] = [
     "services",
     "ssl",
     "timezone",
+    "xdg",
 ];
 
 /// Devices of GPUs, beside those of each.

@@ -55,19 +55,10 @@ impl Shelf for Local {
     }
 
     fn all_prepared(&self) -> Vec<(Name, Prepared)> {
-        let Some(folder) = &self.settings.prepared else {
-            return Vec::new();
-        };
-        let Ok(entries) = std::fs::read_dir(folder) else {
-            return Vec::new();
-        };
-        let read = |entry: std::fs::DirEntry| {
-            let key: Name = entry.file_name().to_str()?.parse().ok()?;
-            Some((key, Prepared::found(&entry.path())?))
-        };
-        let mut all: Vec<_> = entries.filter_map(Result::ok).filter_map(read).collect();
-        all.sort_by(|(one, _), (other, _)| one.cmp(other));
-        all
+        match &self.settings.prepared {
+            Some(folder) => prepared_in(folder),
+            None => Vec::new(),
+        }
     }
 
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {
@@ -93,6 +84,20 @@ impl Shelf for Local {
             Ok(Removed::Done)
         })
     }
+}
+
+/// What lies prepared in a folder, by its keys.
+pub fn prepared_in(folder: &Path) -> Vec<(Name, Prepared)> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let read = |entry: std::fs::DirEntry| {
+        let key: Name = entry.file_name().to_str()?.parse().ok()?;
+        Some((key, Prepared::found(&entry.path())?))
+    };
+    let mut all: Vec<_> = entries.filter_map(Result::ok).filter_map(read).collect();
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    all
 }
 
 /// Lets nobody write in a folder any more, and waits until it is on the disk.

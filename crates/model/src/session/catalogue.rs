@@ -184,6 +184,9 @@ fn vscode() -> App {
         "--disable-telemetry",
         "--disable-update-check",
         "--trusted-origins=*",
+        // It opens with the home, which is its owner's own.
+        "--disable-workspace-trust",
+        ".",
     ];
     App {
         health: "healthz".to_owned(),
@@ -192,10 +195,12 @@ fn vscode() -> App {
     }
 }
 
+/// Shows what was logged below `runs` in the home, where PyTorch's writer puts it if nobody says otherwise. All of the home
+/// would be walked through again every few seconds.
 fn tensorboard() -> App {
     let command = [
         "tensorboard",
-        "--logdir=.",
+        "--logdir=runs",
         "--host=127.0.0.1",
         "--port=6006",
         "--path_prefix={base}",
@@ -207,34 +212,42 @@ fn tensorboard() -> App {
     }
 }
 
+/// On the database and the folder that MLflow itself uses in the home, so that what is logged there without a word is seen.
+/// Only Berth reaches it, and looks at the address itself; pages of other origins change nothing.
 fn mlflow() -> App {
     let command = [
         "mlflow",
         "server",
         "--host=127.0.0.1",
         "--port=5000",
+        "--workers=1",
         "--backend-store-uri=sqlite:///mlflow.db",
         "--default-artifact-root=./mlruns",
+        "--allowed-hosts=*",
+        "--cors-allowed-origins={origin}",
+    ];
+    let variables = [
+        // Nothing is told outside.
+        ("MLFLOW_DISABLE_TELEMETRY", "true"),
+        // Each of its job runners is as large as itself.
+        ("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false"),
     ];
     App {
         health: "health".to_owned(),
         environment: "mlflow".parse().ok(),
+        variables: variables
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
         ..app("MLflow", &command, Serves::Port(5000))
     }
 }
 
-/// A desktop drawn by Xvnc, which websockify serves together with noVNC's page.
+/// What it needs is the machine's own, and in no environment.
 fn desktop() -> App {
-    let script = "Xvnc :1 -geometry 1440x900 -depth 24 -SecurityTypes None -localhost -nolisten tcp & \
-                  sleep 1; DISPLAY=:1 dbus-launch --exit-with-session startxfce4 & \
-                  exec websockify --web /usr/share/novnc 127.0.0.1:6080 127.0.0.1:5901";
+    let command = ["/bin/bash", "-c", include_str!("desktop.sh")];
     App {
         health: "vnc.html".to_owned(),
-        ..app(
-            "Remote desktop",
-            &["/bin/sh", "-c", script],
-            Serves::Port(6080),
-        )
+        ..app("Remote desktop", &command, Serves::Port(6080))
     }
 }
 
