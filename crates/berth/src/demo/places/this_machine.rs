@@ -24,12 +24,21 @@ pub fn site() -> Site {
     }
 }
 
-/// What can be offered besides notebooks, if what it needs is here: an environment of its name, or the machine's own programs.
-const MORE: [(&str, &str); 4] = [
-    ("vscode", "VS Code"),
-    ("tensorboard", "TensorBoard, on what was logged in runs"),
-    ("mlflow", "MLflow, on what was logged in the home"),
-    (DESKTOP, "A desktop for graphical tools"),
+/// What can be offered besides notebooks, if what it needs is here: an environment of the app's name, or the machine's own
+/// programs. Pages list profiles by their names, and notebooks are to come first.
+const MORE: [(&str, &str, &str); 4] = [
+    ("remote-desktop", DESKTOP, "A desktop for graphical tools"),
+    (
+        "tensorboard",
+        "tensorboard",
+        "TensorBoard, on what was logged in runs",
+    ),
+    (
+        "tracking",
+        "mlflow",
+        "MLflow, on what was logged in the home",
+    ),
+    ("vscode", "vscode", "VS Code"),
 ];
 const DESKTOP: &str = "desktop";
 
@@ -74,9 +83,9 @@ fn queue(machine: &Machine, apps: &[String]) -> Value {
         task["gpus"] = json!({ "count": 1 });
         profiles["gpu"] = profile("jupyterlab", (title, task));
     }
-    for (app, title) in MORE {
+    for (name, app, title) in MORE {
         if apps.iter().any(|here| here == app) {
-            profiles[app] = profile(app, size(title, 1, 2));
+            profiles[name] = profile(app, size(title, 1, 2));
         }
     }
     json!({ "limit_max": "PT24H", "profiles": profiles })
@@ -108,7 +117,7 @@ mod tests {
         let here = ["mlflow".to_owned(), "torch".to_owned()];
         let settings: Settings = serde_json::from_value(queue(&Machine::look(), &here)).unwrap();
         let offered = |name: &str| settings.profiles.contains_key(&name.parse().unwrap());
-        assert!(offered("mlflow"));
+        assert!(offered("tracking"));
         assert!(!offered("tensorboard") && !offered("torch"));
     }
 }
