@@ -19,8 +19,15 @@ const SITE: &str = "lab";
 /// Machines are busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A notebook from nothing. It may use as much of the machine as one that is started by hand.
-pub const COLD: &str = "notebook";
+/// Whether notebooks are copies of one that has read its code and waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Starts {
+    Cold,
+    Warm,
+}
+
+/// It may use as much of the machine as a notebook that is started by hand.
+const PROFILE: &str = "notebook";
 
 const QUEUE: &str = r"
 roles: { node: node, cpu: cores, memory: memory }
@@ -48,11 +55,16 @@ pub struct Session {
 }
 
 impl Berth {
-    pub async fn start() -> Result<Self> {
+    pub async fn start(starts: Starts) -> Result<Self> {
         let lab = Lab::build(Engine::Sqlite, 0).await?;
         let prepared = installed::environments()?;
+        let warm = match starts {
+            Starts::Cold => 0,
+            Starts::Warm => 1,
+        };
         let more = format!(
-            "queue_backend = \"local\"\nrate_limit_burst = 0\nprepared_environments = \"{}\"\n",
+            "queue_backend = \"local\"\nrate_limit_burst = 0\nwarm_servers = {warm}\n\
+             prepared_environments = \"{}\"\n",
             prepared.display()
         );
         let server = lab.serve_with(&more).await?;
@@ -102,9 +114,9 @@ impl Berth {
     }
 
     /// Presses the button, and knocks at the session's address until its app answers its owner.
-    pub async fn click(&self, profile: &str) -> Result<(Session, Duration)> {
+    pub async fn click(&self) -> Result<(Session, Duration)> {
         let started = Instant::now();
-        let session = self.begin(profile).await?;
+        let session = self.begin().await?;
         let who = format!("Authorization: Bearer {}\r\n", self.lab.token);
         let request = get(&session.host, "/api/status", &who);
         let usable = self.door().until_usable(&request).await;
@@ -117,8 +129,8 @@ impl Berth {
     }
 
     /// The request that the page's button sends.
-    async fn begin(&self, profile: &str) -> Result<Session> {
-        let body = json!({ "profile": profile });
+    async fn begin(&self) -> Result<Session> {
+        let body = json!({ "profile": PROFILE });
         let made = self.asks("POST", "", &body).await?;
         let (id, url) = (made["id"].as_str(), made["url"].as_str());
         let host = url.and_then(|url| url.split('/').nth(2));
@@ -142,6 +154,12 @@ impl Berth {
         Ok(())
     }
 
+    /// Stops the server in order, and with it what waits to be copied.
+    pub async fn stop(mut self) -> Result<()> {
+        self.server.stop().await?;
+        Ok(())
+    }
+
     /// Comes in as a browser does, by a code that is good once, and keeps the key.
     pub async fn visitor(&self, session: &Session) -> Result<Visitor> {
         let path = format!("/{}/visits", session.id);
@@ -158,16 +176,24 @@ impl Berth {
         })
     }
 
-    /// The socket that the session's app listens on, of the one session that runs.
+    /// The files of the one session that runs: of all there were, the last that began.
+    fn newest_run(&self) -> Result<PathBuf> {
+        let runs = std::fs::read_dir(self.server.directory().join("work/runs"))?;
+        let runs = runs.filter_map(|run| Some(run.ok()?.path()));
+        // They are called by their ids, which grow with time.
+        runs.max().context("nothing has run")
+    }
+
+    /// The socket that the session's app listens on.
     pub fn socket(&self) -> Result<PathBuf> {
-        let runs = self.server.directory().join("work/runs");
-        for run in std::fs::read_dir(runs)? {
-            let socket = run?.path().join("io/app.sock");
-            if socket.exists() {
-                return Ok(socket);
-            }
-        }
-        anyhow::bail!("no session has a socket")
+        Ok(self.newest_run()?.join("io/app.sock"))
+    }
+
+    /// Whether the session is a copy of one that waited.
+    pub fn is_warm(&self) -> Result<bool> {
+        let spec = std::fs::read(self.newest_run()?.join("io/spec.json"))?;
+        let spec: Value = serde_json::from_slice(&spec)?;
+        Ok(!spec["warm"].is_null())
     }
 
     /// The process that stands by the one session that runs.

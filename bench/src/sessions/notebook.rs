@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use berth_testkit::process::{self, Signal, User};
 
-use super::berth::{Berth, COLD};
+use super::berth::{Berth, Starts};
 use super::door::{Door, get};
 use super::hub::Hub;
 use super::installed;
@@ -19,6 +19,8 @@ use super::load::Load;
 use crate::report::{Report, percentile, say};
 
 const ROUNDS: usize = 7;
+/// After so many starts there must be something warm.
+const COLD_MAX: usize = 5;
 /// The least that a notebook's server can be asked: what Berth adds looks largest beside it.
 const STATUS: &str = "/api/status";
 const VISITS: Duration = Duration::from_secs(3);
@@ -31,17 +33,20 @@ pub async fn run(report: &mut Report) -> Result<()> {
         "notebooks: {ROUNDS} starts a side; {VISIT_ROUNDS} rounds of {VISITS:?} a side, {CONNECTIONS} connections"
     ));
     let python = installed::python()?;
-    let berth = Berth::start().await?;
+    let berth = Berth::start(Starts::Cold).await?;
     cost(report, &berth).await?;
-    starts(report, &berth, &python).await
+    cold(report, &berth, &python).await?;
+    berth.stop().await?;
+    warm(report).await
 }
 
-async fn starts(report: &mut Report, berth: &Berth, python: &Path) -> Result<()> {
+async fn cold(report: &mut Report, berth: &Berth, python: &Path) -> Result<()> {
     let hub = Hub::start(python).await?;
     let home = tempfile::tempdir()?;
     let (mut ours, mut bare, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
-        let by_berth = cold(berth).await?;
+        let (session, by_berth) = berth.click().await?;
+        berth.end(session).await?;
         let by_hand = by_hand(python, home.path()).await?;
         let by_hub = hub.click().await?;
         hub.end().await?;
@@ -58,10 +63,22 @@ async fn starts(report: &mut Report, berth: &Berth, python: &Path) -> Result<()>
     Ok(())
 }
 
-async fn cold(berth: &Berth) -> Result<Duration> {
-    let (session, took) = berth.click(COLD).await?;
-    berth.end(session).await?;
-    Ok(took)
+/// The same click, once somebody's first start has left something warm behind.
+async fn warm(report: &mut Report) -> Result<()> {
+    let berth = Berth::start(Starts::Warm).await?;
+    let mut warm = Vec::new();
+    for _ in 0..ROUNDS + COLD_MAX {
+        let (session, took) = berth.click().await?;
+        if berth.is_warm()? {
+            warm.push(ms(took));
+        }
+        berth.end(session).await?;
+        if warm.len() == ROUNDS {
+            report.add("notebook.warm_ms", percentile(&mut warm, 0.5));
+            return berth.stop().await;
+        }
+    }
+    bail!("no start is warm here; only a server that is root has warm ones")
 }
 
 /// JupyterLab as somebody starts it for themselves, with what Berth tells it, too.
@@ -99,7 +116,7 @@ async fn by_hand(python: &Path, home: &Path) -> Result<Duration> {
 
 /// A real JupyterLab asked at its own socket, and through the server by a browser that was let in.
 async fn cost(report: &mut Report, berth: &Berth) -> Result<()> {
-    let (session, _) = berth.click(COLD).await?;
+    let (session, _) = berth.click().await?;
     let visitor = berth.visitor(&session).await?;
     let direct = Load::by(&visitor, Door::Unix(berth.socket()?), CONNECTIONS, STATUS);
     let proxied = Load::by(&visitor, berth.door(), CONNECTIONS, STATUS);
