@@ -1,7 +1,7 @@
 /** The queue: looked at, submitted to, held, released, cancelled; shares, settings and urgency. */
 import { expect, test, type Page } from '@playwright/test';
 import { expectAccessible } from './axe';
-import { call, pageOf, watchConsole } from './people';
+import { call, pageOf, watchConsole, type Who } from './people';
 
 interface Made {
   readonly number: number;
@@ -9,9 +9,9 @@ interface Made {
 }
 
 /** Held from the start, so that it is there for as long as the test looks at it. */
-async function submitted(baseURL: string, title: string, more: object = {}): Promise<Made> {
+async function submitted(baseURL: string, title: string, more: object = {}, who: Who = 'priya'): Promise<Made> {
   const wishes = [{ task: { cores_milli: 1_000, memory_mib: 1_024 }, limit: 'PT10M' }];
-  return call<Made>('priya', baseURL, 'POST', '/sites/torino/workloads', { title, held: true, wishes, ...more });
+  return call<Made>(who, baseURL, 'POST', '/sites/torino/workloads', { title, held: true, wishes, ...more });
 }
 
 /** A title that no earlier run has left behind. */
@@ -116,8 +116,7 @@ test('an admin who cancels what is somebody else’s says why, and the owner rea
 });
 
 test('others’ work can be seen, and neither held nor cancelled', async ({ browser, baseURL }) => {
-  const { items } = await call<{ items: { number: number; owner: { login: string }; program?: unknown }[] }>('priya', baseURL!, 'GET', '/sites/torino/workloads?limit=500');
-  const other = items.find(({ owner }) => owner.login !== 'priya')!;
+  const other = await submitted(baseURL!, fresh('Of marco'), {}, 'marco');
   const page = await pageOf(browser, 'priya', baseURL!);
   await page.goto(`/sites/torino/queue/${other.number}`);
   await expect(page.getByRole('heading', { name: 'What was asked for' })).toBeVisible();

@@ -9,7 +9,7 @@ interface Settings {
 const TOO_MUCH = 9_000_000;
 
 function preset(title: string, app: string, cores_milli: number): object {
-  return { title, wishes: [{ task: { cores_milli, memory_mib: 1_024 }, limit: 'PT1H' }], session: { app, idle: 'PT1H', projects: [], warm: 0 } };
+  return { title, wishes: [{ task: { cores_milli, memory_mib: 1_024 }, limit: 'PT1H' }], session: { app, idle: 'PT1H', projects: [] } };
 }
 
 export const PRESETS = {

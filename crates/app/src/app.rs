@@ -15,7 +15,7 @@ use crate::health::Rounds;
 use crate::policies::KeptPolicies;
 use crate::queue::{Batches, Crowd, Queues};
 use crate::refusals::Tally;
-use crate::sessions::{Addresses, AtLocalhost, Culling, Pulse};
+use crate::sessions::{Addresses, Asking, AtLocalhost, Culling, Pulse};
 use crate::vault::Vault;
 
 /// How sign-in behaves; everything else about a server is not the application's business.
@@ -83,6 +83,7 @@ pub struct Parts {
     pub(crate) backend: Option<Arc<dyn Backend>>,
     /// What was last seen of the sessions that run.
     pub(crate) pulse: Pulse,
+    pub(crate) asking: Asking,
     pub(crate) policies: KeptPolicies,
     pub(crate) refusals: Tally,
     pub(crate) rounds: Rounds,
@@ -125,6 +126,7 @@ impl App {
             crowd: Crowd::default(),
             backend,
             pulse: Pulse::default(),
+            asking: Asking::default(),
             policies: KeptPolicies::default(),
             refusals: Tally::default(),
             rounds: Rounds::default(),

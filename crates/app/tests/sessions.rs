@@ -22,6 +22,7 @@ on_both!(
     a_session_goes_from_the_queue_to_its_page_and_back,
     what_is_about_to_begin_is_looked_at_again_soon,
     what_does_not_answer_in_five_minutes_has_failed,
+    one_that_hangs_holds_nobody_else_up,
     what_fails_is_tried_again_and_given_up_after_five_times,
     a_profile_that_fails_for_three_people_is_paused,
     what_idles_is_stopped_after_a_warning,
@@ -168,6 +169,22 @@ async fn what_is_about_to_begin_is_looked_at_again_soon(lab: Lab) {
     scripted.script().is_deaf = false;
     settle(&lab).await;
     assert_eq!(state(&lab, &session).await, State::Ready);
+}
+
+async fn one_that_hangs_holds_nobody_else_up(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    scripted.script().ignores = 1;
+    let hangs = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    assert_eq!(scripted.script().ignores, 0, "it was asked");
+    let other = start(&lab, &lab.bob).await;
+    settle(&lab).await;
+    assert_eq!(state(&lab, &other).await, State::Ready);
+    // In the end it is asked again, and answers.
+    while state(&lab, &hangs).await == State::Starting {
+        settle(&lab).await;
+    }
+    assert_eq!(state(&lab, &hangs).await, State::Ready);
 }
 
 async fn what_does_not_answer_in_five_minutes_has_failed(lab: Lab) {

@@ -138,10 +138,8 @@ impl App {
                 return Ok(Some(next));
             }
             seen.next = now.checked_add(every).ok();
-            let live: Vec<RunId> = followed
-                .iter()
-                .filter_map(|one| Some(one.run.as_ref()?.id))
-                .collect();
+            let runs = followed.iter().filter_map(|one| one.run.as_ref());
+            let live: HashSet<RunId> = runs.map(|run| run.id).collect();
             seen.cpu.retain(|run, _| live.contains(run));
         }
         let ready: Vec<&Followed> = followed

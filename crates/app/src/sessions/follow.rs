@@ -1,6 +1,7 @@
 //! Follows sessions from the queue to the first answer of their app, and to their end.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use berth_drivers::backend::{Door, Job};
@@ -9,25 +10,45 @@ use berth_engine::session::{Next, next};
 use berth_model::event::{Audience, EventKind};
 use berth_model::session::{App as Catalogued, End, Pause, Session, SessionProfile, State};
 use berth_model::workload::{Run, RunState, State as WorkloadState, Workload};
-use berth_model::{SessionId, SiteId, Text, WorkloadId};
+use berth_model::{RunId, SessionId, SiteId, Text, WorkloadId};
 use berth_store::leases::{self, Lease};
 use berth_store::{Conn, loans, queues, sessions, visits, workloads};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::start::{FAILURES_MAX, STARTING_MAX, is_retried, told};
 use crate::App;
 use crate::error::Result;
 use crate::record::{By, Change};
 
-/// How often an app that begins is asked whether it answers.
-const ASK_EVERY: SignedDuration = SignedDuration::from_millis(100);
+/// An app that begins is asked again after such a part of the time it has taken so far: often at first, seldom in the end.
+const ASK_AFTER_PART: i32 = 40;
+const ASK_SOONEST: SignedDuration = SignedDuration::from_millis(20);
+const ASK_LATEST: SignedDuration = SignedDuration::from_secs(1);
 /// How long it may take to say so; it is asked again.
 const ANSWER: Duration = Duration::from_secs(5);
+/// How long the others wait for one that takes long to answer. What it says then is heard the next time.
+const OTHERS_WAIT: Duration = Duration::from_millis(250);
 /// Failures of so many people within so long pause a profile.
 const PEOPLE_MAX: u64 = 3;
 const WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
+/// Apps that were asked whether they can be used, and have not said yet. Lost with the server, which asks again.
+#[derive(Debug, Default)]
+pub(crate) struct Asking(Mutex<HashMap<RunId, AbortOnDropHandle<bool>>>);
+
+impl Asking {
+    fn take(&self) -> HashMap<RunId, AbortOnDropHandle<bool>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn leave(&self, run: RunId, task: AbortOnDropHandle<bool>) {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.insert(run, task);
+    }
+}
 
 /// A session and what is known of what it runs as.
 pub(super) struct Followed {
@@ -48,6 +69,13 @@ impl Followed {
     fn begins(&self) -> bool {
         let run = self.run.as_ref();
         run.is_some_and(|run| run.state == RunState::Starting)
+    }
+
+    /// When to ask it again whether it answers.
+    fn ask_again(&self, now: Timestamp) -> Option<Timestamp> {
+        let begun = self.run.as_ref()?.began.duration_until(now);
+        let pause = (begun / ASK_AFTER_PART).clamp(ASK_SOONEST, ASK_LATEST);
+        now.checked_add(pause).ok()
     }
 
     pub fn job(&self) -> Option<Job<'_>> {
@@ -82,15 +110,18 @@ impl App {
             }
         }
         let answering = self.who_answers(&asked).await;
+        let is_silent = |one: &&Followed| !answering.contains(&one.session.id);
+        let silent = asked.iter().copied().filter(is_silent);
         // That a run has begun is written without an event, so nobody is woken by it.
-        let waits_on = answering.len() < asked.len() || followed.iter().any(Followed::begins);
+        let begin = followed.iter().filter(|one| one.begins());
+        let asks = silent.chain(begin).filter_map(|one| one.ask_again(now));
+        let again = asks.min();
         for id in answering {
             self.note_answer(lease, id).await?;
         }
         self.let_others_begin(lease, &followed).await?;
         let lends = self.lend(lease, &followed).await?;
         let idle = self.cull(lease, &followed).await?;
-        let again = waits_on.then(|| now.checked_add(ASK_EVERY).ok()).flatten();
         Ok(again.into_iter().chain(idle).chain(lends).min())
     }
 
@@ -140,22 +171,34 @@ impl App {
         Ok(all.into_iter().map(follow).collect())
     }
 
-    /// Those of these whose app answers by now. All are asked at the same time.
-    async fn who_answers(&self, asked: &[&Followed]) -> Vec<SessionId> {
+    /// Those of these whose app answers by now. All are asked at the same time, and none waits long for another.
+    async fn who_answers(&self, asked: &[&Followed]) -> BTreeSet<SessionId> {
+        let mut answering = BTreeSet::new();
         let Some(backend) = &self.backend else {
-            return Vec::new();
+            return answering;
         };
-        let mut tasks = JoinSet::new();
+        let mut before = self.asking.take();
+        let mut tasks = HashMap::new();
         for one in asked {
-            let Some(door) = one.job().and_then(|job| backend.door(job)) else {
+            let Some(job) = one.job() else { continue };
+            let Some(door) = backend.door(job) else {
                 continue;
             };
             let path = self.health_of(one);
-            let id = one.session.id;
-            tasks.spawn(async move { answers(door, path).await.then_some(id) });
+            let ask = || AbortOnDropHandle::new(tokio::spawn(answers(door, path)));
+            let task = before.remove(&job.run.id).unwrap_or_else(ask);
+            tasks.insert(job.run.id, (one.session.id, task));
         }
-        let mut answering: Vec<SessionId> = tasks.join_all().await.into_iter().flatten().collect();
-        answering.sort_unstable();
+        let patience = Instant::now() + OTHERS_WAIT;
+        for (run, (session, mut task)) in tasks {
+            match timeout_at(patience, &mut task).await {
+                Ok(Ok(true)) => {
+                    answering.insert(session);
+                }
+                Ok(_) => {}
+                Err(_) => self.asking.leave(run, task),
+            }
+        }
         answering
     }
 

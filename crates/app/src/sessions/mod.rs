@@ -30,6 +30,7 @@ pub use start::NewSession;
 pub use visits::{Entered, Invitation, Key, OpenDoor};
 
 pub(crate) use cull::Pulse;
+pub(crate) use follow::Asking;
 
 use crate::App;
 use crate::caller::Caller;

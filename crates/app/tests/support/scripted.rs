@@ -24,6 +24,8 @@ pub struct Script {
     pub is_deaf: bool,
     /// Whether what is started answers.
     pub answers: bool,
+    /// How many of the next questions are taken and never answered.
+    pub ignores: usize,
     /// What becomes of everything that starts, at once.
     pub comes_to: Option<(Outcome, &'static str)>,
     /// Whether what is told to end takes all the time it has.
@@ -65,7 +67,18 @@ impl Scripted {
 }
 
 async fn serve(listener: UnixListener, script: Arc<Mutex<Script>>) {
+    let mut ignored = Vec::new();
     while let Ok((mut stream, _)) = listener.accept().await {
+        let is_ignored = {
+            let mut script = script.lock().expect("nobody panics holding it");
+            let is_ignored = script.ignores > 0;
+            script.ignores = script.ignores.saturating_sub(1);
+            is_ignored
+        };
+        if is_ignored {
+            ignored.push(stream);
+            continue;
+        }
         let mut head = [0; 2048];
         let length = stream.read(&mut head).await.unwrap_or(0);
         let head = String::from_utf8_lossy(&head[..length]).into_owned();

@@ -146,7 +146,8 @@ async fn begin(
 ) -> io::Result<Running> {
     if spec.is_sandboxed {
         for (name, text) in sandbox::settings(spec) {
-            folder.write(&format!("io/{name}"), text.as_bytes())?;
+            // They are made anew for every run, and so need not be on the disk when the machine stops.
+            std::fs::write(folder.io().join(name), text)?;
         }
     } else {
         let mut private = std::fs::DirBuilder::new();
