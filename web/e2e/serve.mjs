@@ -44,7 +44,8 @@ async function moved() {
   const settings = { BERTH_DATA_DIR: folder, BERTH_SECRET_KEY_FILE: join(folder, 'demo.key'), BERTH_LOG_FILTER: 'warn' };
   const from = { ...settings, BERTH_DATABASE: `sqlite:${join(folder, 'demo.sqlite')}` };
   execFileSync(berth, ['db', 'move', '--to', server.href], { stdio: 'inherit', env: { ...plain, ...from } });
-  return start(['serve', '--listen', listen], { ...settings, BERTH_DATABASE: server.href });
+  // The demo's queue lives by itself; a server has to be told what runs its work.
+  return start(['serve', '--listen', listen], { ...settings, BERTH_DATABASE: server.href, BERTH_QUEUE_BACKEND: 'simulated' });
 }
 
 const serving = process.env.BERTH_E2E_STORE === 'postgres' ? await moved() : start(demo(listen));
