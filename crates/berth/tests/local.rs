@@ -338,6 +338,42 @@ async fn what_is_to_save_its_work_is_told_so_before_it_is_told_to_end() {
     assert_eq!(said, ["ready", "saved", "ended"], "{log}");
 }
 
+/// A small disk of its own below a folder, for as long as this lives.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn at(path: PathBuf) -> SmallDisk {
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs"])
+            .arg(&path)
+            .status()
+            .expect("it works");
+        assert!(mounted.success(), "only root may mount");
+        SmallDisk(path)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let umount = std::process::Command::new("umount").arg(&self.0).status();
+        umount.expect("it works");
+    }
+}
+
+#[tokio::test]
+async fn what_fails_on_a_full_disk_says_that_it_is_full() {
+    let machine = Machine::new();
+    let disk = SmallDisk::at(machine.folder.path().join("homes"));
+    let fill = "head -c 8M /dev/zero > all && echo written";
+    let (outcome, said, log) = machine.shell(1, fill).await;
+    assert_eq!(outcome, Outcome::Failed { exit_code: 1 }, "{log}");
+    assert!(said.contains("the disk with its home is full"), "{said}");
+    let (outcome, said, _) = machine.shell(1, "rm all; false").await;
+    assert_eq!(outcome, Outcome::Failed { exit_code: 1 });
+    assert!(!said.contains("full"), "{said}");
+    drop(disk);
+}
+
 #[tokio::test]
 async fn a_greedy_program_is_ended_and_its_owner_told_why() {
     let machine = Machine::new();

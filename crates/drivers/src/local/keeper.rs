@@ -68,7 +68,10 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
     }
     folder.begin()?;
     let end = match begin(folder, &spec, program, group.as_ref()).await {
-        Ok(run) => run.see_it_through(folder, group.as_ref(), ears).await?,
+        Ok(run) => {
+            let end = run.see_it_through(folder, group.as_ref(), ears).await?;
+            tell_of_full_disk(end, &spec.home)
+        }
         Err(error) => End {
             at: now(),
             how: How::CouldNotStart,
@@ -371,6 +374,31 @@ fn judge(
             (How::CouldNotStart, said)
         }
     }
+}
+
+/// What failed on a full disk most likely failed because of it, whatever it said itself.
+fn tell_of_full_disk(end: End, home: &Path) -> End {
+    let has_failed = match end.how {
+        How::Exited(code) => code != 0,
+        How::Signalled(_) | How::CouldNotStart => true,
+        How::OutOfMemory | How::Stopped | How::Lost => false,
+    };
+    if !has_failed || !is_full(home) {
+        return end;
+    }
+    let said = format!(
+        "{}; the disk with its home is full: remove something there, then start it again",
+        end.said
+    );
+    End { said, ..end }
+}
+
+fn is_full(home: &Path) -> bool {
+    let Ok(disk) = nix::sys::statvfs::statvfs(home) else {
+        return false;
+    };
+    let bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
+    bytes < 1 << 20 || (disk.files() > 0 && disk.files_available() == 0)
 }
 
 /// Two files, the older thrown away when the newer is full: whoever says too much fills no disk.
