@@ -57,7 +57,7 @@ pub struct Session {
 impl Berth {
     pub async fn start(starts: Starts) -> Result<Self> {
         let lab = Lab::build(Engine::Sqlite, 0).await?;
-        let prepared = installed::environments()?;
+        let prepared = installed::environments();
         let warm = match starts {
             Starts::Cold => 0,
             Starts::Warm => 1,

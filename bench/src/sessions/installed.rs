@@ -11,13 +11,6 @@ use crate::lab::binary;
 
 const LAB: &str = "jupyterlab";
 
-fn cache() -> Result<PathBuf> {
-    Ok(match std::env::var_os("BERTH_CACHE") {
-        Some(cache) => PathBuf::from(cache),
-        None => PathBuf::from(std::env::var_os("HOME").context("no HOME")?).join(".cache/berth"),
-    })
-}
-
 /// Where `scripts/setup bench` put it. The one place that names its version is that script.
 pub fn chp() -> Result<PathBuf> {
     let setup = std::fs::read_to_string(repository::root().join("scripts/setup"))?;
@@ -25,7 +18,7 @@ pub fn chp() -> Result<PathBuf> {
         .lines()
         .find_map(|line| line.strip_prefix("chp_version="))
         .context("scripts/setup names no chp_version")?;
-    let program = cache()?.join(format!(
+    let program = repository::cache().join(format!(
         "chp-{version}/node_modules/.bin/configurable-http-proxy"
     ));
     ensure!(
@@ -37,14 +30,14 @@ pub fn chp() -> Result<PathBuf> {
 }
 
 /// The folder of environments that servers take in.
-pub fn environments() -> Result<PathBuf> {
-    Ok(cache()?.join("environments"))
+pub fn environments() -> PathBuf {
+    repository::cache().join("environments")
 }
 
 /// The interpreter of JupyterLab's environment, which is made if it is not there yet. Its scripts name their interpreter
 /// by where it stands in a sandbox, so that outside of one only the interpreter itself can be started.
 pub fn python() -> Result<PathBuf> {
-    let into = environments()?;
+    let into = environments();
     let made = Command::new(binary()?)
         .args(["env", "prepare", LAB, "--into"])
         .arg(&into)

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use berth_model::session;
 use berth_testkit::process::{self, Signal, User};
 
 use super::berth::{Berth, Starts};
@@ -84,19 +85,14 @@ async fn warm(report: &mut Report) -> Result<()> {
 /// JupyterLab as somebody starts it for themselves, with what Berth tells it, too.
 async fn by_hand(python: &Path, home: &Path) -> Result<Duration> {
     let socket = home.join("app.sock");
+    let known = session::catalogue();
+    let lab = known.iter().find(|(name, _)| name.as_str() == "jupyterlab");
+    let (_, lab) = lab.context("the catalogue has no JupyterLab")?;
+    let told = lab.command_at("", "/", &socket.display().to_string());
     let mut command = process::command(python, User::Same, Signal::Kill);
     command
-        .args(["-m", "jupyterlab", "--no-browser", "--allow-root"])
-        .arg(format!("--ServerApp.sock={}", socket.display()))
-        .args([
-            "--ServerApp.base_url=/",
-            "--ServerApp.allow_remote_access=True",
-            "--ServerApp.trust_xheaders=True",
-            "--IdentityProvider.token=",
-            "--ServerApp.quit_button=False",
-            "--LabApp.news_url=None",
-            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        ])
+        .args(["-m", "jupyterlab", "--allow-root"])
+        .args(told.iter().skip(1))
         .current_dir(home)
         .env("HOME", home)
         // The environment is not to be changed by whoever may write there.

@@ -66,21 +66,9 @@ fn queue() -> Value {
 
 /// A site of this machine with two members, who have nothing to do with each other.
 async fn site() -> Desk {
+    // What is JSON is YAML, too.
     let desk = Desk::with_admin_of(CONFIG).await;
-    desk.write("queue.json", &queue().to_string());
-    for line in [
-        "site create torino --title Torino --time-zone Europe/Rome",
-        "site use torino",
-        "type create node --title Node",
-        "type create cpu --title Cores",
-        "type create memory --title Memory",
-        "resource add here --type node",
-        "resource add here.cpu --type cpu --in here --capacity 8:cores",
-        "resource add here.memory --type memory --in here --capacity 16:gib",
-        "queue set queue.json",
-    ] {
-        desk.run(line).succeeds();
-    }
+    let desk = desk.with_site(&queue().to_string());
     for login in ["bo", "cy"] {
         let create = format!("person create {login} --name {login} --password-stdin");
         desk.run_with(&create, &format!("{PASSWORD}\n")).succeeds();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use berth_model::RunId;
-use berth_testkit::wait;
+use berth_testkit::{repository, wait};
 use reqwest::header::{ACCEPT, AUTHORIZATION, COOKIE, HOST, LOCATION, SET_COOKIE};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde_json::{Value, json};
@@ -37,31 +37,16 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where what can be made again is kept: between runs of the tests as well.
 fn cache() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = set("BERTH_CACHE").or_else(|| set("HOME").map(|home| home.join(".cache/berth")));
-    cache.expect("HOME is set").join("environments")
+    repository::cache().join("environments")
 }
 
 /// A site of this machine, where `ada` has what JupyterHub's server needs.
 async fn site() -> Desk {
     let cache = cache().display().to_string();
     let desk = Desk::with_admin_of(&CONFIG.replace("{cache}", &cache)).await;
-    desk.write("queue.yaml", QUEUE);
-    for line in [
-        "site create torino --title Torino --time-zone Europe/Rome",
-        "site use torino",
-        "member add ada --role site-admin",
-        "type create node --title Node",
-        "type create cpu --title Cores",
-        "type create memory --title Memory",
-        "resource add here --type node",
-        "resource add here.cpu --type cpu --in here --capacity 8:cores",
-        "resource add here.memory --type memory --in here --capacity 16:gib",
-        "queue set queue.yaml",
-        &format!("env prepare jupyterlab --into {cache}"),
-    ] {
-        desk.run(line).succeeds();
-    }
+    let desk = desk.with_site(QUEUE);
+    let prepare = format!("env prepare jupyterlab --into {cache}");
+    desk.run(&prepare).succeeds();
     wait::until("it to be taken in", PATIENCE, async || {
         let listed = desk.run("env list -o json").succeeds().json();
         let items = listed["items"].as_array().expect("items");

@@ -14,6 +14,7 @@ use berth_model::workload::{
     Because, Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload,
 };
 use berth_model::{PersonId, ResourceId, RunId, SiteId, WorkloadId};
+use berth_testkit::repository;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -123,9 +124,7 @@ fn grant(person: u128) -> Grant {
 
 /// Where environments are prepared: between runs of the tests as well.
 fn cache() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = set("BERTH_CACHE").or_else(|| set("HOME").map(|home| home.join(".cache/berth")));
-    cache.expect("HOME is set").join("environments")
+    repository::cache().join("environments")
 }
 
 /// Looks until it is there. Nothing here takes minutes, but machines are busy.

@@ -56,3 +56,11 @@ fn run<'a>(
     );
     Ok(String::from_utf8(output.stdout)?)
 }
+
+/// Where what is costly to make is kept between runs, as `scripts/setup` has it.
+pub fn cache() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let own = |folder: PathBuf| folder.join("berth");
+    let cache = set("BERTH_CACHE").or_else(|| set("XDG_CACHE_HOME").map(own));
+    cache.unwrap_or_else(|| own(set("HOME").unwrap_or_default().join(".cache")))
+}

@@ -150,6 +150,7 @@ impl App {
 }
 
 /// The nodes of a reservation, and which nodes and GPUs of the site they are.
+#[derive(Default)]
 pub(super) struct Inner {
     pub nodes: Vec<Node>,
     pub outer: Vec<(NodeIndex, Vec<u16>)>,
@@ -169,33 +170,35 @@ impl Inner {
                 }
             }
         }
-        let mut inner = Inner {
-            nodes: Vec::new(),
-            outer: Vec::new(),
-        };
+        let mut inner = Inner::default();
         for piece in parts {
             let of = &plan.floor.nodes[piece.node.0 as usize];
-            // A part of a GPU is no GPU to whoever wants a whole one.
-            let whole = piece
-                .gpus
-                .iter()
-                .filter(|part| part.thousandths == UNDIVIDED);
-            let gpus: Vec<u16> = whole.map(|part| part.gpu).collect();
             // Where only GPUs are reserved, the cores beside them are not counted.
             let or_all = |held: u64, all: u64| if held == 0 { all } else { held };
-            inner.nodes.push(Node {
-                cpu_milli: or_all(piece.cpu_milli, of.cpu_milli),
-                memory_bytes: or_all(piece.memory_bytes, of.memory_bytes),
-                gpus: gpus
-                    .iter()
-                    .filter_map(|gpu| of.gpus.get(usize::from(*gpu)).copied())
-                    .collect(),
-                rack: of.rack,
-                until_us: i64::MAX,
-            });
-            inner.outer.push((piece.node, gpus));
+            let cpu_milli = or_all(piece.cpu_milli, of.cpu_milli);
+            let memory_bytes = or_all(piece.memory_bytes, of.memory_bytes);
+            inner.add(of, &piece, (cpu_milli, memory_bytes));
         }
         inner
+    }
+
+    /// Adds a node with the GPUs of a piece on it, and so many cores and so much memory.
+    pub fn add(&mut self, of: &Node, piece: &Piece, (cpu_milli, memory_bytes): (u64, u64)) {
+        // A part of a GPU is no GPU to whoever wants a whole one.
+        let whole = piece
+            .gpus
+            .iter()
+            .filter(|part| part.thousandths == UNDIVIDED);
+        let gpus: Vec<u16> = whole.map(|part| part.gpu).collect();
+        let known = gpus.iter().filter_map(|gpu| of.gpus.get(usize::from(*gpu)));
+        self.nodes.push(Node {
+            cpu_milli,
+            memory_bytes,
+            gpus: known.copied().collect(),
+            rack: of.rack,
+            until_us: i64::MAX,
+        });
+        self.outer.push((piece.node, gpus));
     }
 
     /// What runs inside, and those who wait for it.

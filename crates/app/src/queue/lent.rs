@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use berth_engine::fleet::{Gpus, Node, NodeIndex, UNDIVIDED};
+use berth_engine::fleet::{Gpus, NodeIndex};
 use berth_engine::queue::planner::{Decision, Start};
 use berth_model::event::{Audience, EventKind};
 use berth_model::workload::{Because, Run};
@@ -84,36 +84,18 @@ impl Plan {
             };
             piece.gpus.retain(is_idle);
         }
-        let mut inner = Inner {
-            nodes: Vec::new(),
-            outer: Vec::new(),
-        };
+        let mut inner = Inner::default();
         let pieces = self.floor.placement(&own).map(|placement| placement.pieces);
         for piece in pieces.into_iter().flatten() {
             let known = inner.outer.iter().any(|(node, _)| *node == piece.node);
-            let (Some(of), Some((cpu_milli, memory_bytes)), false) = (
+            let (Some(of), Some(room), false) = (
                 self.floor.nodes.get(piece.node.0 as usize),
                 free.get(piece.node.0 as usize).copied(),
                 known || piece.gpus.is_empty(),
             ) else {
                 continue;
             };
-            let whole = piece
-                .gpus
-                .iter()
-                .filter(|part| part.thousandths == UNDIVIDED);
-            let gpus: Vec<u16> = whole.map(|part| part.gpu).collect();
-            inner.nodes.push(Node {
-                cpu_milli,
-                memory_bytes,
-                gpus: gpus
-                    .iter()
-                    .filter_map(|gpu| of.gpus.get(usize::from(*gpu)).copied())
-                    .collect(),
-                rack: of.rack,
-                until_us: i64::MAX,
-            });
-            inner.outer.push((piece.node, gpus));
+            inner.add(of, &piece, room);
         }
         inner
     }

@@ -57,6 +57,27 @@ impl Desk {
         desk
     }
 
+    /// Furnishes a site of one node, which is this machine, with these settings of its queue. It has more than there is:
+    /// what runs in tests takes nearly nothing.
+    pub fn with_site(self, queue: &str) -> Self {
+        self.write("queue.yaml", queue);
+        for line in [
+            "site create torino --title Torino --time-zone Europe/Rome",
+            "site use torino",
+            "member add ada --role site-admin",
+            "type create node --title Node",
+            "type create cpu --title Cores",
+            "type create memory --title Memory",
+            "resource add here --type node",
+            "resource add here.cpu --type cpu --in here --capacity 16000:millicores",
+            "resource add here.memory --type memory --in here --capacity 32768:mib",
+            "queue set queue.yaml",
+        ] {
+            self.run(line).succeeds();
+        }
+        self
+    }
+
     /// A server with this configuration, and nobody signed in.
     pub async fn before(config: &str) -> Self {
         let launch = Launch::new(BERTH, config);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use berth_testkit::wait;
+use berth_testkit::{repository, wait};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, PASSWORD};
@@ -18,36 +18,20 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where what can be made again is kept: between runs of the tests as well.
 fn cache() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = set("BERTH_CACHE").or_else(|| set("HOME").map(|home| home.join(".cache/berth")));
-    cache.expect("HOME is set").join("environments")
+    repository::cache().join("environments")
 }
 
 /// A site of one node, which is this machine; `ada` is its admin, `bo` a member.
 async fn site() -> (Desk, Desk) {
     let desk =
         Desk::with_admin_of(&CONFIG.replace("{cache}", &cache().display().to_string())).await;
-    desk.write("queue.yaml", QUEUE);
+    let desk = desk.with_site(QUEUE);
     desk.run_with(
         "person create bo --name Bo --password-stdin",
         &format!("{PASSWORD}\n"),
     )
     .succeeds();
-    for line in [
-        "site create torino --title Torino --time-zone Europe/Rome",
-        "site use torino",
-        "member add ada --role site-admin",
-        "member add bo --role member",
-        "type create node --title Node",
-        "type create cpu --title Cores",
-        "type create memory --title Memory",
-        "resource add here --type node",
-        "resource add here.cpu --type cpu --in here --capacity 8:cores",
-        "resource add here.memory --type memory --in here --capacity 16:gib",
-        "queue set queue.yaml",
-    ] {
-        desk.run(line).succeeds();
-    }
+    desk.run("member add bo --role member").succeeds();
     let bo = desk.another();
     bo.login("bo");
     bo.run("site use torino").succeeds();

@@ -44,25 +44,8 @@ apps:
     serves: socket
 "#;
 
-/// A site of this machine, with more of it than there is: what runs here takes nearly nothing.
 async fn lab() -> Desk {
-    let desk = Desk::with_admin_of(CONFIG).await;
-    desk.write("queue.yaml", QUEUE);
-    for line in [
-        "site create torino --title Torino --time-zone Europe/Rome",
-        "site use torino",
-        "member add ada --role site-admin",
-        "type create node --title Node",
-        "type create cpu --title Cores",
-        "type create memory --title Memory",
-        "resource add here --type node",
-        "resource add here.cpu --type cpu --in here --capacity 16000:millicores",
-        "resource add here.memory --type memory --in here --capacity 32768:mib",
-        "queue set queue.yaml",
-    ] {
-        desk.run(line).succeeds();
-    }
-    desk
+    Desk::with_admin_of(CONFIG).await.with_site(QUEUE)
 }
 
 fn show(desk: &Desk, session: &str) -> Value {

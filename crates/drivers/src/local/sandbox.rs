@@ -72,10 +72,7 @@ pub fn arguments(spec: &Spec, from: &Sources) -> Vec<OsString> {
     line.words(&["--cap-drop", "ALL", "--hostname", "berth"]);
     let user = USER_INSIDE.to_string();
     line.words(&["--uid", &user, "--gid", &user]);
-    line.words(&["--ro-bind", "/usr", "/usr"]);
-    for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
-        line.like_the_machine(Path::new("/").join(name));
-    }
+    line.programs();
     for name in SETTINGS {
         line.seen("--ro-bind-try", &Path::new("/etc").join(name));
     }
@@ -131,22 +128,31 @@ pub fn settings(spec: &Spec) -> [(&'static str, String); 4] {
     ]
 }
 
+/// Bubblewrap's arguments, as they are put together.
 #[derive(Default)]
-struct Line(Vec<OsString>);
+pub(super) struct Line(pub Vec<OsString>);
 
 impl Line {
-    fn words(&mut self, words: &[&str]) {
+    pub fn words(&mut self, words: &[&str]) {
         self.0.extend(words.iter().map(OsString::from));
     }
 
-    fn bind(&mut self, how: &str, from: &Path, to: &Path) {
+    /// The system's programs and libraries, where they are.
+    pub fn programs(&mut self) {
+        self.words(&["--ro-bind", "/usr", "/usr"]);
+        for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
+            self.like_the_machine(Path::new("/").join(name));
+        }
+    }
+
+    pub fn bind(&mut self, how: &str, from: &Path, to: &Path) {
         self.words(&[how]);
         self.0.push(from.into());
         self.0.push(to.into());
     }
 
     /// Where it is on the machine.
-    fn seen(&mut self, how: &str, path: &Path) {
+    pub fn seen(&mut self, how: &str, path: &Path) {
         self.bind(how, path, path);
     }
 

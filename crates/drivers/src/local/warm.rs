@@ -12,7 +12,7 @@
 
 pub mod bring;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,12 +30,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::machine;
+use super::sandbox::Line;
 use crate::backend::Seen;
 use crate::environments::Prepared;
 
 const PROGRAM: &str = include_str!("warm/warm.py");
 const PROGRAM_INSIDE: &str = "/run/berth/warm.py";
-/// Where the program looks for what was worked out from the home.
+/// By this the program finds what was worked out from its home; no person's begins like it.
 const NOBODYS_HOME: &str = "/home/nobodys-home";
 /// Whom it is, before it is somebody: on every machine the user that owns nothing.
 const NOBODY: &str = "65534";
@@ -247,57 +248,46 @@ async fn ready(child: &mut Child) -> io::Result<()> {
 /// A sandbox of its own: the system's programs and the environment, nothing to write to, no network. Of what root may do
 /// it keeps that it may become somebody else.
 fn command(folder: &Path, environment: &Seen, modules: &[&str]) -> Command {
-    let mut command = Command::new("bwrap");
-    command.args(["--unshare-net", "--unshare-ipc", "--unshare-uts"]);
-    command.args(["--unshare-cgroup-try", "--new-session"]);
-    command.args(["--ro-bind", "/usr", "/usr"]);
-    for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
-        let path = Path::new("/").join(name);
-        match fs::read_link(&path) {
-            Ok(target) => command.arg("--symlink").arg(target).arg(path),
-            Err(_) => command.arg("--ro-bind-try").arg(&path).arg(&path),
-        };
-    }
-    command.args(["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]);
-    command.args(["--dev", "/dev", "--tmpfs", "/tmp"]);
-    // What it makes on the way to a mount, nobody but root could enter.
     let program = Path::new(PROGRAM_INSIDE);
-    let above = environment
-        .to
-        .ancestors()
-        .skip(1)
-        .chain(program.ancestors().skip(1));
-    let mut above: Vec<_> = above.filter(|path| path.parent().is_some()).collect();
-    above.sort_by_key(|path| path.components().count());
-    for path in above {
-        command.args(["--perms", "0755", "--dir"]).arg(path);
+    let mut line = Line::default();
+    line.words(&["--unshare-net", "--unshare-ipc", "--unshare-uts"]);
+    line.words(&["--unshare-cgroup-try", "--new-session"]);
+    line.programs();
+    line.seen("--ro-bind-try", Path::new("/etc/ld.so.cache"));
+    line.words(&["--dev", "/dev", "--tmpfs", "/tmp"]);
+    // What it makes on the way to a mount, nobody but root could enter.
+    let above = [environment.to.as_path(), program].map(|path| path.ancestors().skip(1));
+    let above = above
+        .into_iter()
+        .flatten()
+        .filter(|path| path.parent().is_some());
+    for path in above.collect::<BTreeSet<_>>() {
+        line.words(&["--perms", "0755", "--dir"]);
+        line.0.push(path.into());
     }
-    command
-        .arg("--ro-bind")
-        .arg(&environment.from)
-        .arg(&environment.to);
-    command
-        .arg("--ro-bind")
-        .arg(folder.join("warm.py"))
-        .arg(program);
-    command.args(["--remount-ro", "/", "--chdir", "/", "--clearenv"]);
-    command.args(["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin"]);
-    command.args(["--setenv", "LANG", "C.UTF-8"]);
-    command.args(["--setenv", "HOME", NOBODYS_HOME]);
-    command.args(["--cap-drop", "ALL"]);
+    line.bind("--ro-bind", &environment.from, &environment.to);
+    line.bind("--ro-bind", &folder.join("warm.py"), program);
+    line.words(&["--remount-ro", "/", "--chdir", "/", "--clearenv"]);
+    line.words(&["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin"]);
+    line.words(&["--setenv", "LANG", "C.UTF-8"]);
+    line.words(&["--setenv", "HOME", NOBODYS_HOME]);
+    line.words(&["--cap-drop", "ALL"]);
     for capability in ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"] {
-        command.args(["--cap-add", capability]);
+        line.words(&["--cap-add", capability]);
     }
-    command.args(["--", "setpriv", "--clear-groups", "--no-new-privs"]);
-    command.args(["--reuid", NOBODY, "--regid", NOBODY]);
-    command.args([
+    line.words(&["--", "setpriv", "--clear-groups", "--no-new-privs"]);
+    line.words(&["--reuid", NOBODY, "--regid", NOBODY]);
+    line.words(&[
         "--inh-caps=+setuid,+setgid",
         "--ambient-caps=+setuid,+setgid",
     ]);
-    command.arg("--bounding-set=-all,+setuid,+setgid");
-    command.arg(environment.to.join("bin/python"));
-    command.arg("-I").arg(program).args(modules);
+    line.words(&["--bounding-set=-all,+setuid,+setgid"]);
+    line.0.push(environment.to.join("bin/python").into());
+    line.words(&["-I", PROGRAM_INSIDE]);
+    line.words(modules);
+    let mut command = Command::new("bwrap");
     command
+        .args(line.0)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
         .stdout(Stdio::piped())

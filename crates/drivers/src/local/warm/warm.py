@@ -28,7 +28,7 @@ import tempfile
 # What a keeper hands over after the way to its sandbox, in this order.
 NAMESPACES = ("user", "net", "mnt", "pid", "ipc", "uts", "cgroup")
 # What is worked out from the home while modules are read is found by this, and put right in each copy.
-NOBODYS_HOME = "/home/nobodys-home"
+NOBODYS_HOME = os.environ["HOME"]
 # How long a keeper may take to say what it wants.
 PATIENCE = 5
 
