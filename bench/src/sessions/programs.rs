@@ -259,6 +259,7 @@ async fn play_front(port: u16, upstream: &str, routes: usize) -> Result<()> {
             upstream: upstream.clone(),
             host: HostSent::Public,
             prefix: Prefix::Kept,
+            authorization: None,
         };
         proxy.routes.put(label(route).parse::<Label>()?, target);
     }

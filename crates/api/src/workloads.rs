@@ -161,7 +161,10 @@ pub struct TakenSeats {
 /// One task of a workload, from its beginning to its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Run {
-    pub id: RunId,
+    /// Left out for everybody but the workload's owner and the site's admins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub id: Option<RunId>,
     pub task: u32,
     /// The how manieth try of this task it is, from one.
     pub attempt: u32,

@@ -1,4 +1,5 @@
-//! What this program is beside a run on this machine: its keeper, the way into its sandbox, and the first process in it.
+//! What this program is beside a run on this machine: its keeper, its network, the way into its sandbox, and the first
+//! process in it.
 //!
 //! Nobody types these, so they are no part of the command line that people read.
 
@@ -9,26 +10,30 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_drivers::local::folder::Folder;
-use berth_drivers::local::{enter, inside, keeper};
+use berth_drivers::local::{enter, inside, keeper, network};
 
 /// The word after `berth` that means one of them.
 pub const WORD: &str = "keeper";
 
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let what = arguments.next().unwrap_or_default();
-    let folder = arguments.next().map(PathBuf::from).map(Folder::at);
-    let done = match (what.to_str(), folder) {
-        (Some("run"), Some(folder)) => {
+    let mut next = || arguments.next().unwrap_or_default();
+    let done = match what.to_str() {
+        Some("run") => {
+            let folder = Folder::at(PathBuf::from(next()));
             current_exe().and_then(|program| on_one_thread(keeper::keep(&folder, &program)))
         }
-        // This one must have no second thread, and so no runtime.
-        (Some("enter"), Some(folder)) => current_exe()
-            .and_then(|program| enter::enter(&folder, program).map(|never| match never {})),
-        (Some("inside"), Some(own)) => on_one_thread(inside::run(own.path())).and_then(|fate| {
-            let mut line = serde_json::to_vec(&fate)?;
-            line.push(b'\n');
-            io::stdout().write_all(&line)
+        // These two must have no second thread, and so no runtime.
+        Some("enter") => {
+            let folder = Folder::at(PathBuf::from(next()));
+            current_exe()
+                .and_then(|program| enter::enter(&folder, program).map(|never| match never {}))
+        }
+        Some("network") => number(next()).and_then(|process| {
+            let user = number(next())?;
+            network::become_network(process, user).map(|never| match never {})
         }),
+        Some("inside") => on_one_thread(inside::run()),
         _ => Err(io::Error::other("only Berth itself calls this")),
     };
     match done {
@@ -38,6 +43,11 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn number(text: OsString) -> io::Result<u32> {
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| io::Error::other("only Berth itself calls this"))
 }
 
 fn on_one_thread<T>(doing: impl Future<Output = io::Result<T>>) -> io::Result<T> {

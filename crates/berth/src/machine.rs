@@ -41,6 +41,11 @@ impl ThisMachine {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
+            opened: config
+                .opened_networks
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             has_network: can.network.is_ok(),
             prepared: config.prepared_environments.clone(),
             warm_max: config.warm_servers,

@@ -133,7 +133,7 @@ impl Person {
         let run = run.parse::<berth_model::RunId>().expect("a run");
         let runs = owner.server().directory().join("work/runs");
         person.folder = runs.join(run.0.simple().to_string());
-        assert!(person.folder.join("io/app.sock").exists(), "it listens");
+        assert!(person.folder.join("app.sock").exists(), "it listens");
         person
     }
 
@@ -328,7 +328,7 @@ async fn files_and_sockets(desk: &Desk, one: &Person, other: &Person) {
     let home = home_of(directory, other);
     assert!(home.join("diary").exists(), "it is on the disk");
     let hub = directory.join("work/hub.sock");
-    let sockets = [other.folder.join("io/app.sock"), hub];
+    let sockets = [other.folder.join("app.sock"), hub];
     for socket in sockets {
         assert!(socket.exists(), "{}", socket.display());
         let said = one.shell(&connect(&socket)).await;
@@ -340,7 +340,7 @@ async fn files_and_sockets(desk: &Desk, one: &Person, other: &Person) {
         home.join("diary"),
         PathBuf::from(format!("/home/{}/diary", other.login)),
         PathBuf::from(note),
-        other.folder.join("io/spec.json"),
+        other.folder.join("spec.json"),
         other.folder.clone(),
         directory.join("berth.toml"),
     ] {
@@ -371,7 +371,7 @@ if os.fork() == 0:
 '"#;
 
 fn home_of(directory: &Path, person: &Person) -> PathBuf {
-    let spec = std::fs::read(person.folder.join("io/spec.json")).expect("its spec");
+    let spec = std::fs::read(person.folder.join("spec.json")).expect("its spec");
     let spec: Value = serde_json::from_slice(&spec).expect("JSON");
     let home = PathBuf::from(spec["home"].as_str().expect("a home"));
     assert!(home.starts_with(directory), "{}", home.display());

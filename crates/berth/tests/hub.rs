@@ -179,16 +179,29 @@ impl Asks {
     }
 }
 
-/// What the one run was told in its environment, and nobody else.
+/// A variable of the one run's app. No file holds it: it is read from the app's process.
 fn told(desk: &Desk, variable: &str) -> String {
     let runs = desk.server().directory().join("work/runs");
-    let specs = std::fs::read_dir(runs).expect("runs").filter_map(|run| {
-        let spec = std::fs::read(run.ok()?.path().join("io/spec.json")).ok()?;
-        let spec: Value = serde_json::from_slice(&spec).ok()?;
-        Some(spec["environment"][variable].as_str()?.to_owned())
+    let runs: Vec<_> = std::fs::read_dir(runs).expect("runs").collect();
+    let [Ok(run)] = &runs[..] else {
+        panic!("one run: {runs:?}");
+    };
+    let run = run.file_name().into_string().expect("text");
+    let run = berth_model::RunId(run.parse().expect("a run"));
+    let mark = format!("BERTH_RUN={run}");
+    let processes = std::fs::read_dir("/proc").expect("it is there");
+    let environments = processes.filter_map(|one| {
+        let environ = std::fs::read(one.ok()?.path().join("environ")).ok()?;
+        let text = String::from_utf8(environ).ok()?;
+        text.split('\0').any(|one| one == mark).then_some(text)
     });
-    let all: Vec<String> = specs.collect();
-    assert_eq!(all.len(), 1, "one run is told {variable}");
+    let prefix = format!("{variable}=");
+    let values = environments.filter_map(|text| {
+        let mut values = text.split('\0').filter_map(|one| one.strip_prefix(&prefix));
+        values.next().map(str::to_owned)
+    });
+    let all: std::collections::BTreeSet<String> = values.collect();
+    assert_eq!(all.len(), 1, "one value of {variable}");
     all.into_iter().next().expect("one")
 }
 

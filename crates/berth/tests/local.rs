@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
+use berth_drivers::door;
 use berth_drivers::local::{Apart, Local, Settings};
 use berth_model::workload::{
     Because, Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload,
@@ -50,6 +51,7 @@ impl Machine {
             program: env!("CARGO_BIN_EXE_berth").into(),
             first_user: is_root.then_some(200_000),
             closed: vec!["203.0.113.0/24".to_owned()],
+            opened: Vec::new(),
             has_network: true,
             apart,
             prepared: Some(cache()),
@@ -82,6 +84,16 @@ impl Machine {
             .await
             .expect("it works")
             .remove(0)
+    }
+
+    /// A visitor's connection, with the run's key.
+    async fn visit(
+        &self,
+        workload: &Workload,
+        run: &Run,
+    ) -> std::io::Result<tokio::net::UnixStream> {
+        let door = self.local.door(Job { workload, run });
+        door::connect(&door.expect("it serves visitors")).await
     }
 
     async fn until_over(&self, workload: &Workload, run: &Run) -> (Outcome, String, String) {
@@ -119,6 +131,7 @@ fn grant(person: u128) -> Grant {
         environment: Default::default(),
         mounts: Vec::new(),
         has_hub: false,
+        package_index: None,
     }
 }
 
@@ -439,9 +452,8 @@ async fn an_app_is_visited_by_its_socket_and_by_no_other_way() {
     let machine = Machine::new();
     let serve = json!({"command": ["python3", "-m", "http.server", "8888", "--bind", "127.0.0.1"], "serves": {"port": 8888}});
     let (workload, run) = machine.start(1, serve).await;
-    let socket = machine.local.folder(run.id).socket();
     let answer = eventually("an answer", async || {
-        let mut stream = tokio::net::UnixStream::connect(&socket).await.ok()?;
+        let mut stream = machine.visit(&workload, &run).await.ok()?;
         stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.ok()?;
@@ -619,9 +631,8 @@ async fn without_a_sandbox_scripts_and_visitors_find_their_way() {
     drop(port);
     let serve = json!({"command": ["python3", "-m", "http.server", number.to_string(), "--bind", "127.0.0.1"], "serves": {"port": number}});
     let (workload, run) = machine.start(1, serve).await;
-    let socket = machine.local.folder(run.id).socket();
     let answer = eventually("an answer", async || {
-        let mut stream = tokio::net::UnixStream::connect(&socket).await.ok()?;
+        let mut stream = machine.visit(&workload, &run).await.ok()?;
         stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.ok()?;

@@ -13,6 +13,7 @@ use berth_model::{PersonId, Recut, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use crate::door::Door;
 use crate::environments::Shelf;
 
 /// A run and what it is a part of.
@@ -38,6 +39,8 @@ pub struct Grant {
     pub mounts: Vec<Seen>,
     /// Whether it takes Berth for a JupyterHub, and finds it at [`HUB_PORT`] of its own network.
     pub has_hub: bool,
+    /// The package index that it installs from, and reaches wherever that is; only for what makes an environment.
+    pub package_index: Option<String>,
 }
 
 /// Where in its own network a run finds Berth's part of JupyterHub, if it has to.
@@ -67,12 +70,6 @@ pub enum Sign {
     },
     /// It was never started here, or nothing is left of it.
     Unknown,
-}
-
-/// Where a run lets its visitors in. Nobody but Berth has the key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Door {
-    Socket(PathBuf),
 }
 
 /// What a run has used up to now.

@@ -1,17 +1,142 @@
-//! Asking a run's own web server something, as Berth and not as anybody's visitor: whether it answers yet, and what its
-//! kernels do.
+//! The way to a run's own web server: a socket of its keeper's, which lets in only a connection that begins with the
+//! run's key. The server asks there, as Berth and not as a visitor, whether the app answers and what its kernels do.
 
 use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
-use hyper::header::{CONNECTION, HOST};
+use hyper::header::{AUTHORIZATION, CONNECTION, HOST};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use rustix::fs::{FileType, Mode, OFlags};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-use crate::backend::Door;
+/// Where the keeper of a run waits for visitors, and the key it asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Door {
+    pub socket: PathBuf,
+    pub key: Key,
+    /// Whether the app checks a token of its own.
+    pub has_app_token: bool,
+}
+
+impl Door {
+    /// What a request to the app carries as its `Authorization`, if the app checks that.
+    pub fn authorization(&self) -> Option<String> {
+        self.has_app_token
+            .then(|| format!("Bearer {}", self.key.app_token()))
+    }
+}
+
+/// A run's own secret. The server and the run's keeper know it; the run never does.
+#[derive(Clone)]
+pub struct Key([u8; Key::BYTES]);
+
+impl Key {
+    pub const BYTES: usize = 32;
+
+    pub fn generate() -> io::Result<Key> {
+        let mut bytes = [0; Key::BYTES];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Key(bytes))
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Option<Key> {
+        bytes.try_into().ok().map(Key)
+    }
+
+    /// For the file that only the server and the keeper read.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// What an app with a token of its own is started with. The key does not follow from it.
+    pub fn app_token(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(b"berth app token\n");
+        hash.update(self.0);
+        let digest = hash.finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// In constant time.
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for Key {}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Key(..)")
+    }
+}
+
+/// How long the keeper waits for the key of a connection.
+const KEY_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connects, and shows the key. The socket must be a socket of this process's own user, and so must the process that
+/// listens there; a link is not followed.
+pub async fn connect(door: &Door) -> io::Result<UnixStream> {
+    let socket = open_socket(&door.socket)?;
+    let path = format!("/proc/self/fd/{}", socket.as_raw_fd());
+    let mut stream = UnixStream::connect(path).await?;
+    if stream.peer_cred()?.uid() != own_user() {
+        return Err(not_ours(&door.socket, "another user listens there"));
+    }
+    stream.write_all(door.key.bytes()).await?;
+    Ok(stream)
+}
+
+fn open_socket(path: &Path) -> io::Result<rustix::fd::OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let socket = rustix::fs::open(path, flags, Mode::empty())?;
+    let about = rustix::fs::fstat(&socket)?;
+    if FileType::from_raw_mode(about.st_mode) != FileType::Socket {
+        return Err(not_ours(path, "it is not a socket"));
+    }
+    if about.st_uid != own_user() {
+        return Err(not_ours(path, "it belongs to another user"));
+    }
+    Ok(socket)
+}
+
+fn not_ours(path: &Path, why: &str) -> io::Error {
+    let path = path.display();
+    io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("{path} is not a run's own socket: {why}"),
+    )
+}
+
+fn own_user() -> u32 {
+    nix::unistd::Uid::effective().as_raw()
+}
+
+/// The keeper's part: lets a connection in whose peer is of this process's own user and which begins with the key.
+pub async fn admit(stream: &mut UnixStream, key: &Key) -> io::Result<()> {
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if stream.peer_cred()?.uid() != own_user() {
+        return refused("the peer is another user");
+    }
+    let mut sent = [0; Key::BYTES];
+    let read = tokio::time::timeout(KEY_PATIENCE, stream.read_exact(&mut sent));
+    match read.await {
+        Ok(Ok(_)) if Key(sent) == *key => Ok(()),
+        Ok(Ok(_)) => refused("the key is wrong"),
+        Ok(Err(error)) => Err(error),
+        Err(late) => Err(io::Error::new(io::ErrorKind::TimedOut, late)),
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -40,13 +165,16 @@ pub async fn ask(door: &Door, path: &str, patience: Duration) -> io::Result<Answ
 }
 
 async fn exchange(door: &Door, path: &str) -> io::Result<Answer> {
-    let Door::Socket(socket) = door;
-    let stream = UnixStream::connect(socket).await?;
+    let stream = connect(door).await?;
     let talk = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = talk.map_err(io::Error::other)?;
-    let request = Request::get(path)
+    let mut request = Request::get(path)
         .header(HOST, "localhost")
-        .header(CONNECTION, "close")
+        .header(CONNECTION, "close");
+    if let Some(authorization) = door.authorization() {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    let request = request
         .body(Empty::<Bytes>::new())
         .map_err(io::Error::other)?;
     let answer = async {
@@ -65,6 +193,61 @@ async fn exchange(door: &Door, path: &str) -> io::Result<Answer> {
         ended = connection => {
             ended.map_err(io::Error::other)?;
             answer.await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::UnixListener;
+
+    fn door(socket: &Path) -> Door {
+        let key = Key::generate().unwrap();
+        Door {
+            socket: socket.to_owned(),
+            key,
+            has_app_token: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_with_the_key_is_let_in_and_one_without_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let door = door(&folder.path().join("app.sock"));
+        let listener = UnixListener::bind(&door.socket).unwrap();
+        let (stream, accepted) = tokio::join!(connect(&door), listener.accept());
+        let (_stream, mut accepted) = (stream.unwrap(), accepted.unwrap().0);
+        assert!(admit(&mut accepted, &door.key).await.is_ok());
+        let other = Door {
+            key: Key::generate().unwrap(),
+            ..door.clone()
+        };
+        let (stream, accepted) = tokio::join!(connect(&other), listener.accept());
+        let (_stream, mut accepted) = (stream.unwrap(), accepted.unwrap().0);
+        let refused = admit(&mut accepted, &door.key).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        assert_ne!(door.key.app_token(), other.key.app_token());
+        assert_eq!(format!("{door:?}").matches("Key(..)").count(), 1);
+    }
+
+    #[tokio::test]
+    async fn nothing_but_a_socket_of_its_own_is_connected_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.sock");
+        let real = folder.path().join("real.sock");
+        let _listener = UnixListener::bind(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &path).unwrap();
+        assert!(connect(&door(&path)).await.is_err(), "a link");
+        std::fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(connect(&door(&path)).await.is_err(), "a pipe");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(connect(&door(&path)).await.is_err(), "a directory");
+        if nix::unistd::Uid::effective().is_root() {
+            std::os::unix::fs::chown(&real, Some(200_000), None).unwrap();
+            assert!(connect(&door(&real)).await.is_err(), "another user's");
         }
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::backend::Doing;
+use crate::beneath::Beneath;
 
 /// What makes an environment from a [`Recipe`].
 const BUILD: &str = include_str!("environments/build.py");
@@ -113,6 +114,7 @@ pub struct Prepared {
 
 /// What a prepared environment says of itself, in its folder; written last, so that one without it is half-made.
 pub const ABOUT: &str = "berth-environment.json";
+const ABOUT_BYTES_MAX: u64 = 1 << 20;
 
 impl Prepared {
     pub fn brought(name: &str) -> Option<Prepared> {
@@ -143,7 +145,9 @@ impl Prepared {
 
     /// What the one in this folder says of itself.
     pub fn found(folder: &Path) -> Option<Prepared> {
-        serde_json::from_slice(&std::fs::read(folder.join(ABOUT)).ok()?).ok()
+        let about = Beneath::open(folder).ok()?;
+        let about = about.read(Path::new(ABOUT), ABOUT_BYTES_MAX).ok()?;
+        serde_json::from_slice(&about).ok()
     }
 
     /// The modules of it that are read before anybody asks.

@@ -8,6 +8,7 @@
 //! server reads a clock.
 
 pub mod backend;
+mod beneath;
 pub mod door;
 pub mod environments;
 pub mod local;

@@ -5,12 +5,16 @@
 //!        -> bubblewrap -> inside (first process of the sandbox) -> the app
 //! ```
 //! Without a sandbox the third is left out, and the machine is one person's at a time ([`Apart`]).
-//! All four are this one program. What a server has to know after it was killed is in the run's folder ([`folder`]).
+//! All but bubblewrap are this one program. What a server has to know after it was killed is in the run's folder
+//! ([`folder`]), which no run sees. The keeper and the sandbox talk by one channel ([`control`]); visitors come in by the
+//! keeper's [`relay`].
 //!
 //! The clock is read here, in the keeper alone: a run has to end in time though no server is there to say so.
 
+mod attempts;
 pub mod brood;
 pub mod cgroup;
+mod control;
 pub mod enter;
 pub mod folder;
 pub mod hub;
@@ -18,9 +22,12 @@ pub mod inside;
 pub mod keeper;
 mod life;
 pub mod machine;
+pub mod network;
+mod relay;
 pub mod sandbox;
 pub mod shelf;
 pub mod spec;
+mod syscalls;
 pub mod warm;
 
 use std::collections::BTreeMap;
@@ -40,7 +47,9 @@ use self::cgroup::Groups;
 use self::folder::{Folder, How, Kept};
 use self::spec::{Limits, Listens, Network, Places, Spec};
 use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used};
+use crate::door::Key;
 use crate::environments::Shelf;
+use berth_model::session::APP_TOKEN;
 
 /// How this machine runs things.
 #[derive(Debug, Clone)]
@@ -51,8 +60,10 @@ pub struct Settings {
     pub program: PathBuf,
     /// The first of the users that people are on this machine; none where the server may not switch.
     pub first_user: Option<u32>,
-    /// What no run reaches, beside this machine itself and the metadata address.
+    /// What no run reaches, beside this machine itself and the private ranges.
     pub closed: Vec<String>,
+    /// Addresses or networks in private ranges that runs reach all the same.
+    pub opened: Vec<String>,
     pub has_network: bool,
     pub apart: Apart,
     /// Where environments are that were prepared before there was a server.
@@ -72,10 +83,8 @@ pub enum Apart {
     NotAtAll,
 }
 
-/// What clouds tell their machines about themselves is told to no run.
-const METADATA: &str = "169.254.0.0/16";
-/// How a run's own network calls the machine.
-const GATEWAY: &str = "10.0.2.2/32";
+/// The addresses at which clouds tell their machines secrets. No setting opens them.
+const METADATA: [&str; 2] = ["169.254.169.254/32", "169.254.170.2/32"];
 /// For whoever comes second.
 const NOT_ALONE: &str = "this machine has no sandbox to keep people's work apart, and somebody else's runs on it; try again when that is over";
 const PROCESSES_MAX: u64 = 4096;
@@ -133,7 +142,13 @@ impl Local {
         Ok(())
     }
 
-    fn spec(&self, job: Job<'_>, grant: &Grant) -> Result<Spec, Trouble> {
+    fn spec(
+        &self,
+        job: Job<'_>,
+        grant: &Grant,
+        key: &Key,
+        index: Vec<String>,
+    ) -> Result<Spec, Trouble> {
         let Job { workload, run } = job;
         let wish = workload.ask.wishes.get(run.wish);
         let Some(task) = wish.map(|wish| &wish.task) else {
@@ -176,7 +191,7 @@ impl Local {
             home,
             command: program.command.clone(),
             script: program.script.clone(),
-            environment: environment(program, grant, run.id, &places),
+            environment: environment(program, grant, run.id, &places, key),
             places,
             folder: program.folder.as_ref().map(PathBuf::from),
             output: program.output.as_ref().map(path),
@@ -198,7 +213,7 @@ impl Local {
             }),
             // In the open the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
-            network: self.network(),
+            network: self.network(index),
             warm: self.warm_for(program, grant, memory / MIB),
         })
     }
@@ -271,13 +286,17 @@ impl Local {
         }
     }
 
-    fn network(&self) -> Network {
-        let mut closed = vec![METADATA.to_owned(), GATEWAY.to_owned()];
+    /// `index` are the addresses of the package index, which a run that makes an environment reaches wherever it is.
+    fn network(&self, index: Vec<String>) -> Network {
+        let fixed = METADATA.iter().chain(&network::PRIVATE_RANGES);
+        let mut closed: Vec<String> = fixed.map(|range| (*range).to_owned()).collect();
+        closed.push(format!("{}/32", network::GATEWAY));
         closed.extend(machine::own_addresses());
         closed.extend(self.settings.closed.iter().cloned());
         Network {
             is_open: self.settings.has_network,
             closed,
+            opened: self.settings.opened.iter().cloned().chain(index).collect(),
         }
     }
 
@@ -403,6 +422,7 @@ fn environment(
     grant: &Grant,
     run: RunId,
     places: &Places,
+    key: &Key,
 ) -> BTreeMap<String, String> {
     let login = &grant.login;
     let mut all: BTreeMap<String, String> = [
@@ -420,6 +440,9 @@ fn environment(
     .into();
     all.extend(grant.environment.clone());
     all.extend(program.environment.clone());
+    for value in all.values_mut().filter(|value| value.contains(APP_TOKEN)) {
+        *value = value.replace(APP_TOKEN, &key.app_token());
+    }
     all
 }
 
@@ -435,10 +458,12 @@ impl Backend for Local {
             self.check(fence)?;
             let folder = self.folder(job.run.id);
             if !folder.path().exists() {
+                let index = network::addresses_of(grant.package_index.as_deref()).await;
+                let key = Key::generate().map_err(cannot)?;
                 let beginning = self.beginning.lock();
                 let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
-                let spec = self.spec(job, grant)?;
-                folder.make(&spec, job.run.until).map_err(cannot)?;
+                let spec = self.spec(job, grant, &key, index)?;
+                folder.make(&spec, &key, job.run.until).map_err(cannot)?;
             }
             match folder.kept().map_err(cannot)? {
                 Kept::NotYet if folder.is_told_to_end() => Ok(()),
@@ -485,8 +510,14 @@ impl Backend for Local {
 
     fn door(&self, job: Job<'_>) -> Option<Door> {
         let folder = self.folder(job.run.id);
-        let serves = job.workload.ask.program.serves.is_some();
-        serves.then(|| Door::Socket(folder.socket()))
+        let program = &job.workload.ask.program;
+        program.serves?;
+        let mut values = program.environment.values();
+        Some(Door {
+            socket: folder.socket(),
+            key: folder.key().ok()?,
+            has_app_token: values.any(|value| value.contains(APP_TOKEN)),
+        })
     }
 
     fn log<'a>(&'a self, job: Job<'a>, bytes: u64) -> Doing<'a, String> {

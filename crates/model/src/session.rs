@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-pub use catalogue::{Activity, App, AppError, catalogue};
+pub use catalogue::{APP_TOKEN, Activity, App, AppError, catalogue};
 
 use crate::id::{
     PersonId, ProjectId, ReservationId, SessionId, SignInId, SiteId, StartId, VisitId, WorkloadId,

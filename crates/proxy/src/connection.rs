@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -19,13 +20,19 @@ use crate::failure::Failure;
 use crate::proxy::Limits;
 
 /// Where an app listens. Nothing further away than this machine can be said here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Upstream(Place);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Place {
     Unix(PathBuf),
     Tcp(SocketAddr),
+    Connector(Arc<dyn Connect>),
+}
+
+/// Opens connections to an app that lets nobody in without more than an address.
+pub trait Connect: std::fmt::Debug + Send + Sync {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<UnixStream>> + Send + '_>>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +42,10 @@ pub struct NotLoopback;
 impl Upstream {
     pub fn unix(socket: impl Into<PathBuf>) -> Self {
         Self(Place::Unix(socket.into()))
+    }
+
+    pub fn connector(connector: impl Connect + 'static) -> Self {
+        Self(Place::Connector(Arc::new(connector)))
     }
 
     pub fn tcp(address: SocketAddr) -> Result<Self, NotLoopback> {
@@ -64,6 +75,7 @@ impl Upstream {
     async fn stream(&self) -> io::Result<Stream> {
         match &self.0 {
             Place::Unix(socket) => UnixStream::connect(socket).await.map(Stream::Unix),
+            Place::Connector(connector) => connector.connect().await.map(Stream::Unix),
             Place::Tcp(address) => {
                 let stream = TcpStream::connect(address).await?;
                 stream.set_nodelay(true)?;

@@ -80,6 +80,9 @@ pub(crate) fn for_app(parts: &mut Parts, route: &Route, visitor: &Visitor, own: 
     strip(headers, is_berths_to_say);
     own.strip_cookies(headers);
     own.strip_authorization(headers);
+    if let Some(authorization) = &route.target.authorization {
+        headers.insert(header::AUTHORIZATION, authorization.clone());
+    }
     let face = &route.face;
     let host = match &route.target.host {
         HostSent::Public => face.host.clone(),

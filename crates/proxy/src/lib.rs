@@ -27,7 +27,7 @@ mod tunnel;
 pub use activity::Activity;
 pub use address::{Addressing, Label, NotALabel, NotAnOrigin};
 pub use body::{Body, Broken};
-pub use connection::{NotLoopback, Upstream};
+pub use connection::{Connect, NotLoopback, Upstream};
 pub use cookies::{Own, cookie, cookies, visit_cookie_name};
 pub use failure::Failure;
 pub use proxy::{Asked, Config, Credential, Limits, Proxy, Visitor};

@@ -79,6 +79,7 @@ mod tests {
                 upstream,
                 host,
                 prefix,
+                authorization: None,
             },
         );
         let route = routes.get("x").unwrap();
@@ -130,6 +131,7 @@ mod tests {
             upstream: Upstream::unix("app.sock"),
             host: HostSent::Public,
             prefix: Prefix::Kept,
+            authorization: None,
         };
         routes.put("x".parse().unwrap(), target);
         let route = routes.get("x").unwrap();

@@ -18,6 +18,8 @@ pub struct Target {
     pub upstream: Upstream,
     pub host: HostSent,
     pub prefix: Prefix,
+    /// The `Authorization` that the app checks. A visitor's own never reaches such an app.
+    pub authorization: Option<HeaderValue>,
 }
 
 /// The `Host` an app is sent.

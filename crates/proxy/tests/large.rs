@@ -68,6 +68,7 @@ async fn an_upload_of_64_mb_takes_no_memory() {
         upstream: Upstream::unix(socket),
         host: HostSent::Public,
         prefix: Prefix::Kept,
+        authorization: None,
     };
     proxy.routes.put("x".parse().expect("a label"), target);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -52,10 +52,10 @@ function piecesOf(workload: Workload, runs: readonly Run[], since: number, now: 
     wait(began);
     const ended = run.ended_at ? Date.parse(run.ended_at) : null;
     at = ended ?? Math.max(began, now);
-    pieces.push({ key: run.id, kind: 'run', run, end_of: run.state === 'ended' ? run.outcome : null, start: began, end: at });
+    pieces.push({ key: `${run.task}.${run.attempt}`, kind: 'run', run, end_of: run.state === 'ended' ? run.outcome : null, start: began, end: at });
     if (ended === null) {
       const until = Date.parse(run.until);
-      if (until > at) pieces.push({ key: `${run.id} left`, kind: 'left', start: at, end: until });
+      if (until > at) pieces.push({ key: `${run.task}.${run.attempt} left`, kind: 'left', start: at, end: until });
       return pieces;
     }
   }

@@ -27,6 +27,8 @@ const DEPTH_MAX: usize = 8;
 pub struct Surroundings {
     pub mounts: Vec<Seen>,
     pub variables: BTreeMap<String, String>,
+    /// The index that packages are installed from, while an environment is made.
+    pub package_index: Option<String>,
 }
 
 impl App {
@@ -115,6 +117,7 @@ impl App {
                 is_writable: true,
             }],
             variables: installing(self.settings.package_index.as_deref()),
+            package_index: self.settings.package_index.clone(),
         };
         let chain = self.environment_chain(conn, made.clone()).await?;
         around.see_all(shelf, chain.get(1..).unwrap_or_default());

@@ -42,6 +42,7 @@ impl App {
             environment: environment.collect(),
             mounts: around.mounts,
             has_hub,
+            package_index: around.package_index,
         })
     }
 }

@@ -15,7 +15,7 @@ mod look;
 mod start;
 mod visits;
 
-pub use berth_drivers::backend::Door;
+pub use berth_drivers::door::{Door, connect};
 pub use berth_drivers::local::hub as hub_socket;
 use berth_model::SessionId;
 use berth_model::reference::SessionReference;

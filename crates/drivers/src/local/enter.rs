@@ -7,8 +7,9 @@
 //! On a machine without a sandbox it only becomes somebody else, where it may.
 
 use std::convert::Infallible;
-use std::fs;
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,10 +17,14 @@ use std::process::{Command, Stdio};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+use rustix::fs::MemfdFlags;
 
+use super::control::{self, ToKeeper, ToSandbox};
 use super::folder::Folder;
-use super::sandbox::{self, Sources};
+use super::network::GATEWAY;
+use super::sandbox::{self, Handed, Sources};
 use super::spec::{Places, Spec};
+use super::syscalls;
 use crate::backend::Seen;
 
 /// Where the parts of a sandbox are laid out for whoever may not go to where they are. Only the run itself sees it.
@@ -34,49 +39,80 @@ pub fn staged() -> Places {
 const HOME: &str = "home";
 const IO: &str = "io";
 
-/// Said to the keeper when the network can be brought in.
-pub const READY: &[u8] = b"ready\n";
-/// Said by the keeper when it is.
-pub const GO: u8 = b'g';
-
-/// Only ever comes back with what went wrong.
+/// Only ever comes back with what went wrong. Its standard input is the channel to the keeper.
 pub fn enter(folder: &Folder, program: PathBuf) -> io::Result<Infallible> {
     let spec = folder.spec()?;
-    let sources = Sources::plain(&spec, folder.io(), program);
+    let sources = Sources::plain(&spec, program);
     let sources = match spec.user {
         None => sources,
         Some(user) => {
-            let staged = stage(&sources).map_err(|error| said("lay out the sandbox", error))?;
+            let staged = stage(&sources, &spec, folder);
+            let staged = staged.map_err(|error| said("lay out the sandbox", error))?;
             become_user(user).map_err(|error| said("change to the run's user", error))?;
+            // Its own files in `/proc` would else belong to root, and it could not say who it is in its namespace.
+            nix::sys::prctl::set_dumpable(true)?;
             staged
         }
     };
     if !spec.is_sandboxed {
         wait_for_the_keeper()?;
         let mut inside = Command::new(&sources.program);
-        let error = inside
-            .args(["keeper", "inside"])
-            .arg(spec.places.own)
-            .exec();
+        let error = inside.args(["keeper", "inside"]).exec();
         return Err(said("start it", error));
     }
     own_network().map_err(|error| said("make a network of its own", error))?;
     wait_for_the_keeper()?;
-    close_routes(&spec).map_err(|error| said("close what it may not reach", error))?;
-    let arguments = sandbox::arguments(&spec, &sources);
+    set_routes(&spec).map_err(|error| said("close what it may not reach", error))?;
+    let files = Files::make(&spec).map_err(|error| said("hand over its settings", error))?;
+    let arguments = sandbox::arguments(&spec, &sources, &files.handed());
     let error = Command::new("bwrap").args(arguments).exec();
     Err(said("start bubblewrap", error))
 }
 
+/// Files in memory that bubblewrap inherits.
+struct Files {
+    settings: Vec<(&'static str, File)>,
+    filters: Vec<File>,
+}
+
+impl Files {
+    fn make(spec: &Spec) -> io::Result<Files> {
+        let settings = sandbox::settings(spec).into_iter();
+        let settings = settings.map(|(name, text)| Ok((name, inherited(text.as_bytes())?)));
+        let filters = syscalls::filters()?;
+        let filters = filters.iter().map(|filter| inherited(filter));
+        Ok(Files {
+            settings: settings.collect::<io::Result<_>>()?,
+            filters: filters.collect::<io::Result<_>>()?,
+        })
+    }
+
+    fn handed(&self) -> Handed {
+        let settings = self.settings.iter();
+        Handed {
+            settings: settings
+                .map(|(name, file)| (*name, file.as_raw_fd()))
+                .collect(),
+            filters: self.filters.iter().map(AsRawFd::as_raw_fd).collect(),
+        }
+    }
+}
+
+/// Without the flag that would close it when another program takes this one's place.
+fn inherited(bytes: &[u8]) -> io::Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create("berth", MemfdFlags::empty())?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
 /// Says that this much is done, and goes on when the keeper has done its part.
 fn wait_for_the_keeper() -> io::Result<()> {
-    let mut out = io::stdout();
-    out.write_all(READY)?;
-    out.flush()?;
-    let mut answer = [0];
-    io::stdin().read_exact(&mut answer)?;
-    match answer[0] {
-        GO => Ok(()),
+    let channel = io::stdin();
+    control::send(&channel, &ToKeeper::Ready, None)?;
+    let answer = control::receive(&channel)?;
+    match answer.map(|answer| answer.message) {
+        Some(ToSandbox::Go) => Ok(()),
         _ => Err(io::Error::other("the keeper says no")),
     }
 }
@@ -86,16 +122,9 @@ fn said(what: &str, error: io::Error) -> io::Error {
 }
 
 /// Binds every part to a folder that anybody may enter, in a mount namespace that ends with the run.
-fn stage(sources: &Sources) -> io::Result<Sources> {
-    unshare(CloneFlags::CLONE_NEWNS)?;
+fn stage(sources: &Sources, spec: &Spec, folder: &Folder) -> io::Result<Sources> {
+    own_mounts()?;
     let nothing: Option<&str> = None;
-    mount(
-        nothing,
-        "/",
-        nothing,
-        MsFlags::MS_REC | MsFlags::MS_PRIVATE,
-        nothing,
-    )?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(
         Some("tmpfs"),
@@ -123,22 +152,29 @@ fn stage(sources: &Sources) -> io::Result<Sources> {
             ..one.clone()
         })
     });
+    if !spec.is_sandboxed {
+        lay(&folder.io(), IO)?;
+    }
     Ok(Sources {
         home: lay(&sources.home, HOME)?,
-        io: lay(&sources.io, IO)?,
         program: lay(&sources.program, "berth")?,
         mounts: mounts.collect::<io::Result<_>>()?,
     })
 }
 
-fn become_user(user: u32) -> io::Result<()> {
+/// What is mounted from here on, only this process and its children see.
+pub(super) fn own_mounts() -> io::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let nothing: Option<&str> = None;
+    let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    Ok(mount(nothing, "/", nothing, flags, nothing)?)
+}
+
+pub(super) fn become_user(user: u32) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
     setgroups(&[gid])?;
     setresgid(gid, gid, gid)?;
-    setresuid(uid, uid, uid)?;
-    // Its own files in `/proc` would else belong to root, and it could not say who it is in its namespace.
-    nix::sys::prctl::set_dumpable(true)?;
-    Ok(())
+    Ok(setresuid(uid, uid, uid)?)
 }
 
 fn own_network() -> io::Result<()> {
@@ -149,8 +185,15 @@ fn own_network() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-fn close_routes(spec: &Spec) -> io::Result<()> {
+/// Closes what the run may not reach. What is opened is written first: of two equal ranges the closed one wins, and of two
+/// that overlap the smaller one does.
+fn set_routes(spec: &Spec) -> io::Result<()> {
     let mut lines = "link set lo up\n".to_owned();
+    if spec.network.is_open {
+        for opened in &spec.network.opened {
+            lines.push_str(&format!("route replace {opened} via {GATEWAY} dev tap0\n"));
+        }
+    }
     for closed in &spec.network.closed {
         lines.push_str(&format!("route replace unreachable {closed}\n"));
     }

@@ -1,8 +1,10 @@
-//! A run's folder: what is known of it on disk, which is all that survives a server.
+//! A run's folder: the records of the server and the keeper about one run, which survive both.
 //!
-//! The folder appears whole, under the run's id, and so a run is started once however often that is asked. Whoever holds
-//! the lock is its keeper; a lock that nobody holds, beside a mark that it had begun, means that its keeper was killed.
+//! The folder belongs to the server's user and no run sees it, so nothing in it is hostile. It appears whole, under the
+//! run's id, and so a run starts once however often the server asks. The keeper holds a lock; a free lock beside the mark
+//! that the run had begun means that its keeper was killed.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -13,10 +15,19 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::attempts::Counts;
 use super::spec::Spec;
+use crate::door::Key;
 
 #[derive(Debug, Clone)]
 pub struct Folder(PathBuf);
+
+/// A record is never longer; a longer one is an error and not read.
+const RECORD_BYTES_MAX: u64 = 16 << 20;
+const SPEC: &str = "spec.json";
+const ENVIRONMENT: &str = "environment.json";
+const KEY: &str = "key";
+const ATTEMPTS: &str = "attempts.json";
 
 /// How a run came to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +75,7 @@ impl Folder {
     }
 
     /// Makes it with everything in it, or finds it made.
-    pub fn make(&self, spec: &Spec, until: Timestamp) -> io::Result<()> {
+    pub fn make(&self, spec: &Spec, key: &Key, until: Timestamp) -> io::Result<()> {
         if self.0.exists() {
             return Ok(());
         }
@@ -73,9 +84,15 @@ impl Folder {
             fs::remove_dir_all(&new)?;
         }
         let mut private = fs::DirBuilder::new();
-        private.mode(0o700).recursive(true).create(new.join("io"))?;
+        private.mode(0o700).recursive(true).create(&new)?;
         let made = Folder(new.clone());
-        made.write("io/spec.json", &serde_json::to_vec(spec)?)?;
+        let record = Spec {
+            environment: BTreeMap::new(),
+            ..spec.clone()
+        };
+        made.write(SPEC, &serde_json::to_vec(&record)?)?;
+        made.write(ENVIRONMENT, &serde_json::to_vec(&spec.environment)?)?;
+        made.write(KEY, key.bytes())?;
         made.write("until", until.to_string().as_bytes())?;
         let seen: Vec<_> = spec.mounts.iter().map(|mount| &mount.from).collect();
         made.write("seen", &serde_json::to_vec(&seen)?)?;
@@ -83,49 +100,89 @@ impl Folder {
         sync_folder(self.0.parent())
     }
 
-    pub fn spec(&self) -> io::Result<Spec> {
-        self.read_json("io/spec.json")?
-            .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    /// The variables of the app's environment, which may be secrets: the keeper reads them once, and then they are gone.
+    pub fn take_environment(&self) -> io::Result<BTreeMap<String, String>> {
+        let environment = self.read_json(ENVIRONMENT)?.unwrap_or_default();
+        match fs::remove_file(self.0.join(ENVIRONMENT)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(environment),
+        }
     }
 
-    /// The folders of this machine that it was given to see. Kept apart from what the run itself may write to.
+    /// The spec without its environment. It must be of the run that the folder is named after.
+    pub fn spec(&self) -> io::Result<Spec> {
+        let spec: Option<Spec> = self.read_json(SPEC)?;
+        let spec = spec.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        if self.run() != Some(spec.run) {
+            return Err(invalid("the spec is of another run"));
+        }
+        Ok(spec)
+    }
+
+    /// The run that the folder is named after.
+    pub fn run(&self) -> Option<RunId> {
+        let name = self.0.file_name()?.to_str()?;
+        uuid_of(name).map(RunId)
+    }
+
+    /// What a visitor's connection must begin with.
+    pub fn key(&self) -> io::Result<Key> {
+        let bytes = self.read(KEY)?;
+        let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        Key::from_bytes(&bytes).ok_or_else(|| invalid("the key is cut off"))
+    }
+
+    /// Whether a version started it that kept its records where the run could write.
+    pub fn is_of_an_older_version(&self) -> bool {
+        !self.0.join(SPEC).exists() && self.0.join("io").exists()
+    }
+
+    /// The folders of this machine that the run sees.
     pub fn seen(&self) -> io::Result<Vec<PathBuf>> {
         Ok(self.read_json("seen")?.unwrap_or_default())
     }
 
-    /// What the sandbox sees as its own.
+    /// The run's own folder where there is no sandbox. The server and the keeper create it and never read in it.
     pub fn io(&self) -> PathBuf {
         self.0.join("io")
     }
 
+    /// Where the keeper lets visitors in.
     pub fn socket(&self) -> PathBuf {
-        self.io().join("app.sock")
+        self.0.join("app.sock")
     }
 
     pub fn log(&self) -> PathBuf {
         self.0.join("log")
     }
 
-    /// The last of what it said.
+    /// The older half of the log, after the newer one was full.
+    pub fn older_log(&self) -> PathBuf {
+        self.0.join("log.old")
+    }
+
+    /// The end of what the run wrote: at most so many bytes, from whole lines.
     pub fn log_tail(&self, bytes: u64) -> io::Result<String> {
-        let mut file = match File::open(self.log()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
-            other => other?,
-        };
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
-        let mut tail = Vec::new();
-        file.take(bytes).read_to_end(&mut tail)?;
+        let (mut tail, mut is_cut) = tail_of(&self.log(), bytes)?;
+        let left = bytes - tail.len() as u64;
+        if !is_cut && left > 0 {
+            let (mut older, is_older_cut) = tail_of(&self.older_log(), left)?;
+            older.append(&mut tail);
+            (tail, is_cut) = (older, is_older_cut);
+        } else if !is_cut {
+            is_cut = self.older_log().exists();
+        }
         let text = String::from_utf8_lossy(&tail).into_owned();
         // The first line is most likely cut in two.
         match text.split_once('\n') {
-            Some((_, whole)) if length > bytes => Ok(whole.to_owned()),
+            Some((_, whole)) if is_cut => Ok(whole.to_owned()),
             _ => Ok(text),
         }
     }
 
     pub fn until(&self) -> io::Result<Timestamp> {
-        let text = fs::read_to_string(self.0.join("until"))?;
+        let bytes = self.read("until")?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
         text.parse()
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
@@ -140,6 +197,15 @@ impl Folder {
 
     pub fn set_end(&self, end: &End) -> io::Result<()> {
         self.write("end.json", &serde_json::to_vec(end)?)
+    }
+
+    /// Attempts on the run's boundary, summed.
+    pub fn attempts(&self) -> io::Result<Counts> {
+        Ok(self.read_json(ATTEMPTS)?.unwrap_or_default())
+    }
+
+    pub fn set_attempts(&self, counts: &Counts) -> io::Result<()> {
+        self.write(ATTEMPTS, &serde_json::to_vec(counts)?)
     }
 
     /// Marks that it has to come to its end, for a keeper that does not listen yet.
@@ -204,11 +270,22 @@ impl Folder {
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
-        match fs::read(self.0.join(name)) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        let bytes = self.read(name)?;
+        let read = bytes.map(|bytes| serde_json::from_slice(&bytes));
+        Ok(read.transpose()?)
+    }
+
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let file = match File::open(self.0.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mut bytes = Vec::new();
+        file.take(RECORD_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > RECORD_BYTES_MAX {
+            return Err(invalid("the record is too long"));
         }
+        Ok(Some(bytes))
     }
 
     /// All of it or nothing, whenever the machine stops.
@@ -223,6 +300,28 @@ impl Folder {
         fs::rename(&new, &path)?;
         sync_folder(path.parent())
     }
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+fn uuid_of(name: &str) -> Option<uuid::Uuid> {
+    let is_simple = name.len() == 32;
+    uuid::Uuid::try_parse(name).ok().filter(|_| is_simple)
+}
+
+/// The last bytes of a file, and whether there are more before them. A file that is not there is empty.
+fn tail_of(path: &Path, bytes: u64) -> io::Result<(Vec<u8>, bool)> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
+        file => file?,
+    };
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    let mut tail = Vec::new();
+    file.take(bytes).read_to_end(&mut tail)?;
+    Ok((tail, length > bytes))
 }
 
 fn sync_folder(folder: Option<&Path>) -> io::Result<()> {

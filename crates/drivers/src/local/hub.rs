@@ -1,55 +1,73 @@
-//! A narrow way out of a sandbox: to the server's own socket, where it answers as a JupyterHub to that one run.
+//! A narrow way out of a sandbox: to the server's own socket, where the server answers as a JupyterHub to that one run.
 //!
 //! ```text
-//! the app -> 127.0.0.1:8081 of its network -> inside -> hub.sock in the run's folder -> keeper -> hub.sock of the server
+//! the app -> 127.0.0.1:8081 of its network -> inside -> keeper -> hub.sock of the server
 //! ```
 //!
-//! The keeper says first whose run it is, and nothing in the sandbox can say it in its place: the server's socket is not
-//! there. Who asks for what is the server's to read; the keeper only passes it on.
+//! The sandbox asks for a connection and the keeper hands it one. The keeper says first whose run it is, and nothing in the
+//! sandbox can say that in its place: the server's socket is not there. The keeper reads nothing of what passes.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use berth_model::RunId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 
+use super::control::{Channel, ToSandbox};
 use super::folder::Folder;
 
-/// How the sockets are called, the run's and the server's.
-pub const SOCKET: &str = "hub.sock";
+/// What the server's socket is called.
+const SOCKET: &str = "hub.sock";
 /// No id is longer.
 const LINE_MAX: usize = 64;
 /// The most connections of one run at a time; the next wait.
 const AT_ONCE: usize = 16;
+/// The most that wait, too; the next are refused.
+const WAITING: usize = 64;
 
 /// Where a server listens that keeps its runs and homes in this folder.
 pub fn server_socket(work: &Path) -> PathBuf {
     work.join(SOCKET)
 }
 
-/// Passes on what comes by the run's socket, until its keeper ends.
-pub(super) fn open(folder: &Folder, run: RunId) -> io::Result<()> {
-    let listener = UnixListener::bind(folder.io().join(SOCKET))?;
-    // A run's folder is in the folder of all runs, and that is in the server's.
-    let work = folder.path().parent().and_then(Path::parent);
-    let work = work.ok_or_else(|| io::Error::other("the run's folder is nowhere"))?;
-    tokio::spawn(pass_on(listener, server_socket(work), run));
-    Ok(())
+/// The keeper's side of it.
+#[derive(Debug)]
+pub(super) struct Hub {
+    server: PathBuf,
+    run: RunId,
+    waiting: Arc<Semaphore>,
+    open: Arc<Semaphore>,
 }
 
-async fn pass_on(listener: UnixListener, server: PathBuf, run: RunId) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    // The semaphore is never closed.
-    while let Ok(place) = places.clone().acquire_owned().await
-        && let Ok((mut asking, _)) = listener.accept().await
-    {
-        let server = server.clone();
+impl Hub {
+    pub fn new(folder: &Folder, run: RunId) -> io::Result<Hub> {
+        // A run's folder is in the folder of all runs, and that is in the server's.
+        let work = folder.path().parent().and_then(Path::parent);
+        let work = work.ok_or_else(|| io::Error::other("the run's folder is nowhere"))?;
+        Ok(Hub {
+            server: server_socket(work),
+            run,
+            waiting: Arc::new(Semaphore::new(WAITING)),
+            open: Arc::new(Semaphore::new(AT_ONCE)),
+        })
+    }
+
+    /// Answers one wish for a connection.
+    pub async fn connect(&self, channel: &Channel) -> io::Result<()> {
+        let Ok(waits) = self.waiting.clone().try_acquire_owned() else {
+            return channel.send(&ToSandbox::HubRefused, None).await;
+        };
+        let (mut asking, theirs) = UnixStream::pair()?;
+        channel.send(&ToSandbox::Hub, Some(theirs.as_fd())).await?;
+        let (server, run, open) = (self.server.clone(), self.run, self.open.clone());
         tokio::spawn(async move {
-            let _place = place;
-            // While no server is there, whoever asks is cut off, and asks again.
+            let _place = open.acquire_owned().await;
+            drop(waits);
+            // While no server is there, the app is cut off, and asks again.
             if let Ok(mut answering) = UnixStream::connect(server).await
                 && answering
                     .write_all(format!("{run}\n").as_bytes())
@@ -59,6 +77,7 @@ async fn pass_on(listener: UnixListener, server: PathBuf, run: RunId) {
                 copy_bidirectional(&mut asking, &mut answering).await.ok();
             }
         });
+        Ok(())
     }
 }
 

@@ -1,60 +1,85 @@
-//! The first process in a sandbox: it starts the app, lets visitors in, takes in what others leave behind, and when it
-//! ends, so does everything. Without a sandbox it sees to that itself.
+//! The first process in a sandbox: it starts the app, connects visitors to it, collects orphans, and when it ends, so does
+//! everything. Without a sandbox it ends the others itself.
 //!
-//! It hears from the keeper on its standard input, and says there what became of the app on its standard output. What
-//! the app says goes to its standard error.
+//! Its standard input is the channel to the keeper. What the app writes goes to its standard error. It has the run's user
+//! and nothing that the run could not have, but its memory and its descriptors are closed to the app.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use tokio::io::{AsyncReadExt, copy_bidirectional};
-use tokio::net::unix::pipe;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 
-use super::keeper::{Fate, Order};
+use super::brood;
+use super::control::{self, Channel, Fate, ToKeeper, ToSandbox};
 use super::spec::{Listens, Spec};
 use super::warm::bring::{self, Copy, Wanted};
-use super::{brood, hub};
 use crate::backend::HUB_PORT;
 
-/// Runs what the folder of its own says.
-pub async fn run(own: &Path) -> io::Result<Fate> {
-    let spec: Spec = serde_json::from_slice(&fs::read(own.join("spec.json"))?)?;
-    if spec.is_sandboxed {
-        return see_it_through(&spec).await;
+/// A sentence about a failed start is no longer.
+const SENTENCE_MAX: usize = 500;
+
+/// Runs what the keeper hands over, and reports how it ended.
+pub async fn run() -> io::Result<()> {
+    // Who could trace this process could take its channel to the keeper.
+    nix::sys::prctl::set_dumpable(false)?;
+    let channel = io::stdin().as_fd().try_clone_to_owned()?;
+    let spec = spec_from(&channel)?;
+    let channel = Arc::new(Channel::new(channel)?);
+    if !spec.is_sandboxed {
+        brood::take_in_orphans()?;
     }
-    brood::take_in_orphans()?;
-    let fate = see_it_through(&spec).await;
-    brood::end_all().await;
-    fate
+    let fate = see_it_through(&spec, &channel).await;
+    if !spec.is_sandboxed {
+        brood::end_all().await;
+    }
+    channel.send(&ToKeeper::Ended(fate?), None).await
 }
 
-async fn see_it_through(spec: &Spec) -> io::Result<Fate> {
-    if let Some(Listens::Port(port)) = spec.listens {
-        let listener = UnixListener::bind(spec.places.own.join("app.sock"))?;
-        tokio::spawn(let_in(listener, port));
-    }
+fn spec_from(channel: &OwnedFd) -> io::Result<Spec> {
+    let first = control::receive::<ToSandbox>(channel)?;
+    let spec = first.filter(|first| first.message == ToSandbox::Start);
+    let spec = spec.and_then(|first| first.descriptor);
+    let spec = spec.ok_or_else(|| io::Error::other("the keeper said nothing"))?;
+    let mut text = Vec::new();
+    File::from(spec).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// What the keeper hands over while the app runs.
+async fn see_it_through(spec: &Spec, channel: &Arc<Channel>) -> io::Result<Fate> {
+    let (asks, mut asking) = mpsc::channel(1);
     if spec.has_hub {
         let listener = TcpListener::bind(("127.0.0.1", HUB_PORT)).await?;
-        tokio::spawn(let_out(listener, spec.places.own.join(hub::SOCKET)));
+        tokio::spawn(let_out(listener, asks));
     }
     let mut ended = signal(SignalKind::child())?;
-    let (app, mut copy) = match start(spec).await {
+    let fork = match spec.warm {
+        Some(_) => ask_for_fork(channel).await?,
+        None => Forked::No,
+    };
+    let fork = match fork {
+        Forked::By(fork) => Some(fork),
+        Forked::No => None,
+        Forked::Stopped => return Ok(Fate::Signalled(Signal::SIGTERM as i32)),
+    };
+    let (app, mut copy) = match start(spec, fork).await {
         Ok(started) => started,
         Err(error) => return Ok(Fate::CouldNotStart(could_not(spec, &error))),
     };
-    let orders = io::stdin().as_fd().try_clone_to_owned()?;
-    let mut orders = pipe::Receiver::from_owned_fd(orders)?;
-    let mut order = [0];
+    let mut waiting: VecDeque<TcpStream> = VecDeque::new();
     loop {
         tokio::select! {
             _ = ended.recv() => {
@@ -63,12 +88,25 @@ async fn see_it_through(spec: &Spec) -> io::Result<Fate> {
                 }
             }
             fate = fate_of(&mut copy) => return Ok(fate),
-            heard = orders.read(&mut order) => match heard {
-                Ok(1) if order[0] == Order::STOP => { killpg(app, Signal::SIGTERM).ok(); }
-                Ok(1) if order[0] == Order::CHECKPOINT => { killpg(app, Signal::SIGUSR1).ok(); }
-                // Whoever keeps it is gone.
-                Ok(0) | Err(_) => return Ok(Fate::Signalled(Signal::SIGKILL as i32)),
-                Ok(_) => {}
+            Some(asks) = asking.recv() => {
+                channel.send(&ToKeeper::Hub, None).await?;
+                waiting.push_back(asks);
+            }
+            heard = channel.receive::<ToSandbox>() => match heard {
+                Ok(Some(heard)) => match heard.message {
+                    ToSandbox::Stop => { killpg(app, Signal::SIGTERM).ok(); }
+                    ToSandbox::Checkpoint => { killpg(app, Signal::SIGUSR1).ok(); }
+                    ToSandbox::Visitor => { let_in(spec, heard.descriptor); }
+                    ToSandbox::Hub => {
+                        if let Some(asks) = waiting.pop_front() {
+                            pass_on(asks, heard.descriptor);
+                        }
+                    }
+                    ToSandbox::HubRefused => { waiting.pop_front(); }
+                    ToSandbox::Go | ToSandbox::Start | ToSandbox::Fork | ToSandbox::NoFork => {}
+                },
+                // The keeper is gone.
+                Ok(None) | Err(_) => return Ok(Fate::Signalled(Signal::SIGKILL as i32)),
             }
         }
     }
@@ -82,32 +120,76 @@ async fn fate_of(copy: &mut Option<Copy>) -> Fate {
     }
 }
 
-/// Passes everybody on who comes by the socket.
-async fn let_in(listener: UnixListener, port: u16) {
-    while let Ok((mut visitor, _)) = listener.accept().await {
-        tokio::spawn(async move {
-            if let Ok(mut app) = TcpStream::connect(("127.0.0.1", port)).await {
-                app.set_nodelay(true).ok();
-                copy_bidirectional(&mut visitor, &mut app).await.ok();
+/// A connection that came by descriptor.
+fn handed(descriptor: Option<OwnedFd>) -> io::Result<UnixStream> {
+    let descriptor = descriptor.ok_or_else(|| io::Error::other("nothing was handed over"))?;
+    let stream = std::os::unix::net::UnixStream::from(descriptor);
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+/// Connects a visitor to the app.
+fn let_in(spec: &Spec, visitor: Option<OwnedFd>) {
+    let (Ok(mut visitor), Some(listens)) = (handed(visitor), spec.listens.clone()) else {
+        return;
+    };
+    let socket = spec.places.own.join("app.sock");
+    tokio::spawn(async move {
+        match listens {
+            Listens::Port(port) => {
+                if let Ok(mut app) = TcpStream::connect(("127.0.0.1", port)).await {
+                    app.set_nodelay(true).ok();
+                    copy_bidirectional(&mut visitor, &mut app).await.ok();
+                }
             }
-        });
+            Listens::Socket => {
+                if let Ok(mut app) = UnixStream::connect(socket).await {
+                    copy_bidirectional(&mut visitor, &mut app).await.ok();
+                }
+            }
+        }
+    });
+}
+
+/// Takes what asks for a JupyterHub, one after the other.
+async fn let_out(listener: TcpListener, asks: mpsc::Sender<TcpStream>) {
+    while let Ok((asking, _)) = listener.accept().await {
+        if asks.send(asking).await.is_err() {
+            return;
+        }
     }
 }
 
-/// Passes on to the keeper what asks for a JupyterHub.
-async fn let_out(listener: TcpListener, socket: PathBuf) {
-    while let Ok((mut asking, _)) = listener.accept().await {
-        let socket = socket.clone();
-        tokio::spawn(async move {
-            if let Ok(mut keeper) = UnixStream::connect(socket).await {
-                copy_bidirectional(&mut asking, &mut keeper).await.ok();
-            }
-        });
+fn pass_on(mut asking: TcpStream, hub: Option<OwnedFd>) {
+    if let Ok(mut hub) = handed(hub) {
+        tokio::spawn(async move { copy_bidirectional(&mut asking, &mut hub).await });
     }
+}
+
+enum Forked {
+    By(UnixStream),
+    No,
+    /// The keeper wants the run to end before it began.
+    Stopped,
+}
+
+/// Asks for a connection to a fork of a warm server.
+async fn ask_for_fork(channel: &Channel) -> io::Result<Forked> {
+    channel.send(&ToKeeper::Fork, None).await?;
+    while let Some(answer) = channel.receive::<ToSandbox>().await? {
+        match answer.message {
+            ToSandbox::Fork => return Ok(Forked::By(handed(answer.descriptor)?)),
+            ToSandbox::NoFork => return Ok(Forked::No),
+            ToSandbox::Stop => return Ok(Forked::Stopped),
+            // A visitor who comes before there is an app is cut off, and comes again.
+            _ => {}
+        }
+    }
+    Ok(Forked::Stopped)
 }
 
 /// Starts the app: as a copy of a warm server where it is to be one, else as a program like any other.
-async fn start(spec: &Spec) -> io::Result<(Pid, Option<Copy>)> {
+async fn start(spec: &Spec, fork: Option<UnixStream>) -> io::Result<(Pid, Option<Copy>)> {
     let home = spec.places.home.clone();
     let folder = match &spec.folder {
         None => home.clone(),
@@ -137,14 +219,14 @@ async fn start(spec: &Spec) -> io::Result<(Pid, Option<Copy>)> {
     let errors = open(&home, spec.errors.as_ref().or(spec.output.as_ref()))?;
     let output = output.map_or_else(|| said.try_clone(), |file| Ok(file.into()))?;
     let errors = errors.map_or(said, OwnedFd::from);
-    if spec.warm.is_some() {
+    if let Some(fork) = fork {
         let wanted = Wanted {
             command: &words,
             environment: &spec.environment,
             folder: &folder,
         };
         let speaks = [output.as_fd(), errors.as_fd()];
-        if let Some(copy) = bring::ask(&spec.places.own, &wanted, speaks).await {
+        if let Some(copy) = bring::ask(fork, &wanted, speaks).await {
             return Ok((Pid::from_raw(copy.process), Some(copy)));
         }
     }
@@ -187,7 +269,7 @@ fn take_in(app: Pid) -> Option<Fate> {
 
 fn could_not(spec: &Spec, error: &io::Error) -> String {
     let program = spec.command.first().map_or("its script", String::as_str);
-    match error.kind() {
+    let said = match error.kind() {
         io::ErrorKind::NotFound => {
             format!("`{program}` is not there: neither on this machine nor in its environment")
         }
@@ -196,5 +278,6 @@ fn could_not(spec: &Spec, error: &io::Error) -> String {
             "there is no room left on the disk".to_owned()
         }
         _ => format!("`{program}` could not be started: {error}"),
-    }
+    };
+    said.chars().take(SENTENCE_MAX).collect()
 }

@@ -4,48 +4,37 @@
 //! though no server is there to say so, and writes down how it ended. Killed itself, it takes the run with it.
 
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{Seek, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
+use rustix::fs::MemfdFlags;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
+use super::attempts::{Attempts, Kind};
 use super::cgroup::{Group, Groups};
-use super::enter::{GO, READY};
+use super::control::{self, Channel, Fate, ToKeeper, ToSandbox};
 use super::folder::{End, Folder, How};
-use super::sandbox;
+use super::hub::Hub;
+use super::relay::Relay;
 use super::spec::Spec;
 use super::warm::bring::Bringing;
-use super::{brood, hub};
-
-/// One letter each, from the keeper into the sandbox.
-#[derive(Debug, Clone, Copy)]
-pub struct Order;
-
-impl Order {
-    pub const STOP: u8 = b's';
-    pub const CHECKPOINT: u8 = b'c';
-}
-
-/// What became of the app, as the first process in its sandbox saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    Exited(i32),
-    Signalled(i32),
-    CouldNotStart(String),
-}
+use super::{brood, network};
 
 /// What a log may grow to before its older half goes.
 const LOG_BYTES: u64 = 8 << 20;
 /// How long the sandbox and its network may take to come.
 const PREPARING: Duration = Duration::from_secs(60);
+/// How long to wait for what a process that has ended said last.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Keeps a run until it is over. `program` is this very program, which goes on inside as another.
 pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
@@ -58,15 +47,25 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
     if folder.end()?.is_some() {
         return Ok(());
     }
-    let spec = folder.spec()?;
-    let group = Groups::find().map(|groups| groups.group(&spec.run.0.simple().to_string()));
+    let run = folder.run();
+    let run = run.ok_or_else(|| io::Error::other("the folder is not named after a run"))?;
+    let group = Groups::find().map(|groups| groups.group(&run.0.simple().to_string()));
+    if folder.is_of_an_older_version() {
+        brood::end_those_of(run).await;
+        return lost(folder, group.as_ref(), OLDER_VERSION).await;
+    }
+    let mut spec = folder.spec()?;
     if folder.has_begun() {
-        return lost(folder, &spec, group.as_ref()).await;
+        if !spec.is_sandboxed {
+            brood::end_those_of(run).await;
+        }
+        return lost(folder, group.as_ref(), KEEPER_KILLED).await;
     }
     if !spec.is_sandboxed {
         brood::take_in_orphans()?;
     }
     folder.begin()?;
+    spec.environment = folder.take_environment()?;
     let end = match begin(folder, &spec, program, group.as_ref()).await {
         Ok(run) => {
             let end = run.see_it_through(folder, group.as_ref(), ears).await?;
@@ -93,16 +92,16 @@ fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// Its keeper was killed: nothing of it may be left.
-async fn lost(folder: &Folder, spec: &Spec, group: Option<&Group>) -> io::Result<()> {
-    if !spec.is_sandboxed {
-        brood::end_those_of(spec.run).await;
-    }
+const KEEPER_KILLED: &str = "the process that watched over it was killed, and so it was ended";
+const OLDER_VERSION: &str = "Berth was upgraded, and this version does not adopt work that the one before started; it was ended: start it again";
+
+/// Nobody watches over it any more: nothing of it may be left.
+async fn lost(folder: &Folder, group: Option<&Group>, said: &str) -> io::Result<()> {
     clean_up(group).await;
     folder.set_end(&End {
         at: now(),
         how: How::Lost,
-        said: "the process that watched over it was killed, and so it was ended".to_owned(),
+        said: said.to_owned(),
     })
 }
 
@@ -135,8 +134,9 @@ impl Ears {
 
 struct Running {
     sandbox: Child,
-    orders: ChildStdin,
+    channel: Arc<Channel>,
     fate: oneshot::Receiver<Fate>,
+    attempts: Arc<Attempts>,
     /// Ends when this is dropped.
     _network: Option<Child>,
 }
@@ -147,60 +147,38 @@ async fn begin(
     program: &Path,
     group: Option<&Group>,
 ) -> io::Result<Running> {
-    if spec.is_sandboxed {
-        for (name, text) in sandbox::settings(spec) {
-            // They are made anew for every run, and so need not be on the disk when the machine stops.
-            std::fs::write(folder.io().join(name), text)?;
-        }
-    } else {
-        let mut private = std::fs::DirBuilder::new();
-        private.mode(0o700).recursive(true);
-        private.create(folder.io().join("tmp"))?;
+    if !spec.is_sandboxed {
+        make_open_folder(folder, spec.user)?;
     }
-    if spec.has_hub {
-        hub::open(folder, spec.run)?;
-    }
-    let bringing = match (&spec.warm, spec.user) {
-        (Some(warm), Some(user)) => Some(Bringing::open(folder, warm.clone(), user)?),
-        _ => None,
-    };
-    if let Some(user) = spec.user {
-        let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(user), Some(user));
-        own(folder.io())?;
-        for file in std::fs::read_dir(folder.io())? {
-            own(file?.path())?;
-        }
-    }
-    let mut command = Command::new(program);
-    command
+    let relay = spec.listens.as_ref().map(|_| Relay::open(folder));
+    let relay = relay.transpose()?;
+    let (channel, theirs) = control::pair()?;
+    let channel = Arc::new(Channel::new(channel)?);
+    let mut sandbox = Command::new(program)
         .args(["keeper", "enter"])
         .arg(folder.path())
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    let mut sandbox = command.spawn()?;
+        .kill_on_drop(true)
+        .spawn()?;
     let process = sandbox.id().unwrap_or_default();
     if let Some(group) = group {
         group.make(&spec.limits)?;
         group.enter(process)?;
     }
-    let gone = || io::Error::other("the sandbox has no pipes");
-    let (Some(mut orders), Some(signs), Some(said)) = (
-        sandbox.stdin.take(),
-        sandbox.stdout.take(),
-        sandbox.stderr.take(),
-    ) else {
-        return Err(gone());
+    let Some(said) = sandbox.stderr.take() else {
+        return Err(io::Error::other("the sandbox has no pipes"));
     };
-    tokio::spawn(write_log(said, folder.log()));
-    let mut signs = BufReader::new(signs);
-    let mut ready = vec![0; READY.len()];
-    let heard = tokio::time::timeout(PREPARING, signs.read_exact(&mut ready)).await;
-    if !matches!(heard, Ok(Ok(_))) {
+    let log = tokio::spawn(write_log(said, folder.log(), folder.older_log()));
+    let first = tokio::time::timeout(PREPARING, channel.receive::<ToKeeper>()).await;
+    let is_ready = matches!(&first, Ok(Ok(Some(first))) if first.message == ToKeeper::Ready);
+    if !is_ready {
         sandbox.kill().await.ok();
+        // What it said last is on its way.
+        tokio::time::timeout(LAST_WORDS, log).await.ok();
         let tail = folder.log_tail(400).unwrap_or_default();
         return Err(io::Error::other(format!(
             "its sandbox could not be made: {}",
@@ -208,57 +186,130 @@ async fn begin(
         )));
     }
     let network = match spec.is_sandboxed && spec.network.is_open {
-        true => Some(bring_network(process).await?),
+        true => Some(network::bring(program, process, spec.user, PREPARING).await?),
         false => None,
     };
-    if let Some(bringing) = bringing {
-        tokio::spawn(bringing.bring(group.cloned()));
+    channel.send(&ToSandbox::Go, None).await?;
+    let start = spec_in_memory(spec)?;
+    channel.send(&ToSandbox::Start, Some(start.as_fd())).await?;
+    let attempts = Arc::new(Attempts::of(folder));
+    if let Some(relay) = relay {
+        tokio::spawn(relay.let_in(channel.clone(), attempts.clone()));
     }
-    orders.write_all(&[GO]).await?;
-    orders.flush().await?;
+    let bringing = spec.warm.clone().zip(spec.user);
+    let sandbox_talks = Conversation {
+        channel: channel.clone(),
+        attempts: attempts.clone(),
+        hub: Hub::new(folder, spec.run)?,
+        has_hub: spec.has_hub,
+        warm: bringing.map(|(warm, user)| Bringing::new(warm, user)),
+        group: group.cloned(),
+    };
     let (tell, fate) = oneshot::channel();
     tokio::spawn(async move {
-        let mut line = String::new();
-        if signs.read_line(&mut line).await.is_ok()
-            && let Ok(fate) = serde_json::from_str(&line)
-        {
+        if let Some(fate) = sandbox_talks.until_the_end().await {
             tell.send(fate).ok();
         }
     });
     Ok(Running {
         sandbox,
-        orders,
+        channel,
         fate,
+        attempts,
         _network: network,
     })
 }
 
-/// A network in user space: its packets leave the machine as this process's own connections do, and find no way to
-/// the machine's own addresses.
-async fn bring_network(process: u32) -> io::Result<Child> {
-    let mut command = Command::new("slirp4netns");
-    command
-        .args(["--configure", "--mtu=65520", "--disable-host-loopback"])
-        .args(["--enable-sandbox", "--enable-seccomp"])
-        .args(["--exit-fd=0", "--ready-fd=1"])
-        .args([&process.to_string(), "tap0"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true);
-    let mut network = command
-        .spawn()
-        .map_err(|error| io::Error::new(error.kind(), format!("slirp4netns: {error}")))?;
-    let mut ready = [0];
-    let heard = match network.stdout.as_mut() {
-        Some(stdout) => tokio::time::timeout(PREPARING, stdout.read_exact(&mut ready)).await,
-        None => return Err(io::Error::other("slirp4netns has no output")),
-    };
-    match heard {
-        Ok(Ok(_)) => Ok(network),
-        _ => Err(io::Error::other(
-            "its network did not come: slirp4netns does not work on this machine",
-        )),
+/// Where there is no sandbox, a run has a folder on the machine, for its socket and what is temporary.
+fn make_open_folder(folder: &Folder, user: Option<u32>) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, chown};
+    let own = folder.io();
+    for path in [own.clone(), own.join("tmp")] {
+        std::fs::DirBuilder::new().mode(0o700).create(path)?;
+    }
+    // From the inside out: once the outer folder is the user's, its contents may be anything.
+    match user {
+        Some(_) => {
+            chown(own.join("tmp"), user, user)?;
+            chown(own, user, user)
+        }
+        None => Ok(()),
+    }
+}
+
+/// The spec for the first process of the sandbox, which reads it once. There is no file that something could replace.
+fn spec_in_memory(spec: &Spec) -> io::Result<std::fs::File> {
+    let memory = rustix::fs::memfd_create("berth-spec", MemfdFlags::CLOEXEC)?;
+    let mut file = std::fs::File::from(memory);
+    file.write_all(&serde_json::to_vec(spec)?)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// What the first process of the sandbox asks for while the run goes on.
+struct Conversation {
+    channel: Arc<Channel>,
+    attempts: Arc<Attempts>,
+    hub: Hub,
+    has_hub: bool,
+    warm: Option<Bringing>,
+    group: Option<Group>,
+}
+
+/// More messages in a second wait for the next.
+const MESSAGES_A_SECOND: u32 = 200;
+
+impl Conversation {
+    /// How the app ended. None if the sandbox ended without a word, or spoke as Berth's own program never does: then the
+    /// keeper listens no more.
+    async fn until_the_end(mut self) -> Option<Fate> {
+        let mut second = Instant::now();
+        let mut heard = 0;
+        loop {
+            if second.elapsed() >= Duration::from_secs(1) {
+                (second, heard) = (Instant::now(), 0);
+            }
+            heard += 1;
+            if heard > MESSAGES_A_SECOND {
+                tokio::time::sleep_until(second + Duration::from_secs(1)).await;
+            }
+            let received = match self.channel.receive::<ToKeeper>().await {
+                Ok(Some(received)) => received,
+                Ok(None) => return None,
+                Err(_) => {
+                    self.attempts.note(Kind::StrangeMessage);
+                    return None;
+                }
+            };
+            let answered = match (received.message, received.sender) {
+                (ToKeeper::Ended(fate), _) => return Some(fate),
+                (ToKeeper::Hub, _) if self.has_hub => self.hub.connect(&self.channel).await,
+                (ToKeeper::Fork, Some(inside)) => self.fork(inside).await,
+                _ => {
+                    self.attempts.note(Kind::StrangeMessage);
+                    return None;
+                }
+            };
+            if answered.is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// Only the first question is answered with a copy.
+    async fn fork(&mut self, inside: i32) -> io::Result<()> {
+        let brought = match self.warm.take() {
+            Some(warm) => warm.bring(inside, self.group.as_ref()).await.ok(),
+            None => None,
+        };
+        match brought {
+            Some(copy) => {
+                self.channel
+                    .send(&ToSandbox::Fork, Some(copy.as_fd()))
+                    .await
+            }
+            None => self.channel.send(&ToSandbox::NoFork, None).await,
+        }
     }
 }
 
@@ -271,7 +322,7 @@ impl Running {
     ) -> io::Result<End> {
         let mut is_told = folder.is_told_to_end();
         if is_told {
-            self.order(Order::STOP).await;
+            self.order(ToSandbox::Stop).await;
         }
         // When what writes down how far it has come is told to end.
         let mut ends_at: Option<Timestamp> = None;
@@ -288,16 +339,16 @@ impl Running {
                 status = self.sandbox.wait() => break status?,
                 _ = ears.end.recv() => {
                     is_told = true;
-                    self.order(Order::STOP).await;
+                    self.order(ToSandbox::Stop).await;
                 }
                 _ = ears.save.recv() => {
-                    self.order(Order::CHECKPOINT).await;
+                    self.order(ToSandbox::Checkpoint).await;
                     ends_at = Some(last_moment(now(), folder.until()?));
                 }
                 () = tokio::time::sleep(wait) => {
                     if !is_told && ends_at.is_some_and(|at| at <= now()) {
                         is_told = true;
-                        self.order(Order::STOP).await;
+                        self.order(ToSandbox::Stop).await;
                     }
                     if folder.until()? <= now() {
                         is_told = true;
@@ -310,7 +361,9 @@ impl Running {
                 }
             }
         };
-        let fate = self.fate.await.ok();
+        let fate = tokio::time::timeout(LAST_WORDS, self.fate).await;
+        let fate = fate.ok().and_then(Result::ok);
+        self.attempts.settle().ok();
         let out_of_memory = group.map_or(0, |group| group.used().out_of_memory);
         let (how, said) = judge(
             fate,
@@ -325,9 +378,10 @@ impl Running {
         })
     }
 
-    async fn order(&mut self, order: u8) {
-        self.orders.write_all(&[order]).await.ok();
-        self.orders.flush().await.ok();
+    async fn order(&self, order: ToSandbox) {
+        // A sandbox that does not listen is killed when its time is over.
+        let sent = self.channel.send(&order, None);
+        tokio::time::timeout(LAST_WORDS, sent).await.ok();
     }
 }
 
@@ -401,27 +455,41 @@ fn is_full(home: &Path) -> bool {
     bytes < 1 << 20 || (disk.files() > 0 && disk.files_available() == 0)
 }
 
-/// Two files, the older thrown away when the newer is full: whoever says too much fills no disk.
-async fn write_log(mut said: impl AsyncRead + Unpin, path: PathBuf) -> io::Result<()> {
+/// Two files, the older thrown away when the newer is full, so that a run fills no disk. A full disk must not stop the
+/// app: what cannot be written is counted, and the log says so once there is room again.
+async fn write_log(mut said: impl AsyncRead + Unpin, path: PathBuf, older: PathBuf) {
     let mut options = tokio::fs::OpenOptions::new();
     options.create(true).append(true).mode(0o600);
-    let mut file = options.open(&path).await?;
+    let mut file = options.open(&path).await.ok();
     let mut written = 0;
+    let mut lost: u64 = 0;
     let mut buffer = vec![0; 64 << 10];
-    loop {
-        let count = said.read(&mut buffer).await?;
-        if count == 0 {
-            return Ok(());
-        }
-        if written > LOG_BYTES / 2 {
-            tokio::fs::rename(&path, path.with_extension("old")).await?;
-            file = options.open(&path).await?;
+    while let Ok(count @ 1..) = said.read(&mut buffer).await {
+        if written > LOG_BYTES / 2 && tokio::fs::rename(&path, &older).await.is_ok() {
+            file = None;
             written = 0;
         }
-        // A full disk must not stop the app: what cannot be written is not.
-        if file.write_all(&buffer[..count]).await.is_ok() {
-            file.flush().await.ok();
-            written += count as u64;
+        if file.is_none() {
+            file = options.open(&path).await.ok();
+        }
+        let Some(open) = &mut file else {
+            lost += count as u64;
+            continue;
+        };
+        if lost > 0 {
+            let gap = format!("\n[berth: {lost} bytes are missing here: the disk was full]\n");
+            if append(open, gap.as_bytes()).await.is_ok() {
+                lost = 0;
+            }
+        }
+        match append(open, &buffer[..count]).await {
+            Ok(()) => written += count as u64,
+            Err(_) => lost += count as u64,
         }
     }
+}
+
+async fn append(file: &mut tokio::fs::File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes).await?;
+    file.flush().await
 }

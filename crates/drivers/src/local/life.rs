@@ -1,57 +1,41 @@
 //! Signs of life that a run leaves beside processor time: files that changed in its home, GPUs that compute.
 
-use std::collections::VecDeque;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
 use super::spec::Spec;
 use crate::backend::Life;
+use crate::beneath::{Beneath, WalkLimits};
 
-/// No more of a home is looked at: what is used is near its top, and newer folders come first.
-const ENTRIES_MAX: usize = 5_000;
+/// What is used is near the top of a home, so the scan stops here.
+const SCAN: WalkLimits = WalkLimits {
+    entries_max: 5_000,
+    time_max: Duration::from_secs(5),
+};
 /// This much of a GPU, in per cent, is work.
 const BUSY_PERCENT: u32 = 5;
 
 pub fn look(spec: &Spec) -> Life {
     Life {
-        written_at: written_at(&spec.home, ENTRIES_MAX),
+        written_at: written_at(&spec.home, SCAN),
         computes: !spec.gpus.is_empty() && computes(&spec.gpus, &utilization()),
     }
 }
 
-/// When a file in the home last changed. What is hidden does not count: programs write there by themselves, an open page
-/// among them.
-fn written_at(home: &Path, most: usize) -> Option<Timestamp> {
+/// When a file in the home last changed. Hidden files do not count: programs write there by themselves, an open page among
+/// them. Nor do files dated in the future, which would count for ever.
+fn written_at(home: &Path, limits: WalkLimits) -> Option<Timestamp> {
+    let now = SystemTime::now();
     let mut newest: Option<SystemTime> = None;
-    let mut left = most;
-    let mut folders: VecDeque<PathBuf> = [home.to_owned()].into();
-    while let Some(folder) = folders.pop_front() {
-        let Ok(entries) = fs::read_dir(folder) else {
-            continue;
-        };
-        for entry in entries.filter_map(Result::ok) {
-            if left == 0 {
-                return newest.and_then(moment);
-            }
-            left -= 1;
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            // Of a link, what counts is the link: where it leads may be anywhere.
-            let Ok(about) = entry.path().symlink_metadata() else {
-                continue;
-            };
-            if about.is_dir() {
-                folders.push_back(entry.path());
-            } else {
-                newest = newest.max(about.modified().ok());
-            }
-        }
-    }
+    let home = Beneath::open(home).ok()?;
+    home.walk(limits, |entry| {
+        let is_file = !entry.is_folder && !entry.is_hidden;
+        let modified = entry.modified_at.filter(|at| is_file && *at <= now);
+        newest = newest.max(modified);
+    });
     newest.and_then(moment)
 }
 
@@ -96,19 +80,29 @@ fn computes(own: &[String], listed: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_file_that_changes_is_a_sign_of_life_and_a_hidden_one_is_not() {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join(".cache")).unwrap();
         fs::write(home.path().join(".cache/state"), "x").unwrap();
-        assert_eq!(written_at(home.path(), 100), None);
+        assert_eq!(written_at(home.path(), SCAN), None);
         fs::create_dir(home.path().join("data")).unwrap();
         let file = home.path().join("data/results.csv");
         fs::write(&file, "1,2").unwrap();
         let changed = file.metadata().unwrap().modified().unwrap();
-        assert_eq!(written_at(home.path(), 100), moment(changed));
-        assert_eq!(written_at(home.path(), 1), None, "it has an end");
+        assert_eq!(written_at(home.path(), SCAN), moment(changed));
+        let one = WalkLimits {
+            entries_max: 1,
+            ..SCAN
+        };
+        assert_eq!(written_at(home.path(), one), None, "the scan has an end");
+        let ahead = fs::File::create(home.path().join("ahead")).unwrap();
+        ahead
+            .set_modified(SystemTime::now() + Duration::from_secs(1 << 20))
+            .unwrap();
+        assert_eq!(written_at(home.path(), SCAN), moment(changed));
     }
 
     #[test]

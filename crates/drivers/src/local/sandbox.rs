@@ -3,10 +3,11 @@
 //! These are bubblewrap's arguments, worked out without doing anything, so that a test can read them.
 
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
 use super::machine;
-use super::spec::{INSIDE, PROGRAM_INSIDE, Spec};
+use super::spec::{PROGRAM_INSIDE, Spec};
 use crate::backend::Seen;
 
 /// Whoever runs in a sandbox is this user there, whoever they are outside.
@@ -16,22 +17,32 @@ pub const USER_INSIDE: u32 = 1000;
 #[derive(Debug, Clone)]
 pub struct Sources {
     pub home: PathBuf,
-    pub io: PathBuf,
     pub program: PathBuf,
     pub mounts: Vec<Seen>,
 }
 
 impl Sources {
     /// As they are on the machine.
-    pub fn plain(spec: &Spec, io: PathBuf, program: PathBuf) -> Sources {
+    pub fn plain(spec: &Spec, program: PathBuf) -> Sources {
         Sources {
             home: spec.home.clone(),
-            io,
             program,
             mounts: spec.mounts.clone(),
         }
     }
 }
+
+/// What bubblewrap reads from open descriptors, so that no file of it lies where somebody could change it.
+#[derive(Debug, Clone)]
+pub struct Handed {
+    /// The run's own settings, by their names in `/etc`.
+    pub settings: Vec<(&'static str, RawFd)>,
+    /// Filters of system calls.
+    pub filters: Vec<RawFd>,
+}
+
+/// How large the run's own folder may grow, in bytes: it is for sockets.
+const OWN_BYTES: &str = "1048576";
 
 /// Of the system's settings only what programs need to run; no passwords, no keys, no names of people.
 const SETTINGS: [&str; 18] = [
@@ -64,7 +75,7 @@ const GPU_DEVICES: [&str; 5] = [
     "/dev/nvidia-caps",
 ];
 
-pub fn arguments(spec: &Spec, from: &Sources) -> Vec<OsString> {
+pub fn arguments(spec: &Spec, from: &Sources, handed: &Handed) -> Vec<OsString> {
     let mut line = Line::default();
     line.words(&["--unshare-user", "--unshare-pid", "--unshare-ipc"]);
     line.words(&["--unshare-uts", "--unshare-cgroup-try", "--disable-userns"]);
@@ -88,7 +99,8 @@ pub fn arguments(spec: &Spec, from: &Sources) -> Vec<OsString> {
         }
     }
     line.bind("--bind", &from.home, &spec.places.home);
-    line.bind("--bind", &from.io, &spec.places.own);
+    line.words(&["--perms", "0700", "--size", OWN_BYTES, "--tmpfs"]);
+    line.0.push(spec.places.own.clone().into());
     line.bind("--ro-bind", &from.program, Path::new(PROGRAM_INSIDE));
     for mount in &from.mounts {
         let how = if mount.is_writable {
@@ -98,12 +110,15 @@ pub fn arguments(spec: &Spec, from: &Sources) -> Vec<OsString> {
         };
         line.bind(how, &mount.from, &mount.to);
     }
-    for (name, _) in settings(spec) {
-        let from = from.io.join(name);
-        line.bind("--ro-bind", &from, &Path::new("/etc").join(name));
+    for (name, descriptor) in &handed.settings {
+        line.words(&["--ro-bind-data", &descriptor.to_string()]);
+        line.0.push(Path::new("/etc").join(name).into());
+    }
+    for descriptor in &handed.filters {
+        line.words(&["--add-seccomp-fd", &descriptor.to_string()]);
     }
     line.words(&["--remount-ro", "/", "--chdir", "/", "--"]);
-    line.words(&[PROGRAM_INSIDE, "keeper", "inside", INSIDE]);
+    line.words(&[PROGRAM_INSIDE, "keeper", "inside"]);
     line.0
 }
 

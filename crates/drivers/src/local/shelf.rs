@@ -13,7 +13,11 @@ use tokio::process::Command;
 
 use super::{Local, cannot};
 use crate::backend::{Doing, Trouble};
+use crate::beneath::Beneath;
 use crate::environments::{ABOUT, Prepared, Removed, Sealed, Shelf};
+
+/// No version is longer.
+const VERSION_BYTES_MAX: u64 = 64;
 
 impl Local {
     pub(super) fn shelf_folder(&self) -> PathBuf {
@@ -116,13 +120,12 @@ pub async fn seal(folder: &Path, to_root: bool) -> io::Result<Sealed> {
     })
 }
 
-/// The version that its interpreter is of, as it was written down.
+/// The version of its interpreter, as the build wrote it down.
 fn python(folder: &Path) -> Option<String> {
-    let path = folder.join("berth/python");
-    let is_small = |about: &std::fs::Metadata| about.is_file() && about.len() < 64;
-    std::fs::symlink_metadata(&path).ok().filter(is_small)?;
-    let text = std::fs::read_to_string(&path).ok()?;
-    let text = text.trim();
+    let text = Beneath::open(folder)
+        .and_then(|folder| folder.read(Path::new("berth/python"), VERSION_BYTES_MAX))
+        .ok()?;
+    let text = std::str::from_utf8(&text).ok()?.trim();
     let is_version = text
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -1,4 +1,4 @@
-//! What is to run, as it is written in the run's folder: everything the keeper needs, so that it needs nobody.
+//! What the keeper has to run, as it is written in the run's folder: everything, so that it asks nobody.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Seen;
 
-/// Where in the sandbox a run's own files are: its socket, and this.
+/// A small file system of the run's own in the sandbox, where an app puts its socket.
 pub const INSIDE: &str = "/run/berth";
 /// The program itself, in the sandbox.
 pub const PROGRAM_INSIDE: &str = "/opt/berth/bin/berth";
@@ -55,7 +55,7 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
     pub home: PathBuf,
-    /// Its socket, and its spec.
+    /// Where its app puts its socket.
     pub own: PathBuf,
     pub temporary: PathBuf,
 }
@@ -93,9 +93,9 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listens {
-    /// On the socket in [`INSIDE`] itself.
+    /// On a Unix socket in its own folder.
     Socket,
-    /// On a port of its own network; whoever comes by the socket is passed on.
+    /// On a port of its own network.
     Port(u16),
 }
 
@@ -105,4 +105,6 @@ pub struct Network {
     pub is_open: bool,
     /// What it never reaches, as addresses or ranges.
     pub closed: Vec<String>,
+    /// What it reaches though it is in a larger range that is closed.
+    pub opened: Vec<String>,
 }

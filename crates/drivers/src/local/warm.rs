@@ -29,13 +29,15 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::machine;
 use super::sandbox::Line;
+use super::{machine, syscalls};
 use crate::backend::Seen;
 use crate::environments::Prepared;
 
 const PROGRAM: &str = include_str!("warm/warm.py");
 const PROGRAM_INSIDE: &str = "/run/berth/warm.py";
+/// Filters of system calls, by their names in the pool's folder and beside the program.
+const FILTERS: [&str; 2] = ["filter-1.bpf", "filter-2.bpf"];
 /// By this the program finds what was worked out from its home; no person's begins like it.
 const NOBODYS_HOME: &str = "/home/nobodys-home";
 /// Whom it is, before it is somebody: on every machine the user that owns nothing.
@@ -75,8 +77,14 @@ impl Pool {
         fs::create_dir_all(&folder)?;
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
         let program = folder.join("warm.py");
-        fs::write(&program, PROGRAM)?;
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o644))?;
+        let put = |path: &Path, bytes: &[u8]| {
+            fs::write(path, bytes)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+        };
+        put(&program, PROGRAM.as_bytes())?;
+        for (name, filter) in FILTERS.iter().zip(syscalls::filters()?) {
+            put(&folder.join(name), &filter)?;
+        }
         let pool = Pool {
             folder,
             most,
@@ -267,6 +275,10 @@ fn command(folder: &Path, environment: &Seen, modules: &[&str]) -> Command {
     }
     line.bind("--ro-bind", &environment.from, &environment.to);
     line.bind("--ro-bind", &folder.join("warm.py"), program);
+    let filters = FILTERS.map(|name| program.with_file_name(name));
+    for (name, inside) in FILTERS.iter().zip(&filters) {
+        line.bind("--ro-bind", &folder.join(name), inside);
+    }
     line.words(&["--remount-ro", "/", "--chdir", "/", "--clearenv"]);
     line.words(&["--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin"]);
     line.words(&["--setenv", "LANG", "C.UTF-8"]);
@@ -284,6 +296,8 @@ fn command(folder: &Path, environment: &Seen, modules: &[&str]) -> Command {
     line.words(&["--bounding-set=-all,+setuid,+setgid"]);
     line.0.push(environment.to.join("bin/python").into());
     line.words(&["-I", PROGRAM_INSIDE]);
+    line.0.extend(filters.map(Into::into));
+    line.words(&["--"]);
     line.words(modules);
     let mut command = Command::new("bwrap");
     command

@@ -174,6 +174,7 @@ fn a_server_that_lost_its_lease_is_refused() {
 fn nobody() -> Grant {
     Grant {
         has_hub: false,
+        package_index: None,
         person: PersonId(Uuid::nil()),
         login: "nobody".to_owned(),
         site: "here".to_owned(),

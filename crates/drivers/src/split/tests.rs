@@ -75,6 +75,7 @@ fn run(number: u128, nodes: &[u128]) -> Run {
 fn grant() -> Grant {
     Grant {
         has_hub: false,
+        package_index: None,
         person: PersonId(Uuid::nil()),
         login: "ada".to_owned(),
         site: "here".to_owned(),

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::name::{Name, Text};
 use crate::workload::Serves;
 
+/// In the value of an app's variable: stands for the token of the run, which Berth's proxy adds to each request.
+pub const APP_TOKEN: &str = "{app_token}";
+
 /// A web app, and how it is started and looked after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -112,7 +115,7 @@ fn app(title: &str, command: &[&str], serves: Serves) -> App {
     }
 }
 
-/// Nobody but Berth reaches its socket, and Berth knows who comes; it needs no password of its own.
+/// It also checks a token of its own, which Berth's proxy adds to each request.
 fn jupyterlab() -> App {
     let command = [
         "jupyter-lab",
@@ -121,7 +124,6 @@ fn jupyterlab() -> App {
         "--ServerApp.base_url={base}",
         "--ServerApp.allow_remote_access=True",
         "--ServerApp.trust_xheaders=True",
-        "--IdentityProvider.token=",
         "--ServerApp.quit_button=False",
         // Nobody is asked about news, and nothing is told outside.
         "--LabApp.news_url=None",
@@ -132,6 +134,7 @@ fn jupyterlab() -> App {
         knows_its_base: true,
         environment: "jupyterlab".parse().ok(),
         activity: Activity::Jupyter,
+        variables: [("JUPYTER_TOKEN".to_owned(), APP_TOKEN.to_owned())].into(),
         ..app("JupyterLab", &command, Serves::Socket)
     }
 }

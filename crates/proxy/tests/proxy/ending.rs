@@ -74,6 +74,7 @@ async fn a_label_given_to_another_app_leads_there_from_the_next_request_on() {
         upstream: Upstream::unix(other.path("app.sock")),
         host: HostSent::Public,
         prefix: Prefix::Kept,
+        authorization: None,
     };
     rig.proxy.routes.put(label(), target);
     let request = format!("{}Connection: close\r\n\r\n", head("GET /"));

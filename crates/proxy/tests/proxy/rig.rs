@@ -129,6 +129,7 @@ impl Rig {
             upstream: Upstream::unix(socket),
             host: setting.host,
             prefix: setting.prefix,
+            authorization: None,
         };
         proxy.routes.put(label(), target);
         let alice = CancellationToken::new();

@@ -82,9 +82,13 @@ settings! {
     /// What runs the work of the queue: nothing, a simulated world for trying things out, or this
     /// machine.
     queue_backend: QueueBackend = "none", parsed("none, simulated or local");
-    /// Networks that work on this machine never reaches, beside the machine itself and the
-    /// addresses at which clouds tell their machines secrets.
+    /// Networks that runs never reach, in addition to the machine itself, private networks and
+    /// the addresses of cloud metadata services.
     closed_networks: Vec<Network> = "", list(parsed(
+        "an address or network such as 10.0.0.0/8",
+    ));
+    /// Private networks that runs may reach all the same, such as the storage of the institution.
+    opened_networks: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
     /// The first of the user numbers that people get on this machine, where the server is root;

@@ -65,10 +65,7 @@ async fn list_workloads(
     });
     let mut shown = |(workload, reason): (model::Workload, Option<queue::Reason>)| {
         let runs = view.runs.remove(&workload.id).unwrap_or_default();
-        Workload {
-            program: None,
-            ..shown(workload, reason, runs, &names)
-        }
+        without_private(shown(workload, reason, runs, &names))
     };
     Ok(Json(page.map(&mut shown)))
 }
@@ -338,10 +335,17 @@ fn whole(view: WorkloadView, shows_program: bool) -> Workload {
     let shown = shown(view.workload, view.reason, view.runs, &names);
     match shows_program {
         true => shown,
-        false => Workload {
-            program: None,
-            ..shown
-        },
+        false => without_private(shown),
+    }
+}
+
+/// What other members of the site see: the program may hold secrets, and a run's id names its socket and its folder.
+fn without_private(workload: Workload) -> Workload {
+    let runs = workload.runs.into_iter();
+    Workload {
+        program: None,
+        runs: runs.map(|run| Run { id: None, ..run }).collect(),
+        ..workload
     }
 }
 
@@ -406,7 +410,7 @@ fn shown_run(run: model::Run, wishes: &[model::Wish], names: &Names) -> Run {
         gpus: piece.gpus.iter().map(gpu).collect(),
     };
     Run {
-        id: run.id,
+        id: Some(run.id),
         task: run.task,
         attempt: run.attempt,
         wish: run.wish as u64,

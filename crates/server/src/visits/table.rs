@@ -5,14 +5,18 @@
 //! missed; and who asks for a session that is not in the table makes it looked for at once.
 
 use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use berth_app::sessions::{Door, OpenDoor};
+use berth_app::sessions::{self, Door, OpenDoor};
 use berth_app::{App, Result};
 use berth_model::SessionId;
-use berth_proxy::{HostSent, Label, Prefix, Proxy, Route, Routes, Target, Upstream};
+use berth_proxy::{Connect, HostSent, Label, Prefix, Proxy, Route, Routes, Target, Upstream};
+use http::HeaderValue;
 use jiff::{SignedDuration, Timestamp};
+use tokio::net::UnixStream;
 use tokio::sync::{Mutex, Semaphore};
 
 #[derive(Debug)]
@@ -143,10 +147,21 @@ fn is_same(one: &OpenDoor, other: &OpenDoor) -> bool {
         && one.speaks_hub == other.speaks_hub
 }
 
+/// The proxy's way to a run, with the key that only Berth has.
+#[derive(Debug)]
+struct ToRun(Door);
+
+impl Connect for ToRun {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<UnixStream>> + Send + '_>> {
+        Box::pin(sessions::connect(&self.0))
+    }
+}
+
 fn target(door: &OpenDoor) -> Target {
-    let Door::Socket(socket) = &door.door;
+    let authorization = door.door.authorization();
     Target {
-        upstream: Upstream::unix(socket),
+        upstream: Upstream::connector(ToRun(door.door.clone())),
+        authorization: authorization.and_then(|value| HeaderValue::try_from(value).ok()),
         host: HostSent::Public,
         prefix: match door.knows_its_base {
             true => Prefix::Kept,

@@ -4,7 +4,7 @@
 //! called by what is in it: where it is, nothing has to be done.
 
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,6 +78,7 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         program: std::env::current_exe()?,
         first_user: able.users.is_ok().then_some(FIRST_USER),
         closed: Vec::new(),
+        opened: Vec::new(),
         has_network: true,
         prepared: None,
         warm_max: 0,
@@ -100,12 +101,22 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
     };
     let half = local.made(id);
     fs::set_permissions(&half, fs::Permissions::from_mode(0o755))?;
-    fs::write(half.join(ABOUT), serde_json::to_vec_pretty(&about)?)?;
-    File::open(half.join(ABOUT))?.sync_all()?;
+    write_new(&half.join(ABOUT), &serde_json::to_vec_pretty(&about)?)?;
     fs::rename(&half, &made)?;
     shelf::sweep_out(&work).await?;
     complain(&format!("{} is ready in {}", prepare.name, made.display()));
     Ok(())
+}
+
+/// The build may have put anything there, a link to somebody else's file among others, so the file is made anew.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 /// Runs what makes it to its end, and says how far it is.
@@ -127,6 +138,7 @@ async fn build(
         nodes: Vec::new(),
         gpus: Vec::new(),
         environment: installing(index),
+        package_index: index.map(str::to_owned),
         mounts: vec![Seen {
             from: local.made(id),
             to: recipe.path.clone().into(),

@@ -4,9 +4,9 @@ It has read an app's code and waits: as a user that nobody is, with no home, no 
 starts that app, a copy of it goes into their sandbox, becomes them, and from then on is the app. It has one thread; a
 process with several can neither be copied whole nor change its namespaces.
 
-    warm.py MODULE...
+    warm.py FILTER... -- MODULE...
 
-Keepers come by the socket that is its standard input. It says `ready` on its standard output, and ends when nobody
+Each filter is a file with a program for the kernel that refuses system calls to every copy. Keepers come by the socket that is its standard input. It says `ready` on its standard output, and ends when nobody
 listens there any more.
 """
 
@@ -33,11 +33,20 @@ NOBODYS_HOME = os.environ["HOME"]
 PATIENCE = 5
 
 NS_GET_USERNS = 0xB701
-PR_SET_DUMPABLE, PR_SET_NAME, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 4, 15, 24, 38, 47
+PR_SET_DUMPABLE, PR_SET_NAME, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 4, 15, 22, 24, 38, 47
+SECCOMP_MODE_FILTER, INSTRUCTION_BYTES = 2, 8
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 CAPABILITY_VERSION = 0x20080522
 
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
+
+
+# They are read while this process still sees their files.
+filters = []
 
 
 def call(name, *arguments):
@@ -101,6 +110,10 @@ def give_up_privileges():
         capability += 1
     call("capset", (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)())
     call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    for instructions in filters:
+        buffer = ctypes.create_string_buffer(instructions, len(instructions))
+        program = Filter(len(instructions) // INSTRUCTION_BYTES, ctypes.addressof(buffer))
+        call("prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
 
 
 def watch(app, inside):
@@ -192,7 +205,11 @@ def run(command):
 
 
 def main():
-    for module in sys.argv[1:]:
+    files, modules = sys.argv[1 : sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1 :]
+    for file in files:
+        with open(file, "rb") as opened:
+            filters.append(opened.read())
+    for module in modules:
         importlib.import_module(module)
     homes = find_homes()
     # What is there by now is never looked at again, and so stays one copy in memory.

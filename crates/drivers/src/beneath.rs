@@ -1,0 +1,232 @@
+//! Reading below a folder whose contents another user writes, as a process that has more rights than that user.
+//!
+//! The folder itself must stand where only this process's user writes. Everything below it is hostile: each path is
+//! resolved by the kernel beneath the folder's descriptor, without links, magic links and other file systems. A file is
+//! opened as a path first and read only when its type, link count and size are right. Nothing here opens a pipe, a socket
+//! or a device, and nothing follows a link.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+
+/// A folder's descriptor, beneath which everything is resolved.
+#[derive(Debug)]
+pub struct Beneath(OwnedFd);
+
+/// Where a walk stops.
+#[derive(Debug, Clone, Copy)]
+pub struct WalkLimits {
+    pub entries_max: usize,
+    pub time_max: Duration,
+}
+
+/// An entry of a folder, as `lstat` shows it.
+#[derive(Debug)]
+pub struct Entry {
+    pub is_folder: bool,
+    pub is_hidden: bool,
+    pub modified_at: Option<SystemTime>,
+}
+
+/// Whether a walk saw everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walked {
+    Whole,
+    /// It reached a limit.
+    Partly,
+}
+
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+impl Beneath {
+    /// The folder's last component may not be a link; the caller answers for the ones before it.
+    pub fn open(folder: &Path) -> io::Result<Beneath> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Beneath(rustix::fs::open(folder, flags, Mode::empty())?))
+    }
+
+    /// The content of a small regular file with one name. Anything else is an error.
+    pub fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let pinned = self.open_at(path, OFlags::PATH)?;
+        let about = rustix::fs::fstat(&pinned)?;
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+            return Err(refused("it is not a regular file"));
+        }
+        if about.st_nlink != 1 {
+            return Err(refused("it has more than one name"));
+        }
+        if u64::try_from(about.st_size).unwrap_or(u64::MAX) > bytes_max {
+            return Err(refused("it is too large"));
+        }
+        // By descriptor, so that it is the file that was just looked at, whatever the path leads to by now.
+        let file = File::open(format!("/proc/self/fd/{}", pinned.as_raw_fd()))?;
+        let mut bytes = Vec::new();
+        file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > bytes_max {
+            true => Err(refused("it is too large")),
+            false => Ok(bytes),
+        }
+    }
+
+    /// Shows every entry below the folder, those nearer to the top first. Hidden folders are shown and not entered.
+    pub fn walk(&self, limits: WalkLimits, mut show: impl FnMut(&Entry)) -> Walked {
+        let begun = Instant::now();
+        let mut left = limits.entries_max;
+        let mut folders: VecDeque<PathBuf> = [PathBuf::from(".")].into();
+        while let Some(folder) = folders.pop_front() {
+            let Ok(mut names) = self.list(&folder) else {
+                continue;
+            };
+            while let Some(Ok(name)) = names.read() {
+                let name = name.file_name();
+                if matches!(name.to_bytes(), b"." | b"..") {
+                    continue;
+                }
+                if left == 0 || begun.elapsed() > limits.time_max {
+                    return Walked::Partly;
+                }
+                left -= 1;
+                let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+                let Some(about) = names
+                    .fd()
+                    .ok()
+                    .and_then(|folder| rustix::fs::statat(folder, name, flags).ok())
+                else {
+                    continue;
+                };
+                let entry = Entry {
+                    is_folder: FileType::from_raw_mode(about.st_mode) == FileType::Directory,
+                    is_hidden: name.to_bytes().starts_with(b"."),
+                    modified_at: modified_at(&about),
+                };
+                show(&entry);
+                if entry.is_folder && !entry.is_hidden {
+                    use std::os::unix::ffi::OsStrExt;
+                    folders.push_back(folder.join(std::ffi::OsStr::from_bytes(name.to_bytes())));
+                }
+            }
+        }
+        Walked::Whole
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Dir> {
+        let opened = self.open_at(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(Dir::new(opened)?)
+    }
+
+    fn open_at(&self, path: &Path, how: OFlags) -> io::Result<OwnedFd> {
+        let flags = how | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat2(
+            &self.0,
+            path,
+            flags,
+            Mode::empty(),
+            BENEATH,
+        )?)
+    }
+}
+
+fn modified_at(about: &Stat) -> Option<SystemTime> {
+    let seconds = u64::try_from(about.st_mtime).ok()?;
+    let nanos = u32::try_from(about.st_mtime_nsec).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn beneath(folder: &Path) -> Beneath {
+        Beneath::open(folder).unwrap()
+    }
+
+    #[test]
+    fn only_a_small_regular_file_with_one_name_is_read() {
+        let here = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("secret"), "secret").unwrap();
+        let path = |name: &str| here.path().join(name);
+        fs::write(path("plain"), "3.11\n").unwrap();
+        fs::write(path("large"), vec![b'x'; 100]).unwrap();
+        let sparse = File::create(path("sparse")).unwrap();
+        sparse.set_len(1 << 40).unwrap();
+        symlink(outside.path().join("secret"), path("link")).unwrap();
+        symlink(outside.path(), path("folder-link")).unwrap();
+        symlink("plain", path("inner-link")).unwrap();
+        fs::write(path("twice"), "x").unwrap();
+        fs::hard_link(path("twice"), path("other-name")).unwrap();
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        let folder = beneath(here.path());
+        let read = |name: &str| folder.read(Path::new(name), 64);
+        assert_eq!(read("plain").unwrap(), b"3.11\n");
+        for hostile in [
+            "large",
+            "sparse",
+            "link",
+            "folder-link/secret",
+            "inner-link",
+            "twice",
+            "pipe",
+            "socket",
+            "folder",
+            "../secret",
+            "/etc/hostname",
+            "missing",
+        ] {
+            assert!(read(hostile).is_err(), "{hostile}");
+        }
+        assert!(Beneath::open(&path("folder-link")).is_err());
+    }
+
+    #[test]
+    fn a_walk_follows_no_link_opens_no_pipe_and_has_an_end() {
+        let here = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        for number in 0..50 {
+            fs::write(outside.path().join(format!("other-{number}")), "").unwrap();
+        }
+        fs::create_dir_all(here.path().join("data/deep")).unwrap();
+        fs::write(here.path().join("data/deep/file"), "").unwrap();
+        fs::create_dir(here.path().join(".cache")).unwrap();
+        fs::write(here.path().join(".cache/file"), "").unwrap();
+        symlink(outside.path(), here.path().join("out")).unwrap();
+        symlink(here.path(), here.path().join("loop")).unwrap();
+        nix::unistd::mkfifo(&here.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let limits = WalkLimits {
+            entries_max: 100,
+            time_max: Duration::from_secs(60),
+        };
+        let mut seen = 0;
+        assert_eq!(
+            beneath(here.path()).walk(limits, |_| seen += 1),
+            Walked::Whole
+        );
+        assert_eq!(seen, 7, "data, deep, file, .cache, out, loop, pipe");
+        let few = WalkLimits {
+            entries_max: 3,
+            ..limits
+        };
+        let mut seen = 0;
+        assert_eq!(
+            beneath(here.path()).walk(few, |_| seen += 1),
+            Walked::Partly
+        );
+        assert_eq!(seen, 3);
+    }
+}

@@ -1,0 +1,150 @@
+//! A run's network in user space: `slirp4netns` forwards its packets as connections of its own process.
+//!
+//! It parses what the run sends, so it runs as the run's user, never as root, in a sandbox and with a filter of its own.
+
+use std::convert::Infallible;
+use std::io;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::mount::{MsFlags, mount};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use tokio::io::AsyncReadExt;
+use tokio::process::Child;
+
+use super::enter::{become_user, own_mounts};
+
+/// How a run's own network calls this machine.
+pub const GATEWAY: &str = "10.0.2.2";
+/// The device that it opens; on many machines only root may.
+const TUN: &str = "/dev/net/tun";
+const TUN_DEVICE: (u64, u64) = (10, 200);
+
+/// What no run reaches unless an admin opens it: the private ranges, in which an institution keeps its own machines, and
+/// link-local addresses, where clouds tell their machines about themselves.
+pub const PRIVATE_RANGES: [&str; 5] = [
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+];
+
+/// How long a name server may take to answer.
+const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The addresses of a configured package index. Where no name server answers there are none, and the installer reports what
+/// it cannot reach.
+pub async fn addresses_of(index: Option<&str>) -> Vec<String> {
+    let Some(host) = index.and_then(host_of) else {
+        return Vec::new();
+    };
+    let lookup = tokio::net::lookup_host((host, 443));
+    match tokio::time::timeout(LOOKUP_PATIENCE, lookup).await {
+        Ok(Ok(found)) => {
+            let four = found.filter(std::net::SocketAddr::is_ipv4);
+            four.map(|address| format!("{}/32", address.ip())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn host_of(url: &str) -> Option<String> {
+    let url: hyper::Uri = url.parse().ok()?;
+    url.host().map(str::to_owned)
+}
+
+/// Brings the network into the namespaces of a process, as its user. It ends when the child is dropped.
+pub async fn bring(
+    program: &Path,
+    process: u32,
+    user: Option<u32>,
+    patience: Duration,
+) -> io::Result<Child> {
+    let mut command = match user {
+        None => slirp(process),
+        Some(user) => {
+            let mut command = Command::new(program);
+            command.args(["keeper", "network", &process.to_string(), &user.to_string()]);
+            command
+        }
+    };
+    command
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut command = tokio::process::Command::from(command);
+    let mut network = command
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| io::Error::new(error.kind(), format!("slirp4netns: {error}")))?;
+    let mut ready = [0];
+    let heard = match network.stdout.as_mut() {
+        Some(stdout) => tokio::time::timeout(patience, stdout.read_exact(&mut ready)).await,
+        None => return Err(io::Error::other("slirp4netns has no output")),
+    };
+    match heard {
+        Ok(Ok(_)) => Ok(network),
+        _ => Err(io::Error::other(
+            "slirp4netns did not start; `berth doctor` says what this machine lacks",
+        )),
+    }
+}
+
+/// Becomes the run's user, then `slirp4netns`. Only ever comes back with what went wrong.
+pub fn become_network(process: u32, user: u32) -> io::Result<Infallible> {
+    own_mounts()?;
+    own_tun(user)?;
+    become_user(user)?;
+    Err(slirp(process).exec())
+}
+
+/// A device node that only this process's mounts hold, for this user. Where it cannot be made, the machine's own may do.
+fn own_tun(user: u32) -> io::Result<()> {
+    let path = Path::new(TUN);
+    let Some(folder) = path.parent().filter(|folder| folder.is_dir()) else {
+        return Ok(());
+    };
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    let options = Some("mode=0755,size=4k");
+    mount(Some("tmpfs"), folder, Some("tmpfs"), flags, options)?;
+    let (major, minor) = TUN_DEVICE;
+    let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+    match mknod(path, SFlag::S_IFCHR, mode, makedev(major, minor)) {
+        Ok(()) => chown(path, Some(user), Some(user)),
+        Err(_) => Ok(nix::mount::umount(folder)?),
+    }
+}
+
+fn slirp(process: u32) -> Command {
+    let mut command = Command::new("slirp4netns");
+    command
+        .args(["--configure", "--mtu=65520", "--disable-host-loopback"])
+        .args(["--enable-sandbox", "--enable-seccomp"])
+        .args(["--exit-fd=0", "--ready-fd=1"])
+        .args([&process.to_string(), "tap0"]);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_package_index_is_found_in_its_url() {
+        let host = |url: &str| host_of(url);
+        assert_eq!(
+            host("https://pypi.example/simple").as_deref(),
+            Some("pypi.example")
+        );
+        let with_all = "https://login:word@packages.example:8443/simple?x";
+        assert_eq!(host(with_all).as_deref(), Some("packages.example"));
+        assert_eq!(host("/simple"), None);
+        assert_eq!(host("https:///simple"), None);
+    }
+}

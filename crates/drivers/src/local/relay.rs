@@ -1,0 +1,66 @@
+//! Lets visitors into a run. The keeper listens on a socket that no run sees; a connection that begins with the run's key
+//! is passed on, as it is, to the first process of the sandbox. The run never sees the key.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use tokio::net::UnixListener;
+use tokio::sync::Semaphore;
+
+use super::attempts::{Attempts, Kind};
+use super::control::{Channel, ToSandbox};
+use super::folder::Folder;
+use crate::door::{Key, admit};
+
+/// The most connections that may be about to show their key.
+const AT_ONCE: usize = 64;
+
+#[derive(Debug)]
+pub struct Relay {
+    listener: UnixListener,
+    key: Key,
+}
+
+impl Relay {
+    pub fn open(folder: &Folder) -> io::Result<Relay> {
+        let socket = folder.socket();
+        let listener = UnixListener::bind(&socket)?;
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Relay {
+            listener,
+            key: folder.key()?,
+        })
+    }
+
+    pub async fn let_in(self, channel: Arc<Channel>, attempts: Arc<Attempts>) {
+        let key = Arc::new(self.key);
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        // The semaphore is never closed.
+        while let Ok(place) = places.clone().acquire_owned().await {
+            let mut visitor = match self.listener.accept().await {
+                Ok((visitor, _)) => visitor,
+                // No descriptor is free at the moment; one will be.
+                Err(_) => {
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            let (channel, attempts, key) = (channel.clone(), attempts.clone(), key.clone());
+            tokio::spawn(async move {
+                let _place = place;
+                match admit(&mut visitor, &key).await {
+                    Ok(()) => {
+                        let passed = channel.send(&ToSandbox::Visitor, Some(visitor.as_fd()));
+                        passed.await.ok();
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        attempts.note(Kind::WrongKey);
+                    }
+                    Err(_) => {}
+                }
+            });
+        }
+    }
+}
