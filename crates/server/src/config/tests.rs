@@ -395,3 +395,21 @@ fn the_documentation_has_a_row_for_every_setting() {
         "{key_file}"
     );
 }
+
+#[test]
+fn the_documentation_is_what_the_code_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let printed = Config::documentation();
+    let head = printed.lines().next().unwrap();
+    let (before, _) = page.split_once(head).expect("the page has the table");
+    let expected = format!("{before}{printed}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, &expected).unwrap();
+        return;
+    }
+    assert!(
+        page == expected,
+        "docs/configuration.md is not what the settings say; run UPDATE_DOCS=1 cargo test -p berth-server --lib config"
+    );
+}
