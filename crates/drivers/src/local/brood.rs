@@ -5,12 +5,15 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::time::Duration;
 
 use berth_model::RunId;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+/// Processes may have environments of many megabytes.
+const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// From now on, what loses its parent below this process becomes its own child.
 pub fn take_in_orphans() -> io::Result<()> {
@@ -27,7 +30,7 @@ pub async fn end_all() {
 pub async fn end_those_of(run: RunId) {
     let mark = format!("BERTH_RUN={run}");
     let is_marked = |process: &i32| {
-        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        let environment = environment(*process).unwrap_or_default();
         let mut variables = environment.split(|byte| *byte == 0);
         variables.any(|variable| variable == mark.as_bytes())
     };
@@ -39,6 +42,14 @@ pub async fn end_those_of(run: RunId) {
             .collect()
     })
     .await;
+}
+
+/// The beginning of a process's environment. The mark is in it: Berth's own variables come first.
+fn environment(process: i32) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(format!("/proc/{process}/environ"))?;
+    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Until none is left: what is being ended may have started something meanwhile.
