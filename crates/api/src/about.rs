@@ -8,8 +8,8 @@ pub struct About {
     pub version: String,
     /// Whether there is anybody who could sign in; if not, `berth admin create` makes the first.
     pub is_set_up: bool,
-    /// Whether several people's work may run on one machine that cannot keep them apart, by its admin's word; every page
-    /// says so.
+    /// Whether an admin lets several people's work run on this machine even where the boundary of a run does not hold;
+    /// every page says so.
     pub unsafe_shared_user: bool,
     /// Whether sessions share Berth's own address, so that what runs in one can act as its visitors elsewhere: only for
     /// people who trust each other.

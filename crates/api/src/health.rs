@@ -18,6 +18,19 @@ pub struct HealthReport {
     pub event_head: u64,
     /// For how long the oldest row has waited for its number; 0 when none does.
     pub sequencer_lag_s: f64,
+    /// Why the boundary of a run does not hold on this server's machine; null where it does, or where the server runs no
+    /// work itself.
+    pub weak_boundary: Option<WeakBoundary>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WeakBoundary {
+    /// Runs have no sandbox.
+    NoSandbox,
+    /// Runs have the server's own user.
+    ServerUser,
+    NoSandboxServerUser,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

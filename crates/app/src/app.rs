@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use berth_drivers::backend::Backend;
+use berth_drivers::local::machine::WeakBoundary;
 use berth_store::Store;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, Semaphore};
@@ -31,6 +32,8 @@ pub struct Settings {
     /// Where sessions are found from outside.
     pub addresses: Arc<dyn Addresses>,
     pub culling: Culling,
+    /// Why the boundary of a run does not hold on this server's machine; none where it does, or nothing runs there.
+    pub weak_boundary: Option<WeakBoundary>,
     /// Where packages of environments are taken from; from where the installer takes them by itself, if none.
     pub package_index: Option<String>,
 }
@@ -49,6 +52,7 @@ impl Default for Settings {
             event_retention: SignedDuration::from_hours(400 * 24),
             addresses: Arc::new(AtLocalhost),
             culling: Culling::default(),
+            weak_boundary: None,
             package_index: None,
         }
     }

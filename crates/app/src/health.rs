@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use berth_drivers::local::machine::WeakBoundary;
 use berth_engine::rights::Action;
 use berth_store::{Engine, closures, events, leases, reservations, sequencer};
 use jiff::{SignedDuration, Timestamp};
@@ -33,6 +34,8 @@ pub struct HealthReport {
     pub sequencer_lag: SignedDuration,
     pub event_head: u64,
     pub controllers: Vec<ControllerHealth>,
+    /// Why the boundary of a run does not hold on this server's machine.
+    pub weak_boundary: Option<WeakBoundary>,
 }
 
 #[derive(Debug, Clone)]
@@ -119,6 +122,7 @@ impl App {
             schema_pending: gap.pending,
             sequencer_lag: self.since(waiting),
             event_head,
+            weak_boundary: self.settings.weak_boundary,
             controllers: CONTROLLERS.iter().map(controller).collect(),
         })
     }

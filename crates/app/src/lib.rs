@@ -46,6 +46,7 @@ pub mod vault;
 mod version;
 
 pub use app::{App, Settings};
+pub use berth_drivers::local::machine::WeakBoundary;
 pub use caller::{Caller, Via};
 pub use directory::Directory;
 pub use error::{Error, Result};

@@ -15,6 +15,7 @@ use berth_app::sessions::Culling;
 use berth_app::vault::Vault;
 use berth_app::{App, Settings};
 use berth_drivers::backend::Backend;
+use berth_drivers::local::machine::WeakBoundary;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
 use berth_model::{PersonId, Reference};
@@ -131,26 +132,30 @@ pub async fn check_durability(store: &Store) -> anyhow::Result<()> {
 
 /// The application over an open store, for commands that run no work.
 pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
-    app_with(config, store, None)
+    app_with(config, store, None, None)
 }
 
 /// The application of a server, and the machine that has to move in before it serves.
 pub fn serving(config: &Config, store: Store) -> anyhow::Result<(App, Option<Moving>)> {
+    let mut weak = None;
     let (backend, moving): (Option<Arc<dyn Backend>>, _) = match config.queue_backend {
         QueueBackend::None => (None, None),
         QueueBackend::Simulated => (Some(Arc::new(Simulated::new(World::lively(1)))), None),
         QueueBackend::Local => {
-            let (backend, moving) = this_machine(config)?;
+            let machine = this_machine(config)?;
+            weak = machine.can.weak_boundary();
+            let (backend, moving) = joined(config, machine);
             (Some(backend), moving)
         }
     };
-    Ok((app_with(config, store, backend)?, moving))
+    Ok((app_with(config, store, backend, weak)?, moving))
 }
 
 fn app_with(
     config: &Config,
     store: Store,
     backend: Option<Arc<dyn Backend>>,
+    weak_boundary: Option<WeakBoundary>,
 ) -> anyhow::Result<App> {
     let vault = Vault::open_or_create(&config.secret_key_file)?;
     let settings = Settings {
@@ -159,6 +164,7 @@ fn app_with(
         session_absolute: SignedDuration::from_hours(24 * i64::from(config.session_absolute_d)),
         password_min_length: config.password_min_length,
         event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
+        weak_boundary,
         package_index: config
             .package_index
             .as_ref()
@@ -179,15 +185,25 @@ fn app_with(
     ))
 }
 
-/// This machine. Where it has a site to stand in, it runs the work of its own node and no other.
-fn this_machine(config: &Config) -> anyhow::Result<(Arc<dyn Backend>, Option<Moving>)> {
+fn this_machine(config: &Config) -> anyhow::Result<ThisMachine> {
     let machine = ThisMachine::look(config, &config.data_dir.join("work"))?;
     for (_, why) in machine.can.lacks() {
         tracing::warn!("this machine keeps people's work less apart than it should: {why}");
     }
+    if let Some(weak) = machine.can.weak_boundary() {
+        tracing::warn!(
+            "the boundary of a run does not hold here: {}",
+            weak.sentence()
+        );
+    }
+    Ok(machine)
+}
+
+/// What runs work on this machine. Where it has a site to stand in, it runs the work of its own node and no other.
+fn joined(config: &Config, machine: ThisMachine) -> (Arc<dyn Backend>, Option<Moving>) {
     let backend = machine.backend();
     let Some(site) = &config.machine_site else {
-        return Ok((backend, None));
+        return (backend, None);
     };
     let split = Arc::new(Split::new(backend, None));
     let moving = Moving {
@@ -195,7 +211,7 @@ fn this_machine(config: &Config) -> anyhow::Result<(Arc<dyn Backend>, Option<Mov
         own: machine.own,
         split: split.clone(),
     };
-    Ok((split, Some(moving)))
+    (split, Some(moving))
 }
 
 /// Whether anyone can administer this installation yet.

@@ -9,7 +9,7 @@ use berth_app::inventory::OwnMachine;
 use berth_app::{App, Error};
 use berth_drivers::backend::Backend;
 use berth_drivers::local::machine::{self, Abilities, Machine};
-use berth_drivers::local::{Apart, Local, Settings};
+use berth_drivers::local::{Local, Settings};
 use berth_drivers::split::Split;
 use berth_model::Reference;
 use berth_model::reference::SiteReference;
@@ -49,11 +49,8 @@ impl ThisMachine {
             has_network: can.network.is_ok(),
             prepared: config.prepared_environments.clone(),
             warm_max: config.warm_servers,
-            apart: match (&can.sandbox, config.unsafe_shared_user) {
-                (Ok(()), _) => Apart::Sandboxes,
-                (Err(_), false) => Apart::OnePerson,
-                (Err(_), true) => Apart::NotAtAll,
-            },
+            has_sandbox: can.sandbox.is_ok(),
+            is_shared: config.unsafe_shared_user,
         };
         let runs = Local::new(settings)
             .with_context(|| format!("cannot keep people's work in {}", folder.display()))?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::door;
-use berth_drivers::local::{Apart, Local, Settings};
+use berth_drivers::local::{Local, Settings};
 use berth_model::workload::{
     Because, Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload,
 };
@@ -35,28 +35,38 @@ struct Machine {
 
 impl Machine {
     fn new() -> Machine {
-        Self::that_keeps(Apart::Sandboxes)
+        Self::with(|_| {})
     }
 
-    fn that_keeps(apart: Apart) -> Machine {
+    /// Where the boundary of a run does not hold, and an admin wants it so.
+    fn shared_without_a_sandbox() -> Machine {
+        Self::with(|settings| {
+            settings.has_sandbox = false;
+            settings.is_shared = true;
+        })
+    }
+
+    fn with(set: impl Fn(&mut Settings)) -> Machine {
         let folder = tempfile::tempdir().expect("it works");
-        let local = Self::server(folder.path(), apart);
+        let local = Self::server(folder.path(), set);
         Machine { folder, local }
     }
 
-    fn server(folder: &Path, apart: Apart) -> Arc<Local> {
+    fn server(folder: &Path, set: impl Fn(&mut Settings)) -> Arc<Local> {
         let is_root = nix::unistd::Uid::effective().is_root();
-        let settings = Settings {
+        let mut settings = Settings {
             folder: folder.to_owned(),
             program: env!("CARGO_BIN_EXE_berth").into(),
             first_user: is_root.then_some(200_000),
             closed: vec!["203.0.113.0/24".to_owned()],
             opened: Vec::new(),
             has_network: true,
-            apart,
+            has_sandbox: true,
+            is_shared: false,
             prepared: Some(cache()),
             warm_max: 1,
         };
+        set(&mut settings);
         Arc::new(Local::new(settings).expect("it works"))
     }
 
@@ -130,6 +140,7 @@ fn grant(person: u128) -> Grant {
         gpus: Vec::new(),
         environment: Default::default(),
         mounts: Vec::new(),
+        has_neighbours: true,
         has_hub: false,
         package_index: None,
     }
@@ -477,7 +488,7 @@ async fn a_new_server_finds_what_runs_and_starts_nothing_twice() {
     machine.until_said(&run, "ready").await;
     let folder = machine.folder.path().to_owned();
     let machine = Machine {
-        local: Machine::server(&folder, Apart::Sandboxes),
+        local: Machine::server(&folder, |_| {}),
         folder: machine.folder,
     };
     assert_eq!(machine.sign(&workload, &run).await, Sign::Running);
@@ -541,38 +552,37 @@ async fn who_lost_the_lease_starts_nothing() {
 }
 
 #[tokio::test]
-async fn without_a_sandbox_one_person_works_at_a_time_also_after_a_restart() {
-    let machine = Machine::that_keeps(Apart::OnePerson);
-    let program =
-        json!({"command": ["bash", "-c", "echo mine > kept; echo ready; exec sleep 604"]});
-    let (workload, run) = machine.start(1, program).await;
-    machine.until_said(&run, "ready").await;
-    let folder = machine.folder.path().to_owned();
-    let machine = Machine {
-        local: Machine::server(&folder, Apart::OnePerson),
-        folder: machine.folder,
-    };
-    let (theirs, their_run) = work(json!({"command": ["true"]}));
-    let refused = machine.try_begin(2, &theirs, &their_run).await;
-    let Err(Trouble::Refused(why)) = refused else {
-        panic!("{refused:?}");
-    };
-    assert!(why.contains("no sandbox"), "{why}");
-    assert_eq!(machine.sign(&theirs, &their_run).await, Sign::Unknown);
-    // The same person may have a second one.
-    let (outcome, said, log) = machine.shell(1, "cat kept; cat \"$HOME/kept\"").await;
-    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
-    assert_eq!(log, "mine\nmine\n");
-    let (outcome, _) = machine.stop(&workload, &run).await;
-    assert_eq!(outcome, Outcome::Cancelled);
-    let (outcome, said, log) = machine.shell(2, "ls").await;
-    assert_eq!(outcome, Outcome::Completed, "{said} {log}");
-    assert_eq!(log, "", "a home of their own");
+async fn where_the_boundary_does_not_hold_several_people_are_refused_and_one_is_not() {
+    for (has_sandbox, own_users) in [(false, true), (true, false), (false, false)] {
+        let machine = Machine::with(|settings| {
+            settings.has_sandbox = has_sandbox;
+            settings.first_user = settings.first_user.filter(|_| own_users);
+        });
+        let (workload, run) = work(json!({"command": ["true"]}));
+        let refused = machine.try_begin(1, &workload, &run).await;
+        let Err(Trouble::Refused(why)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(why.contains("unsafe_shared_user"), "{why}");
+        assert_eq!(machine.sign(&workload, &run).await, Sign::Unknown);
+        let job = Job {
+            workload: &workload,
+            run: &run,
+        };
+        let alone = Grant {
+            has_neighbours: false,
+            ..grant(1)
+        };
+        let started = machine.local.start(job, &alone, Fence(1), now()).await;
+        started.expect("the machine is their own");
+        let (outcome, said, log) = machine.until_over(&workload, &run).await;
+        assert_eq!(outcome, Outcome::Completed, "{said} {log}");
+    }
 }
 
 #[tokio::test]
 async fn whoever_answers_for_a_machine_without_a_sandbox_may_share_it() {
-    let machine = Machine::that_keeps(Apart::NotAtAll);
+    let machine = Machine::shared_without_a_sandbox();
     let program = json!({"command": ["bash", "-c", "echo ready; exec sleep 605"]});
     let (workload, run) = machine.start(1, program).await;
     machine.until_said(&run, "ready").await;
@@ -584,7 +594,7 @@ async fn whoever_answers_for_a_machine_without_a_sandbox_may_share_it() {
 
 #[tokio::test]
 async fn without_a_sandbox_nothing_of_a_run_is_left_either() {
-    let machine = Machine::that_keeps(Apart::OnePerson);
+    let machine = Machine::shared_without_a_sandbox();
     let deaf = "trap '' TERM; (setsid sleep 606 &); echo ready; while :; do sleep 0.05; done";
     let (workload, run) = machine
         .start(1, json!({"command": ["bash", "-c", deaf]}))
@@ -620,7 +630,7 @@ async fn without_a_sandbox_nothing_of_a_run_is_left_either() {
 #[tokio::test]
 async fn without_a_sandbox_scripts_and_visitors_find_their_way() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let machine = Machine::that_keeps(Apart::OnePerson);
+    let machine = Machine::shared_without_a_sandbox();
     let script = json!({"script": "#!/bin/sh\necho in $(basename $TMPDIR); touch $TMPDIR/x; pwd"});
     let (workload, run) = machine.start(1, script).await;
     let (outcome, said, log) = machine.until_over(&workload, &run).await;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use berth_model::workload::{Outcome, Run, Workload};
-use berth_model::{PersonId, Recut, Text};
+use berth_model::{PersonId, Recut, RunId, Text};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,8 @@ pub struct Job<'a> {
 pub struct Grant {
     pub person: PersonId,
     pub login: String,
+    /// Whether other people have accounts on the server.
+    pub has_neighbours: bool,
     pub site: String,
     pub project: Option<String>,
     /// The names of the nodes it has something of.
@@ -89,6 +91,47 @@ pub struct Life {
     pub written_at: Option<Timestamp>,
     /// Whether one of its GPUs has work to do.
     pub computes: bool,
+}
+
+/// How often something tried to cross the boundary of a run, since the run began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    pub run: RunId,
+    pub kind: AttemptKind,
+    pub times: u64,
+}
+
+/// What was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AttemptKind {
+    /// A connection to the run's relay with another key, or of another user.
+    WrongKey,
+    /// A message to the keeper that the first process of the sandbox does not send.
+    StrangeMessage,
+}
+
+impl AttemptKind {
+    const ALL: [AttemptKind; 2] = [AttemptKind::WrongKey, AttemptKind::StrangeMessage];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            AttemptKind::WrongKey => "wrong_key",
+            AttemptKind::StrangeMessage => "strange_message",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<AttemptKind> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    pub fn sentence(self) -> &'static str {
+        match self {
+            AttemptKind::WrongKey => "connections to the run did not have its key",
+            AttemptKind::StrangeMessage => {
+                "the run sent its keeper a message that Berth's own program never sends"
+            }
+        }
+    }
 }
 
 /// How far a GPU is that is cut anew.
@@ -154,6 +197,16 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// What else says that a run is at work. It may take a while to find out.
     fn life<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Life> {
         Box::pin(async { Ok(Life::default()) })
+    }
+
+    /// Attempts on the boundaries of runs that no server has recorded yet.
+    fn attempts(&self) -> Doing<'_, Vec<Attempt>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// These are recorded, and need not be told again.
+    fn forget_attempts<'a>(&'a self, _recorded: &'a [Attempt]) -> Doing<'a, ()> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Whether GPUs can be cut anew here at all.

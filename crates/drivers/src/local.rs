@@ -4,7 +4,7 @@
 //! server -> keeper (one for each run, outlives the server) -> enter (becomes the user, makes the network)
 //!        -> bubblewrap -> inside (first process of the sandbox) -> the app
 //! ```
-//! Without a sandbox the third is left out, and the machine is one person's at a time ([`Apart`]).
+//! Without a sandbox the third is left out, and the boundary of a run does not hold ([`machine::WeakBoundary`]).
 //! All but bubblewrap are this one program. What a server has to know after it was killed is in the run's folder
 //! ([`folder`]), which no run sees. The keeper and the sandbox talk by one channel ([`control`]); visitors come in by the
 //! keeper's [`relay`].
@@ -45,8 +45,11 @@ use nix::unistd::Pid;
 
 use self::cgroup::Groups;
 use self::folder::{Folder, How, Kept};
+use self::machine::WeakBoundary;
 use self::spec::{Limits, Listens, Network, Places, Spec};
-use crate::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used};
+use crate::backend::{
+    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used,
+};
 use crate::door::Key;
 use crate::environments::Shelf;
 use berth_model::session::APP_TOKEN;
@@ -65,28 +68,23 @@ pub struct Settings {
     /// Addresses or networks in private ranges that runs reach all the same.
     pub opened: Vec<String>,
     pub has_network: bool,
-    pub apart: Apart,
+    pub has_sandbox: bool,
+    /// Whether several people's work may run here though the boundary of a run does not hold.
+    pub is_shared: bool,
     /// Where environments are that were prepared before there was a server.
     pub prepared: Option<PathBuf>,
     /// The most warm servers that are kept; only where people are users of their own, in sandboxes.
     pub warm_max: usize,
 }
 
-/// How people's work is kept apart on this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Apart {
-    /// By a sandbox for each run.
-    Sandboxes,
-    /// There is no sandbox, and so one person's work runs at a time.
-    OnePerson,
-    /// There is no sandbox, and whoever answers for the machine wants it so.
-    NotAtAll,
+impl Settings {
+    fn weak_boundary(&self) -> Option<WeakBoundary> {
+        WeakBoundary::of(self.has_sandbox, self.first_user.is_some())
+    }
 }
 
 /// The addresses at which clouds tell their machines secrets. No setting opens them.
 const METADATA: [&str; 2] = ["169.254.169.254/32", "169.254.170.2/32"];
-/// For whoever comes second.
-const NOT_ALONE: &str = "this machine has no sandbox to keep people's work apart, and somebody else's runs on it; try again when that is over";
 const PROCESSES_MAX: u64 = 4096;
 const MIB: u64 = 1 << 20;
 /// How often what runs is looked at.
@@ -105,7 +103,7 @@ pub struct Local {
 impl Local {
     pub fn new(settings: Settings) -> io::Result<Local> {
         use std::os::unix::fs::DirBuilderExt;
-        for name in ["runs", "homes", "environments"] {
+        for name in ["runs", "homes", "environments", "attempts"] {
             let folder = settings.folder.join(name);
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(folder)?;
@@ -116,7 +114,7 @@ impl Local {
                 std::fs::remove_dir_all(unfinished)?;
             }
         }
-        let can_be_warm = settings.apart == Apart::Sandboxes && settings.first_user.is_some();
+        let can_be_warm = settings.weak_boundary().is_none();
         let warm = match settings.prepared.as_ref().filter(|_| can_be_warm) {
             Some(prepared) => warm::Pool::open(&settings.folder, prepared, settings.warm_max)?,
             None => None,
@@ -159,10 +157,10 @@ impl Local {
                 "one machine runs one task; a gang needs a cluster".into(),
             ));
         }
+        self.check_boundary(grant)?;
         let (home, user) = self.home(grant).map_err(cannot)?;
-        let is_sandboxed = self.settings.apart == Apart::Sandboxes;
+        let is_sandboxed = self.settings.has_sandbox;
         if !is_sandboxed {
-            self.check_alone(&home)?;
             check_mounts(&grant.mounts)?;
         }
         let places = match (is_sandboxed, user) {
@@ -257,18 +255,18 @@ impl Local {
         Ok((home, Some(user)))
     }
 
-    /// Whether nobody else's work runs here; only their folders know that after a restart.
-    fn check_alone(&self, home: &Path) -> Result<(), Trouble> {
-        if self.settings.apart == Apart::NotAtAll {
-            return Ok(());
-        }
-        for entry in std::fs::read_dir(self.settings.folder.join("runs")).map_err(cannot)? {
-            let folder = Folder::at(entry.map_err(cannot)?.path());
-            if folder.may_run().map_err(cannot)? && folder.spec().map_err(cannot)?.home != home {
-                return Err(Trouble::Refused(NOT_ALONE.to_owned()));
+    /// Where the boundary of a run does not hold, one person may use their own machine. With several, an admin decides.
+    fn check_boundary(&self, grant: &Grant) -> Result<(), Trouble> {
+        match self.settings.weak_boundary() {
+            Some(weak) if grant.has_neighbours && !self.settings.is_shared => {
+                Err(Trouble::Refused(format!(
+                    "{} Several people have accounts on this server, so it runs nobody's work. {}",
+                    weak.sentence(),
+                    weak.advice()
+                )))
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// What a run is to see has to be there. The folder of an environment that is to be made, is made.
@@ -412,6 +410,16 @@ fn check_mounts(mounts: &[Seen]) -> Result<(), Trouble> {
     }
 }
 
+/// Does what may wait for a disk where it keeps nobody else waiting.
+fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Doing<'static, T> {
+    Box::pin(async move {
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(io::Error::other).flatten().map_err(cannot)
+    })
+}
+
 fn cannot(error: io::Error) -> Trouble {
     Trouble::NoAnswer(error.to_string())
 }
@@ -543,6 +551,16 @@ impl Backend for Local {
             let looked = tokio::task::spawn_blocking(move || life::look(&spec)).await;
             looked.map_err(|error| Trouble::NoAnswer(error.to_string()))
         })
+    }
+
+    fn attempts(&self) -> Doing<'_, Vec<Attempt>> {
+        let work = self.settings.folder.clone();
+        on_a_thread(move || attempts::unrecorded(&work))
+    }
+
+    fn forget_attempts<'a>(&'a self, recorded: &'a [Attempt]) -> Doing<'a, ()> {
+        let (work, recorded) = (self.settings.folder.clone(), recorded.to_vec());
+        on_a_thread(move || attempts::forget(&work, &recorded))
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

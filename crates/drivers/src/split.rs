@@ -11,7 +11,7 @@ use berth_model::{Recut, ResourceId};
 use jiff::Timestamp;
 
 use crate::backend::{
-    Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Trouble, Used,
+    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Trouble, Used,
 };
 use crate::environments::Shelf;
 
@@ -145,6 +145,15 @@ impl Backend for Split {
 
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
         self.keeper(&job).life(job)
+    }
+
+    /// Only what is here has a boundary that is Berth's own.
+    fn attempts(&self) -> Doing<'_, Vec<Attempt>> {
+        self.here.attempts()
+    }
+
+    fn forget_attempts<'a>(&'a self, recorded: &'a [Attempt]) -> Doing<'a, ()> {
+        self.here.forget_attempts(recorded)
     }
 
     fn can_cut(&self) -> bool {

@@ -90,6 +90,17 @@ pub async fn list(conn: &mut Conn, after: &str, limit: u64) -> Result<Vec<Person
         .await
 }
 
+/// Whether more than one person can sign in.
+pub async fn are_several(conn: &mut Conn) -> Result<bool> {
+    let active =
+        query("SELECT count(*) AS n FROM (SELECT 1 FROM person WHERE state = $1 LIMIT 2) AS some")
+            .bind(PersonState::Active.word())
+            .one(conn)
+            .await?
+            .count("n")?;
+    Ok(active > 1)
+}
+
 /// How many active global admins there are besides this one; the last must not go.
 pub async fn other_global_admins(conn: &mut Conn, id: PersonId) -> Result<u64> {
     query("SELECT count(*) AS n FROM person WHERE global_admin AND state = $1 AND id <> $2")

@@ -4,6 +4,7 @@
 //! due and acts in transactions of its own. Of several servers on one database, the holder of a controller's lease
 //! runs it; every transaction checks the lease's fence first, so one that was held up too long changes nothing.
 
+mod attempts;
 mod by_hand;
 mod closures;
 mod environments;
@@ -95,6 +96,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
+    tasks.spawn(attempts::run(app.clone(), stop.clone()));
     tasks.spawn(refusals::run(app.clone(), stop.clone()));
     tasks.spawn(read_boards(app.clone(), stop.clone()));
     tasks

@@ -30,11 +30,13 @@ impl App {
         let name = |id| Some(find(id)?.name.to_string());
         let around = self.surroundings(&mut reader, workload).await?;
         let hub = self.hub_variables(&mut reader, workload, run).await?;
+        let has_neighbours = people::are_several(&mut reader).await?;
         let has_hub = !hub.is_empty();
         let environment = around.variables.into_iter().chain(hub);
         Ok(Grant {
             person: workload.owner,
             login: owner.map_or_else(|| "nobody".to_owned(), |owner| owner.login.to_string()),
+            has_neighbours,
             site: site.map_or_else(String::new, |site| site.name.to_string()),
             project: project.map(|project| project.name.to_string()),
             nodes: nodes.into_iter().filter_map(name).collect(),

@@ -5,6 +5,7 @@
 //! ([`round`], [`carry`]). Whoever asks why something waits asks that plan.
 
 mod act;
+mod attempts;
 mod batches;
 mod carry;
 mod counts;

@@ -71,9 +71,14 @@ impl Folder {
         Ok(Vault::open_or_create(&self.config.secret_key_file)?)
     }
 
-    /// The machine, with what runs on it for this world.
+    /// The machine, with what runs on it for this world. All of a demo's people are whoever started it, so they share it
+    /// even where the server is not root.
     pub fn machine(&self) -> anyhow::Result<ThisMachine> {
-        ThisMachine::look(&self.config, &self.path().join(WORK))
+        let shared = Config {
+            unsafe_shared_user: true,
+            ..self.config.clone()
+        };
+        ThisMachine::look(&shared, &self.path().join(WORK))
     }
 
     /// What the application is told: where sessions are found.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use berth_app::App;
 use berth_app::inventory::OwnMachine;
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used};
+use berth_drivers::backend::{
+    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
+};
 use berth_drivers::environments::Shelf;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
@@ -131,6 +133,14 @@ impl Backend for InRealTime {
 
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
         self.here.life(job)
+    }
+
+    fn attempts(&self) -> Doing<'_, Vec<Attempt>> {
+        self.here.attempts()
+    }
+
+    fn forget_attempts<'a>(&'a self, recorded: &'a [Attempt]) -> Doing<'a, ()> {
+        self.here.forget_attempts(recorded)
     }
 
     fn can_cut(&self) -> bool {

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used};
+use berth_drivers::backend::{
+    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
+};
 use berth_drivers::environments::Shelf;
 use berth_model::{Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
@@ -65,6 +67,14 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
         self.0.life(job)
+    }
+
+    fn attempts(&self) -> Doing<'_, Vec<Attempt>> {
+        self.0.attempts()
+    }
+
+    fn forget_attempts<'a>(&'a self, recorded: &'a [Attempt]) -> Doing<'a, ()> {
+        self.0.forget_attempts(recorded)
     }
 
     fn can_cut(&self) -> bool {

@@ -200,7 +200,7 @@ async fn without_its_warm_server_an_app_starts_all_the_same_and_the_next_server_
         (outcome, log.as_str(), was_warm),
         (Outcome::Completed, "done\n", true)
     );
-    let again = Machine::server(machine.folder.path(), super::Apart::Sandboxes);
+    let again = Machine::server(machine.folder.path(), |_| {});
     let machine = Machine {
         local: again,
         ..machine

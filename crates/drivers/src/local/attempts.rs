@@ -1,67 +1,108 @@
-//! Attempts on the boundary of a run that its keeper saw, counted for the server, which tells the site's admins.
+//! Attempts on the boundary of a run, from the keeper that sees them to the server that writes them into the audit log.
+//!
+//! One empty file says it all: its name is the run, the kind and how often. The files lie beside the runs' folders, in one
+//! that no run sees. The server removes what it has recorded; killed before that, it records the same sum twice.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use berth_model::RunId;
 
-use super::folder::Folder;
+use crate::backend::{Attempt, AttemptKind};
 
-/// What was attempted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A connection to the run's relay with another key, or of another user.
-    WrongKey,
-    /// A message to the keeper that the first process of the sandbox does not send.
-    StrangeMessage,
+/// The most files that are read at once; the rest waits for the next time.
+const READ_MAX: usize = 1_000;
+
+/// Where they are kept, in the folder of a server's work.
+pub fn folder_in(work: &Path) -> PathBuf {
+    work.join("attempts")
 }
 
-impl Kind {
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Kind::WrongKey => "a connection to the app did not have the run's key",
-            Kind::StrangeMessage => "the keeper got a message that Berth's own program never sends",
-        }
-    }
-}
-
-pub type Counts = BTreeMap<Kind, u64>;
-
-/// The counts of one run, kept in its folder.
+/// What the keeper of one run counts.
 #[derive(Debug)]
 pub struct Attempts {
-    folder: Folder,
-    counts: Mutex<Counts>,
+    folder: PathBuf,
+    run: RunId,
+    counts: Mutex<BTreeMap<AttemptKind, u64>>,
 }
 
 impl Attempts {
-    pub fn of(folder: &Folder) -> Attempts {
+    pub fn of(run: RunId, work: &Path) -> Attempts {
         Attempts {
-            folder: folder.clone(),
-            counts: Mutex::new(folder.attempts().unwrap_or_default()),
+            folder: folder_in(work),
+            run,
+            counts: Mutex::default(),
         }
     }
 
-    /// Counts one. The first of a kind, and then every doubling, is written down: a flood costs a few writes.
-    pub fn note(&self, kind: Kind) {
+    /// Counts one. The first of a kind, and then every doubling, is written down: a flood costs a few files.
+    pub fn note(&self, kind: AttemptKind) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(kind).or_default();
-        *count += 1;
-        if count.is_power_of_two() {
-            self.folder.set_attempts(&counts).ok();
+        let times = counts.entry(kind).or_default();
+        *times += 1;
+        if times.is_power_of_two() {
+            self.write(kind, *times).ok();
         }
     }
 
-    /// Writes down what is left, when the run ends.
+    /// Writes down the last counts, when the run ends.
     pub fn settle(&self) -> io::Result<()> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        match counts.is_empty() {
-            true => Ok(()),
-            false => self.folder.set_attempts(&counts),
+        let mut unwritten = counts.iter().filter(|(_, times)| !times.is_power_of_two());
+        unwritten.try_for_each(|(kind, times)| self.write(*kind, *times))
+    }
+
+    fn write(&self, kind: AttemptKind, times: u64) -> io::Result<()> {
+        let run = self.run.0.simple();
+        let name = format!("{run}.{}.{times}", kind.word());
+        File::create(self.folder.join(name)).map(drop)
+    }
+}
+
+/// What no server has recorded yet: the highest count of each run and kind.
+pub fn unrecorded(work: &Path) -> io::Result<Vec<Attempt>> {
+    let mut highest: BTreeMap<(RunId, AttemptKind), u64> = BTreeMap::new();
+    for entry in fs::read_dir(folder_in(work))?.take(READ_MAX) {
+        let name = entry?.file_name();
+        if let Some(attempt) = name.to_str().and_then(attempt_of) {
+            let times = highest.entry((attempt.run, attempt.kind)).or_default();
+            *times = attempt.times.max(*times);
         }
     }
+    let all = highest.into_iter();
+    let all = all.map(|((run, kind), times)| Attempt { run, kind, times });
+    Ok(all.collect())
+}
+
+/// Removes the files of what was recorded. A count that was written since stays.
+pub fn forget(work: &Path, recorded: &[Attempt]) -> io::Result<()> {
+    for entry in fs::read_dir(folder_in(work))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(attempt) = name.to_str().and_then(attempt_of) else {
+            continue;
+        };
+        let is_recorded = |known: &Attempt| {
+            (known.run, known.kind) == (attempt.run, attempt.kind) && attempt.times <= known.times
+        };
+        if recorded.iter().any(is_recorded) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn attempt_of(name: &str) -> Option<Attempt> {
+    let mut parts = name.split('.');
+    let (run, kind, times) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(Attempt {
+        run: RunId(uuid::Uuid::try_parse(run).ok()?),
+        kind: AttemptKind::from_word(kind)?,
+        times: times.parse().ok()?,
+    })
 }
 
 #[cfg(test)]
@@ -69,18 +110,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_summed_and_written_a_few_times() {
-        let here = tempfile::tempdir().unwrap();
-        let folder = Folder::at(here.path().to_owned());
-        let attempts = Attempts::of(&folder);
+    fn a_flood_is_summed_written_a_few_times_and_told_once() {
+        let work = tempfile::tempdir().unwrap();
+        fs::create_dir(folder_in(work.path())).unwrap();
+        let run = RunId(uuid::Uuid::from_u128(7));
+        let attempts = Attempts::of(run, work.path());
+        let told = |kind, times| Attempt { run, kind, times };
         for _ in 0..1000 {
-            attempts.note(Kind::WrongKey);
+            attempts.note(AttemptKind::WrongKey);
         }
-        assert_eq!(folder.attempts().unwrap()[&Kind::WrongKey], 512);
+        assert_eq!(fs::read_dir(folder_in(work.path())).unwrap().count(), 10);
+        let first = unrecorded(work.path()).unwrap();
+        assert_eq!(first, [told(AttemptKind::WrongKey, 512)]);
+        attempts.note(AttemptKind::StrangeMessage);
+        forget(work.path(), &first).unwrap();
         attempts.settle().unwrap();
-        assert_eq!(folder.attempts().unwrap()[&Kind::WrongKey], 1000);
-        let next = Attempts::of(&folder);
-        next.note(Kind::StrangeMessage);
-        assert_eq!(folder.attempts().unwrap().len(), 2);
+        let next = unrecorded(work.path()).unwrap();
+        let expected = [
+            told(AttemptKind::WrongKey, 1000),
+            told(AttemptKind::StrangeMessage, 1),
+        ];
+        assert_eq!(next, expected);
+        forget(work.path(), &next).unwrap();
+        assert!(unrecorded(work.path()).unwrap().is_empty());
     }
 }

@@ -15,7 +15,6 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::attempts::Counts;
 use super::spec::Spec;
 use crate::door::Key;
 
@@ -27,7 +26,6 @@ const RECORD_BYTES_MAX: u64 = 16 << 20;
 const SPEC: &str = "spec.json";
 const ENVIRONMENT: &str = "environment.json";
 const KEY: &str = "key";
-const ATTEMPTS: &str = "attempts.json";
 
 /// How a run came to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +117,12 @@ impl Folder {
         Ok(spec)
     }
 
+    /// The folder of all that the server runs: a run's folder is in the folder of all runs, and that is in this one.
+    pub fn work(&self) -> io::Result<&Path> {
+        let work = self.0.parent().and_then(Path::parent);
+        work.ok_or_else(|| io::Error::other("the run's folder is nowhere"))
+    }
+
     /// The run that the folder is named after.
     pub fn run(&self) -> Option<RunId> {
         let name = self.0.file_name()?.to_str()?;
@@ -197,15 +201,6 @@ impl Folder {
 
     pub fn set_end(&self, end: &End) -> io::Result<()> {
         self.write("end.json", &serde_json::to_vec(end)?)
-    }
-
-    /// Attempts on the run's boundary, summed.
-    pub fn attempts(&self) -> io::Result<Counts> {
-        Ok(self.read_json(ATTEMPTS)?.unwrap_or_default())
-    }
-
-    pub fn set_attempts(&self, counts: &Counts) -> io::Result<()> {
-        self.write(ATTEMPTS, &serde_json::to_vec(counts)?)
     }
 
     /// Marks that it has to come to its end, for a keeper that does not listen yet.

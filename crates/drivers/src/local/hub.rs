@@ -45,11 +45,8 @@ pub(super) struct Hub {
 
 impl Hub {
     pub fn new(folder: &Folder, run: RunId) -> io::Result<Hub> {
-        // A run's folder is in the folder of all runs, and that is in the server's.
-        let work = folder.path().parent().and_then(Path::parent);
-        let work = work.ok_or_else(|| io::Error::other("the run's folder is nowhere"))?;
         Ok(Hub {
-            server: server_socket(work),
+            server: server_socket(folder.work()?),
             run,
             waiting: Arc::new(Semaphore::new(WAITING)),
             open: Arc::new(Semaphore::new(AT_ONCE)),

@@ -19,7 +19,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::attempts::{Attempts, Kind};
+use super::attempts::Attempts;
 use super::cgroup::{Group, Groups};
 use super::control::{self, Channel, Fate, ToKeeper, ToSandbox};
 use super::folder::{End, Folder, How};
@@ -28,6 +28,7 @@ use super::relay::Relay;
 use super::spec::Spec;
 use super::warm::bring::Bringing;
 use super::{brood, network};
+use crate::backend::AttemptKind;
 
 /// What a log may grow to before its older half goes.
 const LOG_BYTES: u64 = 8 << 20;
@@ -192,7 +193,7 @@ async fn begin(
     channel.send(&ToSandbox::Go, None).await?;
     let start = spec_in_memory(spec)?;
     channel.send(&ToSandbox::Start, Some(start.as_fd())).await?;
-    let attempts = Arc::new(Attempts::of(folder));
+    let attempts = Arc::new(Attempts::of(spec.run, folder.work()?));
     if let Some(relay) = relay {
         tokio::spawn(relay.let_in(channel.clone(), attempts.clone()));
     }
@@ -277,7 +278,7 @@ impl Conversation {
                 Ok(Some(received)) => received,
                 Ok(None) => return None,
                 Err(_) => {
-                    self.attempts.note(Kind::StrangeMessage);
+                    self.attempts.note(AttemptKind::StrangeMessage);
                     return None;
                 }
             };
@@ -286,7 +287,7 @@ impl Conversation {
                 (ToKeeper::Hub, _) if self.has_hub => self.hub.connect(&self.channel).await,
                 (ToKeeper::Fork, Some(inside)) => self.fork(inside).await,
                 _ => {
-                    self.attempts.note(Kind::StrangeMessage);
+                    self.attempts.note(AttemptKind::StrangeMessage);
                     return None;
                 }
             };

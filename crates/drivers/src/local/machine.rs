@@ -124,7 +124,58 @@ pub struct Abilities {
     pub users: Result<(), String>,
 }
 
+/// Why the boundary of a run does not hold on a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeakBoundary {
+    NoSandbox,
+    ServerUser,
+    NoSandboxServerUser,
+}
+
+impl WeakBoundary {
+    pub fn of(has_sandbox: bool, has_own_users: bool) -> Option<WeakBoundary> {
+        match (has_sandbox, has_own_users) {
+            (true, true) => None,
+            (false, true) => Some(WeakBoundary::NoSandbox),
+            (true, false) => Some(WeakBoundary::ServerUser),
+            (false, false) => Some(WeakBoundary::NoSandboxServerUser),
+        }
+    }
+
+    pub fn sentence(self) -> &'static str {
+        match self {
+            WeakBoundary::NoSandbox => {
+                "Runs have no sandbox, so each run sees this machine's files, processes and network."
+            }
+            WeakBoundary::ServerUser => {
+                "Runs have the server's own user, so only the sandbox keeps a run from the server's files."
+            }
+            WeakBoundary::NoSandboxServerUser => {
+                "Runs have the server's own user and no sandbox, so each run can read and change everything that the server can."
+            }
+        }
+    }
+
+    pub fn advice(self) -> &'static str {
+        match self {
+            WeakBoundary::NoSandbox => {
+                "An admin can install bubblewrap and restart the server, or set unsafe_shared_user."
+            }
+            WeakBoundary::ServerUser => {
+                "An admin can start the server as root, or set unsafe_shared_user."
+            }
+            WeakBoundary::NoSandboxServerUser => {
+                "An admin can install bubblewrap and start the server as root, or set unsafe_shared_user."
+            }
+        }
+    }
+}
+
 impl Abilities {
+    pub fn weak_boundary(&self) -> Option<WeakBoundary> {
+        WeakBoundary::of(self.sandbox.is_ok(), self.users.is_ok())
+    }
+
     /// What it cannot do, and why, under the names that an inventory has for that.
     pub fn lacks(&self) -> impl Iterator<Item = (&'static str, String)> {
         let all = [

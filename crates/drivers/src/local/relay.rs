@@ -9,9 +9,10 @@ use std::sync::Arc;
 use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 
-use super::attempts::{Attempts, Kind};
+use super::attempts::Attempts;
 use super::control::{Channel, ToSandbox};
 use super::folder::Folder;
+use crate::backend::AttemptKind;
 use crate::door::{Key, admit};
 
 /// The most connections that may be about to show their key.
@@ -56,7 +57,7 @@ impl Relay {
                         passed.await.ok();
                     }
                     Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                        attempts.note(Kind::WrongKey);
+                        attempts.note(AttemptKind::WrongKey);
                     }
                     Err(_) => {}
                 }

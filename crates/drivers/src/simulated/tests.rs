@@ -173,6 +173,7 @@ fn a_server_that_lost_its_lease_is_refused() {
 
 fn nobody() -> Grant {
     Grant {
+        has_neighbours: false,
         has_hub: false,
         package_index: None,
         person: PersonId(Uuid::nil()),

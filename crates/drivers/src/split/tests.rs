@@ -74,6 +74,7 @@ fn run(number: u128, nodes: &[u128]) -> Run {
 
 fn grant() -> Grant {
     Grant {
+        has_neighbours: false,
         has_hub: false,
         package_index: None,
         person: PersonId(Uuid::nil()),

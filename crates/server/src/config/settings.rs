@@ -105,8 +105,8 @@ settings! {
     machine_cores_kept: u64 = "0", whole(0..=10_000);
     /// Memory of this machine, in MiB, that is kept for the machine itself.
     machine_memory_kept_mib: u64 = "512", whole(0..=100_000_000);
-    /// Whether several people's work may run on this machine at a time though it has no sandbox to
-    /// keep them apart. Every page then says so.
+    /// Whether several people's work may run on this machine although the boundary of a run does not
+    /// hold there: it has no sandbox, or the server is not root. Every page then says so.
     unsafe_shared_user: bool = "false", truth();
     /// A folder with environments that were made before the server is started (by
     /// `berth env prepare`); every site with a queue has them.

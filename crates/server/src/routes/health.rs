@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use berth_api::health::{ControllerHealth, DatabaseHealth, DiskHealth, HealthReport};
+use berth_api::health::{ControllerHealth, DatabaseHealth, DiskHealth, HealthReport, WeakBoundary};
 use berth_api::paths;
-use berth_app::{ControllerHealth as Found, HealthReport as Report};
+use berth_app::{ControllerHealth as Found, HealthReport as Report, WeakBoundary as Weak};
 use jiff::Timestamp;
 use rustix::fs::statvfs;
 use utoipa_axum::router::OpenApiRouter;
@@ -51,6 +51,15 @@ fn shown(report: &Report, disk: Option<DiskHealth>) -> HealthReport {
         controllers: controllers.map(|one| controller(one, report.now)).collect(),
         event_head: report.event_head,
         sequencer_lag_s: report.sequencer_lag.as_secs_f64(),
+        weak_boundary: report.weak_boundary.map(weak_boundary),
+    }
+}
+
+fn weak_boundary(weak: Weak) -> WeakBoundary {
+    match weak {
+        Weak::NoSandbox => WeakBoundary::NoSandbox,
+        Weak::ServerUser => WeakBoundary::ServerUser,
+        Weak::NoSandboxServerUser => WeakBoundary::NoSandboxServerUser,
     }
 }
 

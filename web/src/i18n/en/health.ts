@@ -49,6 +49,18 @@ export const health = {
   trouble: {
     disk_full: { what: () => 'The disk is nearly full.', advice: 'Make room now: old logs and backups first. A full disk stops every change, and nothing is lost.' },
     disk_low: { what: () => 'The disk is filling up.', advice: 'Make room, or give the data directory a larger disk.' },
+    no_sandbox: {
+      what: () => 'Runs have no sandbox, so each run sees this machine’s files, processes and network.',
+      advice: 'Install bubblewrap and restart the server. While several people have accounts, it runs nobody’s work unless unsafe_shared_user is set.',
+    },
+    server_user: {
+      what: () => 'Runs have the server’s own user, so only the sandbox keeps a run from the server’s files.',
+      advice: 'Start the server as root. While several people have accounts, it runs nobody’s work unless unsafe_shared_user is set.',
+    },
+    no_sandbox_server_user: {
+      what: () => 'Runs have the server’s own user and no sandbox, so each run can read and change everything that the server can.',
+      advice: 'Install bubblewrap and start the server as root. While several people have accounts, it runs nobody’s work unless unsafe_shared_user is set.',
+    },
     schema: { what: () => 'The store is older than this Berth.', advice: 'Restart the server; it brings its schema up to date.' },
     sequencer: { what: () => 'Events wait for their number.', advice: 'Pages and notifications lag behind. Look at the server’s log for the controller sequencer, and restart the server if it says nothing.' },
     clock: { what: () => 'The server’s clock and yours differ by more than a minute.', advice: 'Set both by a time server; bookings follow the server’s.' },

@@ -44,6 +44,18 @@ export const health: Messages['health'] = {
   trouble: {
     disk_full: { what: () => 'Il disco è quasi pieno.', advice: 'Fai spazio ora: prima vecchi log e copie. Un disco pieno ferma ogni modifica, e nulla va perso.' },
     disk_low: { what: () => 'Il disco si sta riempiendo.', advice: 'Fai spazio, o dai un disco più grande alla cartella dei dati.' },
+    no_sandbox: {
+      what: () => 'Le esecuzioni non hanno una sandbox: ciascuna vede i file, i processi e la rete di questa macchina.',
+      advice: 'Installa bubblewrap e riavvia il server. Finché più persone hanno un account, non esegue il lavoro di nessuno, a meno che sia impostato unsafe_shared_user.',
+    },
+    server_user: {
+      what: () => 'Le esecuzioni hanno lo stesso utente del server: solo la sandbox le tiene lontane dai suoi file.',
+      advice: 'Avvia il server come root. Finché più persone hanno un account, non esegue il lavoro di nessuno, a meno che sia impostato unsafe_shared_user.',
+    },
+    no_sandbox_server_user: {
+      what: () => 'Le esecuzioni hanno lo stesso utente del server e nessuna sandbox: ciascuna può leggere e cambiare tutto ciò che può il server.',
+      advice: 'Installa bubblewrap e avvia il server come root. Finché più persone hanno un account, non esegue il lavoro di nessuno, a meno che sia impostato unsafe_shared_user.',
+    },
     schema: { what: () => 'L’archivio è più vecchio di questo Berth.', advice: 'Riavvia il server; aggiorna da solo lo schema.' },
     sequencer: { what: () => 'Gli eventi aspettano il loro numero.', advice: 'Pagine e notifiche restano indietro. Guarda nel log del server il controllore sequencer, e riavvia il server se non dice nulla.' },
     clock: { what: () => 'L’orologio del server e il tuo differiscono di più di un minuto.', advice: 'Regolali su un server del tempo; le prenotazioni seguono quello del server.' },

@@ -1,6 +1,6 @@
 //! Whether this machine can run people's work and keep them apart.
 
-use berth_drivers::local::machine::{Abilities, Machine};
+use berth_drivers::local::machine::{Abilities, Machine, WeakBoundary};
 use berth_server::config::{Config, QueueBackend};
 
 use super::Finding;
@@ -12,12 +12,11 @@ pub fn look(config: &Config) -> Vec<Finding> {
     if config.queue_backend != QueueBackend::Local {
         return Vec::new();
     }
+    let can = Abilities::look();
+    let boundary = boundary(&can, config.unsafe_shared_user);
     let Abilities {
-        sandbox,
-        network,
-        limits,
-        users,
-    } = Abilities::look();
+        network, limits, ..
+    } = can;
     let Machine {
         cores,
         memory_mib,
@@ -31,7 +30,7 @@ pub fn look(config: &Config) -> Vec<Finding> {
     );
     vec![
         Finding::ok(SUBJECT, has),
-        apart(sandbox, config.unsafe_shared_user),
+        boundary,
         match network {
             Ok(()) => Finding::ok(SUBJECT, "each run gets a network of its own"),
             Err(why) => Finding::warn(SUBJECT, why, "without it, what runs reaches no network"),
@@ -44,30 +43,33 @@ pub fn look(config: &Config) -> Vec<Finding> {
                 "without it, what runs can use all cores and all memory",
             ),
         },
-        match users {
-            Ok(()) => Finding::ok(SUBJECT, "each person gets a user of their own"),
-            Err(why) => Finding::warn(SUBJECT, why, "the sandbox alone keeps people apart"),
-        },
     ]
 }
 
-fn apart(sandbox: Result<(), String>, shares: bool) -> Finding {
-    match (sandbox, shares) {
-        (Ok(()), false) => Finding::ok(SUBJECT, "each run gets a sandbox of its own"),
-        (Ok(()), true) => Finding::warn(
+fn boundary(can: &Abilities, is_shared: bool) -> Finding {
+    let whys = [&can.sandbox, &can.users].into_iter();
+    let whys: Vec<&str> = whys
+        .filter_map(|can| can.as_ref().err().map(String::as_str))
+        .collect();
+    let said = |weak: WeakBoundary| format!("{} ({})", weak.sentence(), whys.join("; "));
+    match (can.weak_boundary(), is_shared) {
+        (None, false) => Finding::ok(SUBJECT, "each run has a sandbox and its person's own user"),
+        (None, true) => Finding::warn(
             SUBJECT,
-            "each run gets a sandbox of its own, and unsafe_shared_user is set all the same",
+            "each run has a sandbox and its person's own user, and unsafe_shared_user is set all the same",
             "take unsafe_shared_user out of the configuration: every page warns of it",
         ),
-        (Err(why), false) => Finding::warn(
+        (Some(weak), false) => {
+            let advice = format!(
+                "While several people have accounts, the server runs nobody's work. {}",
+                weak.advice()
+            );
+            Finding::warn(SUBJECT, said(weak), advice)
+        }
+        (Some(weak), true) => Finding::fail(
             SUBJECT,
-            why,
-            "without it, one person's work runs here at a time, and can read the server's own files",
-        ),
-        (Err(why), true) => Finding::fail(
-            SUBJECT,
-            why,
-            "without it, people's work reads each other's files and the server's own (unsafe_shared_user)",
+            said(weak),
+            "unsafe_shared_user lets several people's work run here all the same: only for people who trust each other",
         ),
     }
 }
@@ -78,17 +80,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_nobody_apart_is_said_and_so_is_a_flag_that_nobody_needs() {
-        let missing = || Err("bubblewrap is not installed".to_owned());
-        assert_eq!(apart(Ok(()), false).level, Level::Ok);
-        assert_eq!(apart(Ok(()), true).level, Level::Warn);
-        assert_eq!(apart(missing(), false).level, Level::Warn);
-        let shared = apart(missing(), true);
-        assert_eq!(shared.level, Level::Fail);
-        assert!(
-            shared
-                .advice
-                .is_some_and(|advice| advice.contains("unsafe_shared_user"))
-        );
+    fn a_weak_boundary_is_told_and_so_is_a_flag_that_nobody_needs() {
+        let can = |sandbox: bool, users: bool| Abilities {
+            sandbox: sandbox.then_some(()).ok_or("no bubblewrap".to_owned()),
+            network: Ok(()),
+            limits: Err(String::new()),
+            users: users.then_some(()).ok_or("not root".to_owned()),
+        };
+        assert_eq!(boundary(&can(true, true), false).level, Level::Ok);
+        assert_eq!(boundary(&can(true, true), true).level, Level::Warn);
+        for (sandbox, users) in [(false, true), (true, false), (false, false)] {
+            let weak = can(sandbox, users);
+            let finding = boundary(&weak, false);
+            assert_eq!(finding.level, Level::Warn);
+            assert_eq!(finding.found.contains("no bubblewrap"), !sandbox);
+            assert_eq!(finding.found.contains("not root"), !users);
+            assert_eq!(boundary(&weak, true).level, Level::Fail);
+        }
     }
 }

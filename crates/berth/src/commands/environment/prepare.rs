@@ -14,7 +14,7 @@ use berth_app::clock::{Clock, SystemClock, random};
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Seen, Sign};
 use berth_drivers::environments::{ABOUT, Prepared, Shelf, installing};
 use berth_drivers::local::machine::Abilities;
-use berth_drivers::local::{Apart, Local, Settings, shelf};
+use berth_drivers::local::{Local, Settings, shelf};
 use berth_model::workload::{Ask, Because, Counts, Outcome, RunPiece, RunState, State, Tasks};
 use berth_model::{
     EnvironmentId, Name, PersonId, ResourceId, Run, RunId, SiteId, Workload, WorkloadId,
@@ -82,7 +82,8 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         has_network: true,
         prepared: None,
         warm_max: 0,
-        apart: Apart::Sandboxes,
+        has_sandbox: true,
+        is_shared: false,
     })?;
     complain(&format!(
         "making the environment {}, once; this takes a few minutes",
@@ -130,6 +131,7 @@ async fn build(
     let recipe = prepared.recipe(key);
     let (workload, run) = work(recipe.program())?;
     let grant = Grant {
+        has_neighbours: false,
         has_hub: false,
         person: PersonId::from_parts(0, &[0; 10]),
         login: "berth".to_owned(),

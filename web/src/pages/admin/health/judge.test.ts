@@ -32,6 +32,10 @@ test('a controller is judged as the command line does', () => {
   expect(told(report({ holder: null }))).toEqual(['never']);
 });
 
+test('a boundary that does not hold is told', () => {
+  expect(told(report({}, { weak_boundary: 'server_user' }))).toEqual(['server_user']);
+});
+
 test('the worst comes first', () => {
   expect(told(report({ last_round_s: 60 }, { sequencer_lag_s: 11 }, GIB / 16))).toEqual(['disk_full', 'sequencer', 'stale']);
   expect(told(report({}, { now: new Date(now + 120_000).toISOString() }, GIB / 2))).toEqual(['disk_low', 'clock']);

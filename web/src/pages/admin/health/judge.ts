@@ -28,7 +28,7 @@ export function diskLevel(free: number): Level {
   return free < DISK_LOW ? 'warn' : 'good';
 }
 
-export type Trouble = 'disk_full' | 'disk_low' | 'schema' | 'sequencer' | 'clock';
+export type Trouble = 'disk_full' | 'disk_low' | 'schema' | 'sequencer' | 'clock' | 'no_sandbox' | 'server_user' | 'no_sandbox_server_user';
 
 export interface Finding {
   readonly trouble: Trouble | ControllerTrouble;
@@ -48,6 +48,7 @@ export function findings(report: HealthReport, browserNow: number): Finding[] {
       const trouble = controllerTrouble(one);
       return trouble ? [{ trouble, level: CONTROLLER_LEVEL[trouble], controller: one.name }] : [];
     }),
+    ...(report.weak_boundary ? [{ trouble: report.weak_boundary, level: 'bad' } as const] : []),
     ...(database.schema_pending.length > 0 ? [{ trouble: 'schema', level: 'warn' } as const] : []),
     ...(Math.abs(Date.parse(report.now) - browserNow) > CLOCK_MS ? [{ trouble: 'clock', level: 'warn' } as const] : []),
   ];
