@@ -92,12 +92,13 @@ pub async fn list(conn: &mut Conn, after: &str, limit: u64) -> Result<Vec<Person
 
 /// Whether more than one person can sign in.
 pub async fn are_several(conn: &mut Conn) -> Result<bool> {
-    let active =
-        query("SELECT count(*) AS n FROM (SELECT 1 FROM person WHERE state = $1 LIMIT 2) AS some")
-            .bind(PersonState::Active.word())
-            .one(conn)
-            .await?
-            .count("n")?;
+    let active = query(
+        "SELECT count(*) AS n FROM (SELECT 1 FROM person WHERE state = $1 LIMIT 2) AS active",
+    )
+    .bind(PersonState::Active.word())
+    .one(conn)
+    .await?
+    .count("n")?;
     Ok(active > 1)
 }
 
