@@ -50,7 +50,8 @@ async fn site() -> Desk {
     wait::until("it to be taken in", PATIENCE, async || {
         let listed = desk.run("env list -o json").succeeds().json();
         let items = listed["items"].as_array().expect("items");
-        items.iter().any(|item| item["state"] == "ready")
+        let is_it = |item: &Value| item["name"] == "jupyterlab" && item["state"] == "ready";
+        items.iter().any(is_it)
     })
     .await;
     desk
