@@ -109,6 +109,29 @@ test('a press starts JupyterLab, its page opens by itself, and a cell computes',
   await expect.poll(async () => (await machine.session(session.id)).state, IS_STOPPED).toBe('stopped');
 });
 
+test('a kernel that takes all memory is ended, and its owner reads why while the notebook goes on', async ({ browser }) => {
+  const page = await machine.page(browser);
+  const session = await started(page, 'A notebook');
+  await newNotebook(page);
+  await run(page, 0, 'all = []\nwhile True: all.append(b"x" * 2**26)');
+  const why = /A program in it, such as a notebook's kernel, was ended because the session used all of its 1 GiB of memory/;
+  await expect.poll(async () => (await machine.session(session.id)).said ?? '', BEGINS).toMatch(new RegExp(why, 'i'));
+  expect((await machine.session(session.id)).state).toBe('ready');
+  const berth = await page.context().newPage();
+  await berth.goto(`/sites/${SITE}/sessions/${session.id}`);
+  await expect(berth.getByText(why)).toBeVisible();
+  await expectAccessible(berth, 'a session in which a kernel ran out of memory');
+  await berth.goto('/notifications');
+  await expect(berth.getByText(`A program in your session was ended because it used all of its memory: ${session.name}`)).toBeVisible();
+  // JupyterLab itself was not touched: a new kernel computes.
+  await newNotebook(page);
+  await run(page, 0, '6 * 7');
+  await expect(cell(page, 0).locator('.jp-OutputArea-output')).toHaveText('42');
+  await page.context().close();
+  await machine.call('POST', `/sites/${SITE}/sessions/${session.id}/stop`, {});
+  await expect.poll(async () => (await machine.session(session.id)).state, IS_STOPPED).toBe('stopped');
+});
+
 test('a kernel that computes keeps its session, and an open page alone does not', async ({ browser }) => {
   const busy = await machine.page(browser);
   const works = await started(busy, 'A notebook that is soon stopped');

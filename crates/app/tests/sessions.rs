@@ -26,6 +26,7 @@ on_both!(
     what_fails_is_tried_again_and_given_up_after_five_times,
     a_profile_that_fails_for_three_people_is_paused,
     what_idles_is_stopped_after_a_warning,
+    what_runs_out_of_memory_inside_is_told_once_and_the_session_goes_on,
     a_kernel_that_computes_is_not_idle,
     what_its_owner_keeps_is_left_alone,
     nobody_sees_or_opens_what_is_not_theirs,
@@ -288,6 +289,37 @@ async fn what_idles_is_stopped_after_a_warning(lab: Lab) {
         said.contains("nothing was done in it for 60 minutes"),
         "{said}"
     );
+}
+
+async fn what_runs_out_of_memory_inside_is_told_once_and_the_session_goes_on(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let session = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    scripted.script().out_of_memory = 1;
+    pass(&lab, 1).await;
+    let told = view(&lab, &lab.ada, &session).await.expect("hers").session;
+    assert_eq!((told.state, told.memory_kills), (State::Ready, 1));
+    let said = told.said.expect("it says why").to_string();
+    assert!(said.contains("of memory"), "{said}");
+    pass(&lab, 1).await;
+    let same = view(&lab, &lab.ada, &session).await.expect("hers").session;
+    assert_eq!(same.version, told.version, "once");
+    scripted.script().out_of_memory = 3;
+    pass(&lab, 1).await;
+    let more = view(&lab, &lab.ada, &session).await.expect("hers").session;
+    assert_eq!(more.memory_kills, 3);
+    // What runs after that has not run out of anything yet.
+    let stopped = change(
+        &lab,
+        &lab.ada,
+        &session,
+        SessionChange::Stop { reason: None },
+    )
+    .await;
+    settle(&lab).await;
+    scripted.script().out_of_memory = 0;
+    let anew = self::again(&lab, &SessionReference::Id(stopped.id)).await;
+    assert_eq!((anew.memory_kills, anew.said), (0, None));
 }
 
 async fn a_kernel_that_computes_is_not_idle(lab: Lab) {

@@ -46,7 +46,10 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::ReservationReminder => Concerns::Reservation,
         Kind::ResourceStatus => Concerns::Resource,
         Kind::JoinRequested | Kind::ProfilePaused => Concerns::Admins,
-        Kind::SessionFailed | Kind::SessionIdle | Kind::SessionVisited => Concerns::Owner,
+        Kind::SessionFailed
+        | Kind::SessionIdle
+        | Kind::SessionOutOfMemory
+        | Kind::SessionVisited => Concerns::Owner,
         Kind::MemberJoined | Kind::JoinDeclined => Concerns::Person,
         // What goes its way, or was done by whoever it concerns.
         Kind::WorkloadSubmitted

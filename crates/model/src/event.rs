@@ -140,6 +140,7 @@ kinds! {
     SessionChanged "session.changed",
     SessionFailed "session.failed",
     SessionIdle "session.idle",
+    SessionOutOfMemory "session.out_of_memory",
     SessionVisited "session.visited",
     ProfilePaused "profile.paused",
     ProfileResumed "profile.resumed",

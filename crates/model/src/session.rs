@@ -50,6 +50,8 @@ pub struct Session {
     pub warned_at: Option<Timestamp>,
     /// Since when its GPUs, which nobody uses, are lent to opportunistic work; nothing, once its owner came back.
     pub lends_since: Option<Timestamp>,
+    /// How many of its programs were ended for want of memory, as far as its owner was told.
+    pub memory_kills: u64,
     pub created_at: Timestamp,
     pub version: u64,
 }
@@ -158,6 +160,7 @@ impl Session {
         self.active_at = now;
         self.kept_until = None;
         self.warned_at = None;
+        self.memory_kills = 0;
         Ok(self.into_state(State::Waiting, now))
     }
 
@@ -180,9 +183,12 @@ impl Session {
     }
 
     /// It was sent back into the queue: whoever waits for it sees that.
-    pub fn waits_again(self, now: Timestamp) -> Result<Session, NotNow> {
+    pub fn waits_again(mut self, now: Timestamp) -> Result<Session, NotNow> {
         match self.state {
-            State::Starting | State::Ready => Ok(self.into_state(State::Waiting, now)),
+            State::Starting | State::Ready => {
+                self.memory_kills = 0;
+                Ok(self.into_state(State::Waiting, now))
+            }
             _ => Err(self.not_now("waiting")),
         }
     }

@@ -31,6 +31,7 @@ fn session(row: &Row) -> Result<Session> {
         kept_until: row.optional_moment("kept_until")?,
         warned_at: row.optional_moment("warned_at")?,
         lends_since: row.optional_moment("lends_since")?,
+        memory_kills: row.count("memory_kills")?,
         created_at: row.moment("created_at")?,
         version: row.count("version")?,
     })
@@ -39,8 +40,8 @@ fn session(row: &Row) -> Result<Session> {
 pub async fn insert(conn: &mut Conn, new: &Session) -> Result<()> {
     query(
         "INSERT INTO session (id, site, owner, project, name, label, profile, environment, inside, state, workload, said,
-             shared, since, active_at, kept_until, warned_at, lends_since, created_at, version)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+             shared, since, active_at, kept_until, warned_at, lends_since, memory_kills, created_at, version)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
     )
     .bind(new.id.0)
     .bind(new.site.0)
@@ -60,6 +61,7 @@ pub async fn insert(conn: &mut Conn, new: &Session) -> Result<()> {
     .bind(new.kept_until)
     .bind(new.warned_at)
     .bind(new.lends_since)
+    .bind(new.memory_kills)
     .bind(new.created_at)
     .bind(new.version)
     .execute(conn)
@@ -72,8 +74,8 @@ pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool
     let changed = query(
         "UPDATE session SET project = $1, name = $2, profile = $3, environment = $4, inside = $5, state = $6, workload = $7,
              said = $8, shared = $9, since = $10, active_at = $11, kept_until = $12, warned_at = $13,
-             lends_since = $14, version = version + 1
-         WHERE id = $15 AND version = $16 AND removed_at IS NULL",
+             lends_since = $14, memory_kills = $15, version = version + 1
+         WHERE id = $16 AND version = $17 AND removed_at IS NULL",
     )
     .bind(new.project.map(|id| id.0))
     .bind(new.name.as_str())
@@ -89,6 +91,7 @@ pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool
     .bind(new.kept_until)
     .bind(new.warned_at)
     .bind(new.lends_since)
+    .bind(new.memory_kills)
     .bind(new.id.0)
     .bind(version)
     .execute(conn)

@@ -5,7 +5,7 @@ export type ToldKind =
   | 'booked_for_you' | 'room' | 'approval_wanted' | 'changed' | 'ended' | 'moved' | 'reduced' | 'replaceable' | 'irreplaceable'
   | 'offered' | 'given' | 'handed_on' | 'no_show' | 'approved' | 'rejected' | 'cancelled' | 'failed' | 'starts' | 'ends'
   | 'status' | 'join_requested' | 'joined' | 'joined_as_admin' | 'join_declined'
-  | 'session_failed' | 'session_idle' | 'session_visited' | 'profile_paused' | 'hidden';
+  | 'session_failed' | 'session_idle' | 'session_out_of_memory' | 'session_visited' | 'profile_paused' | 'hidden';
 
 /** What a sentence is made of. */
 export interface Told {
@@ -54,7 +54,7 @@ export const FAMILIES = {
   reminders: ['reservation.reminder'],
   resources: ['resource.status'],
   sites: ['join.requested', 'member.joined', 'join.declined'],
-  sessions: ['session.failed', 'session.idle', 'session.visited', 'profile.paused'],
+  sessions: ['session.failed', 'session.idle', 'session.out_of_memory', 'session.visited', 'profile.paused'],
 } as const satisfies Record<string, readonly EventKind[]>;
 
 export type Family = keyof typeof FAMILIES;
@@ -73,6 +73,7 @@ const PLAIN: Partial<Record<EventKind, ToldKind>> = {
   'join.declined': 'join_declined',
   'session.failed': 'session_failed',
   'session.idle': 'session_idle',
+  'session.out_of_memory': 'session_out_of_memory',
   'session.visited': 'session_visited',
   'profile.paused': 'profile_paused',
 };

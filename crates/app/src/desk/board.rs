@@ -151,6 +151,7 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::SessionChanged
         | Kind::SessionFailed
         | Kind::SessionIdle
+        | Kind::SessionOutOfMemory
         | Kind::SessionVisited
         | Kind::ProfilePaused
         | Kind::ProfileResumed

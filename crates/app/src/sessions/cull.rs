@@ -51,6 +51,7 @@ pub(crate) struct Pulse(Mutex<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     next: Option<Timestamp>,
+    memory_next: Option<Timestamp>,
     cpu: HashMap<RunId, (u64, Timestamp)>,
     /// The same of those that lend, since the look just before.
     glanced: HashMap<RunId, (u64, Timestamp)>,
@@ -64,6 +65,16 @@ impl Pulse {
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whether the counts of memory are to be read again; then not for so long.
+    pub(super) fn is_memory_due(&self, now: Timestamp, every: SignedDuration) -> bool {
+        let mut seen = self.seen();
+        let is_due = seen.memory_next.is_none_or(|next| next <= now);
+        if is_due {
+            seen.memory_next = now.checked_add(every).ok();
+        }
+        is_due
     }
 
     /// When those that lend were last looked at; notes whose GPUs are borrowed now.

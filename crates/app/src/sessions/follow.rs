@@ -119,6 +119,7 @@ impl App {
         for id in answering {
             self.note_answer(lease, id).await?;
         }
+        self.tell_of_memory(lease, &followed).await?;
         self.let_others_begin(lease, &followed).await?;
         let lends = self.lend(lease, &followed).await?;
         let idle = self.cull(lease, &followed).await?;

@@ -2,7 +2,7 @@
 //!
 //! A session is a name, an address and a home; what runs is a workload in its owner's name, submitted in the transaction
 //! that starts the session ([`start`]). The controller follows it from the queue to the first answer of its app
-//! ([`follow`]), tries again what failed, stops what idles ([`cull`]), and lends its GPUs before
+//! ([`follow`]), tries again what failed, stops what idles ([`cull`]), tells of what ran out of memory ([`memory`]), and lends its GPUs before
 //! that ([`lend`]). Who may come in, and for how long, is
 //! [`visits`].
 
@@ -12,6 +12,7 @@ mod follow;
 mod hub;
 mod lend;
 mod look;
+mod memory;
 mod start;
 mod visits;
 

@@ -82,6 +82,7 @@ impl App {
                 kept_until: None,
                 warned_at: None,
                 lends_since: None,
+                memory_kills: 0,
                 created_at: now,
                 version: 1,
             };

@@ -36,6 +36,8 @@ pub struct Script {
     /// What the app says of its kernels.
     pub kernels: String,
     pub cpu_us: u64,
+    /// How many of its programs were ended for want of memory.
+    pub out_of_memory: u64,
     pub life: Life,
     pub started: BTreeMap<RunId, u32>,
     pub stopped: BTreeSet<RunId>,
@@ -176,8 +178,10 @@ impl Backend for Scripted {
     }
 
     fn used(&self, _job: Job<'_>) -> Option<Used> {
+        let script = self.script();
         Some(Used {
-            cpu_us: self.script().cpu_us,
+            cpu_us: script.cpu_us,
+            out_of_memory: script.out_of_memory,
             ..Used::default()
         })
     }

@@ -28,6 +28,7 @@ fn session(state: State) -> Session {
         kept_until: None,
         warned_at: None,
         lends_since: None,
+        memory_kills: 0,
         created_at: at(0),
         version: 1,
     }

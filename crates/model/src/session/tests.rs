@@ -25,6 +25,7 @@ fn stopped() -> Session {
         kept_until: None,
         warned_at: None,
         lends_since: None,
+        memory_kills: 0,
         created_at: at(0),
         version: 1,
     }

@@ -133,6 +133,7 @@ impl World {
             kept_until: Some(hour(4)),
             warned_at: Some(hour(2)),
             lends_since: Some(hour(3)),
+            memory_kills: 2,
             created_at: hour(0),
             version: 1,
         };

@@ -61,6 +61,7 @@ export const notices = {
     join_declined: (it) => `Your request to join ${it.site} was declined`,
     session_failed: (it) => `Your session could not go on: ${it.about}`,
     session_idle: (it) => `Nothing was done in it for a while, and it will be stopped soon: ${it.about}`,
+    session_out_of_memory: (it) => `A program in your session was ended because it used all of its memory: ${it.about}`,
     session_visited: (it) => `${it.by ?? 'An admin'} opened your session: ${it.about}`,
     profile_paused: (it) => `Nobody can start it any more until an admin of ${it.site} allows it: ${it.about}`,
     hidden: () => 'Something happened to what you cannot see any more',

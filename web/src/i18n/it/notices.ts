@@ -51,6 +51,7 @@ export const notices: Messages['notices'] = {
     join_declined: (it) => `La tua richiesta di entrare è stata respinta: ${it.site}`,
     session_failed: (it) => `La tua sessione non è potuta proseguire: ${it.about}`,
     session_idle: (it) => `Non vi succede nulla da un po’, e sarà fermata presto: ${it.about}`,
+    session_out_of_memory: (it) => `Un programma nella tua sessione è stato terminato perché ha usato tutta la sua memoria: ${it.about}`,
     session_visited: (it) => `${it.by ?? 'Un amministratore'} ha aperto la tua sessione: ${it.about}`,
     profile_paused: (it) => `Nessuno può più avviarlo finché un amministratore non lo permette (${it.site}): ${it.about}`,
     hidden: () => 'È successo qualcosa a ciò che non puoi più vedere',

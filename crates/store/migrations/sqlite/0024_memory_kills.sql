@@ -1,0 +1,2 @@
+-- How many programs of a session were ended for want of memory, as far as its owner was told.
+ALTER TABLE session ADD COLUMN memory_kills INTEGER NOT NULL DEFAULT 0;
