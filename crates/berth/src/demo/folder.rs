@@ -19,7 +19,7 @@ use crate::installation::{self, Lock, LockError};
 use crate::machine::ThisMachine;
 
 /// Goes up whenever the world is told differently; an older one is then made anew.
-const EDITION: u32 = 2;
+const EDITION: u32 = 3;
 /// A world that was left for longer is made anew: too much would have to be caught up with.
 const LEFT_ALONE_MAX: SignedDuration = SignedDuration::from_hours(24 * 45);
 

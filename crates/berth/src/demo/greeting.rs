@@ -88,7 +88,7 @@ pub fn welcome(address: SocketAddr, folder: &Path, free_gpu: &str) -> String {
     let folder = folder.display();
     format!(
         "
-Berth's demo is ready: three sites, two months behind them, and people who go on booking while you watch.
+Berth's demo is ready: three sites with two months of history, two queues, and people who book and submit work while you watch.
 A fourth, this-machine, is this very machine: what is submitted there is really run.
 
   {address}  the pages, for your browser

@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::almanac::Almanac;
 use super::chance::Chance;
 use super::habits::{self, EARLY_ENDS, Habit, SECOND_THOUGHTS};
-use super::jobs;
+use super::jobs::{self, SiteJobs};
 use super::people;
 use super::play::Player;
+use super::queues;
 use super::script::{Act, Key, Scene};
 use super::world::Origin;
 
@@ -93,13 +94,14 @@ impl Life {
         }
     }
 
-    /// Someone submits work.
+    /// Someone submits work at one of the sites.
     async fn submit(&mut self) -> anyhow::Result<()> {
         let day = self.almanac.day_of(self.app.now());
-        match jobs::something(&mut self.chance, day) {
-            Some((who, act)) => self.act(who.login, act).await,
-            None => Ok(()),
-        }
+        let sites: Vec<&SiteJobs> = jobs::SITES.iter().collect();
+        let jobs = self.chance.pick(&sites);
+        queues::submit_one(&self.app, &mut self.player, jobs, &mut self.chance, day).await?;
+        self.log_refusals();
+        Ok(())
     }
 
     /// Someone books something. Whoever finds everything taken lets another go first.
@@ -155,10 +157,15 @@ impl Life {
     async fn act(&mut self, who: &'static str, act: Act) -> anyhow::Result<()> {
         let at = self.app.now();
         self.player.play(Scene { at, who, act }).await?;
+        self.log_refusals();
+        Ok(())
+    }
+
+    /// Logs what Berth refused against the script's expectation; a visitor may have changed what people count on.
+    fn log_refusals(&mut self) {
         for refusal in self.player.tally.unforeseen.drain(..) {
             tracing::debug!(refusal, "someone in the demo was refused");
         }
-        Ok(())
     }
 }
 
@@ -178,6 +185,11 @@ mod tests {
         let (app, _) = made(&folder, origin).await;
         let mut life = Life::new(app.clone(), origin).await.unwrap();
         let mut most = 0;
+        let mut most_waiting = queues::WAITING_MAX;
+        for jobs in &jobs::SITES {
+            let count = queues::count(&app, &life.player, jobs.site).await.unwrap();
+            most_waiting = most_waiting.max(count.waiting);
+        }
         for _ in 0..150 {
             life.moment().await.unwrap();
             most = most.max(life.standing.len());
@@ -185,5 +197,17 @@ mod tests {
         assert!(life.player.tally.booked > 40, "{:?}", life.player.tally);
         assert!((10..=STANDING_MAX).contains(&most), "{most}");
         check_promises(&app).await;
+        for jobs in &jobs::SITES {
+            // Nothing starts here, so submissions alone would make the queue longer and longer.
+            let waiting = queues::count(&app, &life.player, jobs.site)
+                .await
+                .unwrap()
+                .waiting;
+            assert!(
+                (queues::WAITING_MIN..=most_waiting).contains(&waiting),
+                "{}: {waiting}",
+                jobs.site
+            );
+        }
     }
 }

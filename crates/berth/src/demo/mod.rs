@@ -20,6 +20,7 @@ mod machine;
 mod people;
 mod places;
 mod play;
+mod queues;
 mod script;
 mod stories;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use crate::commands::serve;
 use crate::output::{complain, print};
 use folder::Folder;
 use greeting::Progress;
+use play::Tally;
 use world::Origin;
 
 /// Any number would do; this one is the demo's.
@@ -115,6 +117,7 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
             let (app, tally) = resumed.await.context(
                 "cannot carry on the demo's world; `berth demo --fresh` makes a new one",
             )?;
+            warn_of_refusals(&tally);
             greeting::tell_tally(&tally);
             return Ok((app, origin));
         }
@@ -140,8 +143,17 @@ async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Orig
     )
     .await?;
     folder.note(origin)?;
+    warn_of_refusals(&tally);
     greeting::tell_tally(&tally);
     Ok((app, origin))
+}
+
+/// Logs that Berth refused what the script took for granted. Such a world lacks something that a visitor expects.
+fn warn_of_refusals(tally: &Tally) {
+    if let Some(first) = tally.unforeseen.first() {
+        let count = tally.unforeseen.len();
+        tracing::warn!(count, first, "the demo's script was refused");
+    }
 }
 
 /// Before the work is done, not after: whether the address is ours alone, and free.

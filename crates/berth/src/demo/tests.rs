@@ -13,6 +13,7 @@ use berth_model::person::PersonState;
 use berth_model::reservation::{Reservation, State};
 use berth_model::site::Site;
 use berth_model::{Claim, ClaimId, Resource, ResourceId, Status};
+use berth_server::config::Config;
 use berth_store::{Store, claims, events, inventory, people, reservations, sites};
 use jiff::{SignedDuration, Timestamp};
 
@@ -22,6 +23,7 @@ use super::people::{CAST, GLOBAL_ADMIN, PASSWORD};
 use super::places::this_machine;
 use super::play::Tally;
 use super::world::{self, Origin};
+use crate::machine::ThisMachine;
 
 fn origin() -> Origin {
     Origin {
@@ -41,6 +43,14 @@ fn vault() -> Vault {
     Vault::from_key(&[7; 32])
 }
 
+/// The machine that runs these tests, as the demo has it: with it, Berth knows which environments there are.
+fn machine(folder: &tempfile::TempDir) -> ThisMachine {
+    let flags = [("data_dir", folder.path().display().to_string())].into();
+    let config = Config::layer(None, std::iter::empty(), flags);
+    ThisMachine::look(&config.unwrap().config, &folder.path().join("work")).unwrap()
+}
+
+/// A new world, made as `berth demo` makes it.
 pub(super) async fn made(folder: &tempfile::TempDir, origin: Origin) -> (App, Tally) {
     let store = store(folder).await;
     world::create(
@@ -48,7 +58,22 @@ pub(super) async fn made(folder: &tempfile::TempDir, origin: Origin) -> (App, Ta
         vault(),
         Settings::default(),
         origin,
-        None,
+        Some(&machine(folder)),
+        &mut |_| {},
+    )
+    .await
+    .unwrap()
+}
+
+/// The world that lies in the folder, carried on until then as `berth demo` carries it on.
+async fn resumed(folder: &tempfile::TempDir, origin: Origin, now: Timestamp) -> (App, Tally) {
+    world::resume(
+        store(folder).await,
+        vault(),
+        Settings::default(),
+        origin,
+        Some(&machine(folder)),
+        now,
         &mut |_| {},
     )
     .await
@@ -305,17 +330,7 @@ async fn a_world_left_alone_for_five_days_is_carried_on() {
     app.store.close().await;
     drop(app);
     let later = origin().made_at + SignedDuration::from_hours(5 * 24);
-    let (app, tally) = world::resume(
-        store(&folder).await,
-        vault(),
-        Settings::default(),
-        origin(),
-        None,
-        later,
-        &mut |_| {},
-    )
-    .await
-    .unwrap();
+    let (app, tally) = resumed(&folder, origin(), later).await;
     assert_eq!(tally.unforeseen, Vec::<String>::new());
     assert!(tally.booked > before.booked / 30, "{}", tally.booked);
     check_promises(&app).await;
@@ -338,6 +353,55 @@ async fn a_world_left_alone_for_five_days_is_carried_on() {
             site.name
         );
     }
+}
+
+/// Makes a world at that moment, and stops and starts it again soon after, a day later and nine days later.
+async fn check_queues_from(made_at: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin {
+        made_at: made_at.parse().unwrap(),
+        ..origin()
+    };
+    let (app, tally) = made(&folder, origin).await;
+    assert_eq!(tally.unforeseen, Vec::<String>::new());
+    check_queues(&app, "new").await;
+    app.store.close().await;
+    for (hours, minutes) in [(0, 25), (31, 0), (9 * 24 + 7, 0)] {
+        let later = SignedDuration::from_hours(hours) + SignedDuration::from_mins(minutes);
+        let (app, tally) = resumed(&folder, origin, origin.made_at + later).await;
+        assert_eq!(tally.unforeseen, Vec::<String>::new());
+        check_queues(&app, &format!("{later} later")).await;
+        app.store.close().await;
+    }
+}
+
+/// At two sites at least, workloads run and workloads wait.
+async fn check_queues(app: &App, when: &str) {
+    let admin = admin(app).await;
+    let mut busy = Vec::new();
+    for site in all_sites(app).await {
+        let site = super::places::reference(site.name.as_str()).unwrap();
+        let count = app.count_queue(&admin, &site).await.unwrap().all;
+        if count.running > 0 && count.waiting > 0 {
+            busy.push(site);
+        }
+    }
+    assert!(busy.len() >= 2, "{when}: only {busy:?} run and wait");
+}
+
+#[tokio::test]
+async fn queues_run_and_wait_on_a_weekday_night() {
+    check_queues_from("2026-11-18T02:10:00Z").await;
+}
+
+#[tokio::test]
+async fn queues_run_and_wait_on_a_weekday_morning() {
+    check_queues_from("2026-11-23T08:40:00Z").await;
+}
+
+#[tokio::test]
+async fn queues_run_and_wait_on_a_weekend_evening() {
+    check_queues_from("2026-11-21T19:05:00Z").await;
 }
 
 #[test]

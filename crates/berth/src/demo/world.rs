@@ -24,6 +24,7 @@ use super::machine::Runs;
 use super::people::{CAST, Character, GLOBAL_ADMIN, PASSWORD, Stay};
 use super::places::{self, reference, this_machine};
 use super::play::{self, Player, Tally, caller, join_project};
+use super::queues;
 use super::script::{self, DAYS_BEFORE, Scene, Season};
 use crate::machine::ThisMachine;
 
@@ -64,7 +65,7 @@ pub async fn create(
         .await
         .context("cannot furnish the demo's sites")?;
     let scenes = script::beginning(&origin.chance(), &origin.almanac(), origin.made_at);
-    let tally = live_through(&app, &clock, scenes, origin.made_at, progress).await?;
+    let tally = live_through(&app, &clock, origin, scenes, origin.made_at, progress).await?;
     runs.open(&app).await?;
     Ok((app, tally))
 }
@@ -89,7 +90,7 @@ pub async fn resume(
         until: now,
     };
     let scenes = script::meanwhile(&origin.chance(), &origin.almanac(), season);
-    let tally = live_through(&app, &clock, scenes, now, progress).await?;
+    let tally = live_through(&app, &clock, origin, scenes, now, progress).await?;
     runs.open(&app).await?;
     Ok((app, tally))
 }
@@ -116,10 +117,11 @@ pub async fn last_seen(store: &Store) -> anyhow::Result<Option<Timestamp>> {
 /// How long before its end people begin to be told what concerns them: there is something to read, and not too much.
 const TOLD: SignedDuration = SignedDuration::from_hours(3 * 24);
 
-/// Plays the scenes, each at its time, and lets time do its own work in between.
+/// Plays the scenes, each at its time, and lets time do its own work in between; then fills the queues.
 async fn live_through(
     app: &App,
     clock: &DemoClock,
+    origin: Origin,
     scenes: Vec<Scene>,
     until: Timestamp,
     progress: Progress<'_>,
@@ -136,6 +138,9 @@ async fn live_through(
         player.play(scene).await?;
     }
     pass_time(&mut hand, clock, until, until - jobs::BEFORE).await?;
+    let chance = origin.chance().fork("queues").fork(&until.to_string());
+    let today = origin.almanac().day_of(until);
+    queues::fill(app, &mut hand, &mut player, &chance, today).await?;
     hand.notify().await?;
     hand.give_back().await;
     clock.let_go();

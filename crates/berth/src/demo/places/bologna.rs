@@ -1,7 +1,8 @@
-//! Bologna: a small HPC cluster with its fabric, its storage, and a room for looking at results.
+//! Bologna: a small HPC cluster with nodes to book and nodes for the queue, its fabric, its storage, and a room for
+//! looking at results.
 
 use berth_model::site::OutsiderView;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Kind, Site, Thing, colour, kind, shares, thing};
 
@@ -12,7 +13,7 @@ pub fn site() -> Site {
         outsiders_see: OutsiderView::Catalogue,
         kinds: kinds(),
         things: things(),
-        queue: None,
+        queue: Some(queue()),
     }
 }
 
@@ -24,6 +25,7 @@ fn kinds() -> Vec<Kind> {
             { "key": "image", "label": "System image", "required": true, "kind": { "choice": { "options": ["slurm-worker", "rocky-9", "ubuntu-24.04"] } } },
             { "key": "hyperthreads", "label": "Hyper-threading on", "kind": { "boolean": {} } },
         ])),
+        kind("batch-node", "Batch node", colour::PURPLE),
         kind("cpu", "Processor cores", colour::OLIVE),
         kind("memory", "Memory", colour::GREEN),
         kind("ib-switch", "InfiniBand switch", colour::GREY),
@@ -45,11 +47,30 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
+/// The batch nodes run work; the others are booked as a whole, and keep their own cores.
+fn queue() -> Value {
+    let profile = |title: &str, class: &str, cores: u32, gib: u32, limit: &str| {
+        let task = json!({ "cores_milli": cores * 1000, "memory_mib": gib * 1024 });
+        json!({ "title": title, "class": class, "wishes": [{ "task": task, "limit": limit }] })
+    };
+    json!({
+        "roles": { "batch-node": "node", "cpu": "cores", "memory": "memory" },
+        "limit_max": "PT48H",
+        "shares": { "climate": 3, "genomics": 2 },
+        "profiles": {
+            "small": profile("A few cores", "guaranteed", 8, 32, "PT2H"),
+            "node": profile("A whole node", "guaranteed", 64, 512, "PT12H"),
+            "idle": profile("A quarter of a node while nobody else wants it", "opportunistic", 16, 64, "PT24H"),
+        },
+    })
+}
+
 fn things() -> Vec<Thing> {
     let mut things = vec![
         thing("hall", "hall").titled("Computing hall"),
         thing("rack-1", "rack").under("hall").at("cold aisle"),
         thing("rack-2", "rack").under("hall").at("cold aisle"),
+        thing("rack-3", "rack").under("hall").at("hot aisle"),
     ];
     for number in 1..=12 {
         let name = format!("node-{number:02}");
@@ -61,6 +82,20 @@ fn things() -> Vec<Thing> {
                 .with("cores", 64)
                 .with("memory_gib", 512)
                 .with("nic_gbps", 200)
+                .managed("bologna"),
+        );
+        things.extend(shares(&name, 64, 512));
+    }
+    // In nobody's habits of booking: the queue has them to itself.
+    for number in 1..=6 {
+        let name = format!("batch-{number:02}");
+        things.push(
+            thing(&name, "batch-node")
+                .under("rack-3")
+                .titled("2 x 32 cores")
+                .with("cores", 64)
+                .with("memory_gib", 512)
+                .with("nic_gbps", 100)
                 .managed("bologna"),
         );
         things.extend(shares(&name, 64, 512));

@@ -1,0 +1,65 @@
+//! What the people of Bologna submit to the batch nodes: ensembles over four nodes, alignments by the array, assemblies.
+
+use super::{JobKind, SiteJobs};
+
+pub const JOBS: SiteJobs = SiteJobs {
+    site: "bologna",
+    every_s: 180..=900,
+    kinds: &[
+        JobKind {
+            titles: &["regional model, ensemble member", "downscaling, 1 km"],
+            often: 4,
+            tasks: 4,
+            cores: 64,
+            memory_gib: 256,
+            gpus: || None,
+            limits_min: &[180, 360],
+            class: "guaranteed",
+            array: None,
+        },
+        JobKind {
+            titles: &["align reads by sample", "call variants by chromosome"],
+            often: 6,
+            tasks: 1,
+            cores: 16,
+            memory_gib: 64,
+            gpus: || None,
+            limits_min: &[30, 90],
+            class: "guaranteed",
+            array: Some("0-20"),
+        },
+        JobKind {
+            titles: &["post-process fields", "plot anomalies", "quality report"],
+            often: 20,
+            tasks: 1,
+            cores: 8,
+            memory_gib: 32,
+            gpus: || None,
+            limits_min: &[30, 60, 120],
+            class: "guaranteed",
+            array: None,
+        },
+        JobKind {
+            titles: &["assemble cultivar", "build pangenome graph"],
+            often: 8,
+            tasks: 1,
+            cores: 32,
+            memory_gib: 384,
+            gpus: || None,
+            limits_min: &[240, 480, 720],
+            class: "guaranteed",
+            array: None,
+        },
+        JobKind {
+            titles: &["recompress archive", "re-score old runs"],
+            often: 6,
+            tasks: 1,
+            cores: 16,
+            memory_gib: 64,
+            gpus: || None,
+            limits_min: &[480, 1440],
+            class: "opportunistic",
+            array: None,
+        },
+    ],
+};
