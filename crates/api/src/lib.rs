@@ -35,6 +35,7 @@ pub mod problem;
 pub mod projects;
 pub mod reference;
 pub mod reservations;
+pub mod resource_counts;
 pub mod resources;
 pub mod schemas;
 pub mod secret;

@@ -93,6 +93,7 @@ paths! {
     MY_FEED my_feed(feed) = "/me/feeds/{feed}";
     MY_RESERVATIONS my_reservations() = "/me/reservations";
     MY_APPROVALS my_approvals() = "/me/approvals";
+    MY_SITES my_sites() = "/me/sites";
     MY_NOTIFICATIONS my_notifications() = "/me/notifications";
     NOTIFICATIONS_READ notifications_read() = "/me/notifications/read";
     NOTIFICATIONS_UNREAD notifications_unread() = "/me/notifications/unread";
@@ -132,6 +133,7 @@ paths! {
     TYPE resource_type(site, kind) = "/sites/{site}/types/{kind}";
     RESOURCES resources(site) = "/sites/{site}/resources";
     RESOURCE resource(site, resource) = "/sites/{site}/resources/{resource}";
+    RESOURCE_COUNTS resource_counts(site) = "/sites/{site}/resource-counts";
     RESOURCE_MOVE resource_move(site, resource) = "/sites/{site}/resources/{resource}/move";
     RESOURCE_STATUS resource_status(site, resource) = "/sites/{site}/resources/{resource}/status";
     RESOURCE_STATUS_HISTORY resource_status_history(site, resource)

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::names::SiteRef;
 use crate::patch::present;
 use crate::schemas;
 
@@ -55,6 +56,22 @@ pub enum Sight {
     FreeBusy,
     /// All that its members see.
     Everything,
+}
+
+/// One of the caller's sites, with what the caller has to do there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SiteActivity {
+    pub site: SiteRef,
+    /// The caller's own reservations that are not over.
+    pub reservations: u64,
+    /// The caller's own workloads that wait or run, without those of sessions.
+    pub workloads: u64,
+    /// The caller's own sessions that are not stopped.
+    pub sessions: u64,
+    /// Reservations that wait for the caller's approval.
+    pub approvals: u64,
+    /// When anybody last changed something there; null where nobody ever did.
+    pub last_activity: Option<Timestamp>,
 }
 
 impl Site {

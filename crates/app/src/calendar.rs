@@ -50,7 +50,7 @@ pub struct Free {
 /// show taken time as free, so there is none.
 const ENTRIES_MAX: u64 = 50_000;
 
-async fn entries(
+pub(crate) async fn entries(
     conn: &mut Conn,
     rows: &BTreeSet<ResourceId>,
     span: Span,

@@ -23,6 +23,7 @@ pub mod loans;
 pub mod logos;
 pub mod maintenance;
 mod migrate;
+pub mod my_sites;
 pub mod notifications;
 pub mod people;
 pub mod policies;

@@ -9,6 +9,7 @@ use crate::headers::{IdempotencyKey, IfMatch};
 use crate::page::{DryRunQuery, Page, PageQuery};
 use crate::paths;
 use crate::reference::{ResourceReference, SiteReference, TypeReference};
+use crate::resource_counts::ResourceCounts;
 use crate::resources::{
     MoveOutcome, MoveResource, NewResource, Resource, ResourcePatch, ResourceQuery, StatusChange,
     StatusPatch,
@@ -23,6 +24,13 @@ impl Client {
     ) -> Result<Page<ResourceType>, Error> {
         let call = self.call(Method::GET, &paths::types(site));
         call.query(query).json().await
+    }
+
+    /// How many resources there are, and how many of them are free now.
+    pub async fn resource_counts(&self, site: &SiteReference) -> Result<ResourceCounts, Error> {
+        self.call(Method::GET, &paths::resource_counts(site))
+            .json()
+            .await
     }
 
     pub async fn create_type(

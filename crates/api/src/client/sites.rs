@@ -12,13 +12,18 @@ use crate::page::{DryRunQuery, Page, PageQuery};
 use crate::paths;
 use crate::projects::{NewProject, Project, ProjectMember, ProjectPatch};
 use crate::reference::{PersonReference, ProjectReference, SiteReference};
-use crate::sites::{NewSite, Site, SitePatch};
+use crate::sites::{NewSite, Site, SiteActivity, SitePatch};
 
 impl Client {
     /// The sites that the one who asks may see.
     pub async fn sites(&self, query: &PageQuery) -> Result<Page<Site>, Error> {
         let call = self.call(Method::GET, paths::SITES);
         call.query(query).json().await
+    }
+
+    /// The caller's sites, with what the caller has to do in each.
+    pub async fn my_sites(&self) -> Result<Page<SiteActivity>, Error> {
+        self.call(Method::GET, paths::MY_SITES).json().await
     }
 
     pub async fn create_site(

@@ -1,5 +1,6 @@
 //! The inventory: resource types, the tree of resources, and their status.
 
+mod counts;
 mod machine;
 mod resources;
 pub(crate) use resources::{page, tree_of};
@@ -8,6 +9,7 @@ mod tree;
 mod types;
 mod write;
 
+pub use counts::ResourceCounts;
 pub use machine::{KeptMachine, OwnMachine};
 pub use resources::{NewResource, ResourceChange, ResourceFilter, ResourceView};
 pub use tree::Moved;

@@ -179,7 +179,7 @@ impl App {
     }
 
     /// The sites in which the caller may be asked.
-    async fn asked_places(
+    pub(crate) async fn asked_places(
         &self,
         conn: &mut Conn,
         caller: &Caller,

@@ -2,6 +2,7 @@
 
 pub mod words;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use berth_api::headers::IfMatch;
@@ -484,7 +485,6 @@ fn nodes_table(nodes: &[QueueNode]) -> Table<5> {
             0 => '■',
             _ => '◧',
         };
-        let free = node.gpus.iter().filter(|gpu| gpu.free == 1000).count();
         let gpus: String = node.gpus.iter().map(|one| gpu(one.free)).collect();
         table.row([
             node.node.name.clone(),
@@ -499,10 +499,7 @@ fn nodes_table(nodes: &[QueueNode]) -> Table<5> {
                 words::memory(node.memory_mib_free),
                 words::memory(node.memory_mib)
             ),
-            match node.gpus.len() {
-                0 => String::new(),
-                all => format!("{gpus} {free} of {all} {}", models(node)),
-            },
+            format!("{gpus} {}", gpus_by_model(node)).trim().to_owned(),
         ]);
     }
     table
@@ -537,11 +534,21 @@ fn counts_table(counts: &QueueCounts) -> Table<5> {
     table
 }
 
-/// What its GPUs are, each model once.
-fn models(node: &QueueNode) -> String {
-    let models = node.gpus.iter().filter_map(|gpu| gpu.model.as_deref());
-    let models: std::collections::BTreeSet<&str> = models.collect();
-    models.into_iter().collect::<Vec<_>>().join(", ")
+/// How many of its GPUs are free, by model; slices are a model of their own.
+fn gpus_by_model(node: &QueueNode) -> String {
+    let mut models: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for gpu in &node.gpus {
+        let (free, all) = models
+            .entry(gpu.model.as_deref().unwrap_or("GPU"))
+            .or_default();
+        *free += usize::from(gpu.free == 1000);
+        *all += 1;
+    }
+    let models = models.into_iter();
+    let models: Vec<String> = models
+        .map(|(model, (free, all))| format!("{free} of {all} {model}"))
+        .collect();
+    models.join(", ")
 }
 
 fn settings_details(view: &QueueSettingsView) -> Details {

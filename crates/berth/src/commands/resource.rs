@@ -1,5 +1,6 @@
 //! `berth resource`: the tree of a site, its parts and their status.
 
+mod count;
 mod edit;
 mod files;
 mod list;
@@ -24,6 +25,8 @@ pub enum Resource {
     Tree(Filter),
     /// List the resources, with what is free now
     List(Filter),
+    /// Count the resources by type and model, and those that are free now
+    Count,
     /// Show one resource in full
     Show {
         /// The resource, by name or id
@@ -177,6 +180,7 @@ pub async fn run(command: Resource, context: &Context) -> anyhow::Result<()> {
     match command {
         Resource::Tree(filter) => list::tree(filter, context).await,
         Resource::List(filter) => list::list(filter, context).await,
+        Resource::Count => count::run(context).await,
         Resource::Show { resource } => show::one(&resource, context).await,
         Resource::Add(new) => add(new, context).await,
         Resource::Edit(edit) => edit::run(edit, context).await,

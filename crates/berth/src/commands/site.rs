@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use berth_api::members::{JoinAcceptance, JoinRequest, NewJoinRequest, Reason};
 use berth_api::reference::SiteReference;
-use berth_api::sites::{NewSite, Site as SiteObject, SitePatch};
+use berth_api::sites::{NewSite, Site as SiteObject, SiteActivity, SitePatch};
 use berth_model::branding::Accent;
 use berth_model::person::TimeZone;
 use berth_model::site::{JoinState, OutsiderView, Role};
@@ -22,11 +22,14 @@ use crate::pages::whole;
 use crate::remembered::Remembered;
 use crate::show;
 use crate::table::{Column, Table};
+use crate::times::Times;
 
 #[derive(Debug, Subcommand)]
 pub enum Site {
     /// List the sites that you may see
     List,
+    /// Show what you have to do in each of your sites
+    Mine,
     /// Show one site
     Show {
         /// The site; the one at hand, if left out
@@ -144,6 +147,14 @@ pub async fn run(command: Site, context: &Context) -> anyhow::Result<()> {
                     ]);
                 }
                 table.render(screen)
+            })
+        }
+        Site::Mine => {
+            let mine = client.my_sites().await?;
+            out.show(&mine, |screen| {
+                context
+                    .times
+                    .render(&mine_table(&mine.items, &context.times), screen)
             })
         }
         Site::Show { site } => {
@@ -285,6 +296,33 @@ fn at_hand(context: &Context, named: Option<SiteReference>) -> anyhow::Result<Si
         Some(site) => Ok(site),
         None => context.site().cloned(),
     }
+}
+
+fn mine_table(sites: &[SiteActivity], times: &Times) -> Table<6> {
+    let columns = [
+        Column::left("NAME"),
+        Column::right("SESSIONS"),
+        Column::right("WORKLOADS"),
+        Column::right("RESERVATIONS"),
+        Column::right("TO APPROVE"),
+        Column::left("LAST ACTIVITY"),
+    ];
+    let mut table = Table::new(
+        columns,
+        "You are a member of no site. `berth site join SITE` asks to be let in.",
+    );
+    for one in sites {
+        let last = one.last_activity.map(|at| times.moment_and_distance(at));
+        table.row([
+            one.site.name.clone(),
+            one.sessions.to_string(),
+            one.workloads.to_string(),
+            one.reservations.to_string(),
+            one.approvals.to_string(),
+            last.unwrap_or_default(),
+        ]);
+    }
+    table
 }
 
 fn details(site: &SiteObject, context: &Context) -> Details {

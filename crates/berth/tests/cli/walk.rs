@@ -46,6 +46,7 @@ pub const WALK: &[Line] = &[
     line("site edit --no-accent"),
     line("site show"),
     line("site list"),
+    line("site mine"),
     line("profile edit --name |Ada Lovelace| --email ada@lab.example --time-zone Europe/London"),
     with(
         "profile password --stdin",
@@ -93,6 +94,7 @@ pub const WALK: &[Line] = &[
     line("resource show node-1"),
     line("resource list --where gpus>=4"),
     line("resource tree --under rack-2"),
+    line("resource count"),
     line("resource remove rack-1"),
     line("free --for 1h --type node"),
     line(

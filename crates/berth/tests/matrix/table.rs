@@ -87,6 +87,7 @@ pub fn rows() -> Vec<Row> {
             .body(|_| json!({"current": "not this", "new": "another quiet harbour"})),
         row("list_my_reservations", SIGNED_IN),
         row("list_my_approvals", SIGNED_IN),
+        row("list_my_sites", SIGNED_IN),
         row("list_my_notifications", SIGNED_IN),
         row("list_my_notifications", SEE_NAME)
             .about("of the site")
@@ -202,6 +203,7 @@ pub fn rows() -> Vec<Row> {
         row("set_resource_status", ADMINS_DO)
             .body(|_| json!({"status": "MAINTENANCE", "reason": "fans"})),
         row("list_status_history", MEMBERS_SEE),
+        row("count_resources", SEE_FREE_BUSY),
         // The timeline.
         row("get_calendar", SEE_FREE_BUSY)
             .query("?from=2027-01-01T00:00:00Z&to=2027-02-01T00:00:00Z"),

@@ -23,6 +23,7 @@ mod policies;
 mod projects;
 mod queue;
 mod reservations;
+mod resource_counts;
 mod resources;
 mod series;
 mod sessions;
@@ -52,6 +53,7 @@ pub fn router() -> OpenApiRouter<Server> {
         .merge(policies::router())
         .merge(types::router())
         .merge(resources::router())
+        .merge(resource_counts::router())
         .merge(calendar::router())
         .merge(when::router())
         .merge(feeds::router())

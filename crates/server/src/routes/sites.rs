@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use berth_api::page::{Page, PageQuery};
 use berth_api::paths;
-use berth_api::sites::{NewSite, Site, SitePatch, SiteStanding};
+use berth_api::sites::{NewSite, Site, SiteActivity, SitePatch, SiteStanding};
 use berth_app::{Place, SiteChange};
 use berth_engine::rights::Standing;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,6 +22,7 @@ pub fn router() -> OpenApiRouter<Server> {
     OpenApiRouter::default()
         .routes(routes!(list_sites, create_site))
         .routes(routes!(get_site, change_site))
+        .routes(routes!(list_my_sites))
 }
 
 /// The sites that I may see, by name.
@@ -43,6 +44,29 @@ async fn list_sites(
         .await?;
     let page = Page::cut(found, query.limit, |place| place.site.name.to_string());
     Ok(Json(page.map(shown)))
+}
+
+/// My sites, with what I have to do in each, by name.
+///
+/// Those that I am a member of; for a global admin, all of them.
+#[utoipa::path(
+    get, path = paths::MY_SITES, tag = "sites",
+    responses((status = 200, description = "All of them, in one page.", body = Page<SiteActivity>))
+)]
+async fn list_my_sites(
+    State(server): State<Server>,
+    Signed(caller): Signed,
+) -> Result<Json<Page<SiteActivity>>> {
+    let found = server.app.my_sites(&caller).await?;
+    let items = found.into_iter().map(|mine| SiteActivity {
+        site: (&mine.place.site).into(),
+        reservations: mine.owned.reservations,
+        workloads: mine.owned.workloads,
+        sessions: mine.owned.sessions,
+        approvals: mine.approvals,
+        last_activity: mine.last_activity,
+    });
+    Ok(Json(Page::whole(items.collect())))
 }
 
 /// Open a site.
