@@ -23,7 +23,6 @@ test('a preset is submitted in a few clicks, and its page says how it stands', a
   const errors = watchConsole(page);
   const title = fresh('From a preset');
   await page.goto('/sites/torino/queue');
-  // In the evening the demo's queue is empty, and offers the same a second time.
   await page.getByRole('link', { name: 'Submit work' }).first().click();
   await page.getByRole('radio', { name: /^A few cores, no GPU/ }).check();
   await page.getByLabel('Title').fill(title);

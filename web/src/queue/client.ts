@@ -2,7 +2,7 @@
 import { api, call, ifMatch } from '../api/client';
 import { all } from '../api/pages';
 import type * as generated from '../api/types';
-import type { Grant, NewGrant, NewWorkload, QueueCounts, QueueNode, Settings, SettingsView, Share, Workload, WorkloadPreview } from './types';
+import type { Grant, NewGrant, NewWorkload, QueueCounts, Settings, SettingsView, Share, Workload, WorkloadPreview } from './types';
 
 interface Wanted {
   readonly owner?: string;
@@ -65,10 +65,6 @@ export async function cancel(site: string, number: number, reason: string, task?
 /** The last of what its newest run said; for its owner and admins. */
 export async function log(site: string, number: number): Promise<string> {
   return (await call(api.GET('/sites/{site}/workloads/{workload}/log', { params: { path: { site, workload: number } } }))).text;
-}
-
-export function nodes(site: string): Promise<QueueNode[]> {
-  return all((query) => call(api.GET('/sites/{site}/queue/nodes', { params: { path: { site }, query } })));
 }
 
 export function shares(site: string): Promise<Share[]> {

@@ -1,16 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { Resource } from '../api/types';
 import { en } from '../i18n/en';
 import { Formats } from '../i18n/format';
 import { it as italian } from '../i18n/it';
 import { HOUR, MINUTE } from '../time/span';
 import { parseMemory, periodMs, taskCount, writeMemory, writePeriod } from './amounts';
 import { commandOf, freshDraft, fromProfile, fromWorkload, isAsProfile, splitCommand, toNewWorkload, type Draft } from './draft';
-import { floorOf } from './floor';
-import { optionsOf } from './options';
 import { inOrder } from './order';
 import { marksOf, placeOf, storyOf } from './story';
-import type { Profile, QueueNode, Run, Wish, Workload } from './types';
+import type { Profile, Run, Wish, Workload } from './types';
 import { outcomeWords, remedyWords, whyWords, wishesWords, wishWords } from './words';
 
 const english = new Formats('en-GB', 'UTC', en.timeline.units);
@@ -110,28 +107,6 @@ describe('the story of a workload', () => {
     expect([NOON - HOUR, NOON + 5 * HOUR, NOON + 20 * HOUR].map((moment) => placeOf(moment, span))).toEqual([0, 50, 100]);
     expect(marksOf({ start: NOON + MINUTE, end: NOON + 4 * HOUR }, HOUR, 5)).toEqual([1, 2, 3, 4].map((hour) => NOON + hour * HOUR));
   });
-});
-
-describe('the floor', () => {
-  test('what is neither free nor used by the queue is reserved, and what is out is out', () => {
-    const gpu = (id: string, free: number) => ({ gpu: { id, name: id, type: 'gpu' }, free });
-    const node = (id: string, in_service: boolean, gpus: QueueNode['gpus']): QueueNode =>
-      ({ node: { id, name: id, type: 'server' }, in_service, reserved: false, cores_milli: 8_000, cores_milli_free: 2_000, memory_mib: 1, memory_mib_free: 1, gpus }) as QueueNode;
-    const nodes = [node('n1', true, [gpu('g1', 0), gpu('g2', 500), gpu('g3', 1_000)]), node('n2', false, [gpu('g4', 1_000)])];
-    const piece = { node: nodes[0]!.node, cores_milli: 4_000, memory_mib: 1, gpus: [{ gpu: nodes[0]!.gpus[1]!.gpu, share: 500 }] };
-    const floor = floorOf(nodes, [workload({ runs: [run({ nodes: [piece] as Run['nodes'] })] })], { gpu: 'gpu' });
-    expect(floor.gpus).toEqual({ all: 4, used: 0.5, free: 1.5, reserved: 1, out: 1 });
-    expect(floor.cores).toEqual({ all: 16, used: 4, free: 2, reserved: 2, out: 8 });
-  });
-});
-
-test('what can be chosen is what the nodes have: models and profiles, and how many of each are free', () => {
-  const resource = (id: string, attributes: Resource['attributes']) => [id, { id, attributes } as Resource] as const;
-  const known = new Map([resource('g1', { gpu_model: 'A100' }), resource('g2', { gpu_model: 'A100' }), resource('s1', { mig_profile: '1g.10gb' })]);
-  const gpus = [{ gpu: { id: 'g1', name: 'g1', type: 'gpu' }, free: 1_000 }, { gpu: { id: 'g2', name: 'g2', type: 'gpu' }, free: 500 }, { gpu: { id: 's1', name: 's1', type: 'mig' }, free: 0 }];
-  const options = optionsOf([{ in_service: true, gpus } as QueueNode], known, { gpu: 'gpu', mig: 'slice' });
-  expect(options.models).toEqual(new Map([['A100', { all: 2, free: 1 }]]));
-  expect(options.slices).toEqual(new Map([['1g.10gb', { all: 1, free: 0 }]]));
 });
 
 describe('a list', () => {

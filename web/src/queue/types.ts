@@ -1,7 +1,7 @@
 /** What the queue's API speaks of. */
 import type * as api from '../api/types';
 
-export type { Because, Class, Gpus, Grant, Near, NewGrant, NewWorkload, Profile, Program, QueueCounts, QueueNode, Run, Share, Task, Waits, Workload, WorkloadPreview, WorkloadState } from '../api/types';
+export type { Because, Class, Gpus, Grant, Near, NewGrant, NewWorkload, Profile, Program, QueueCounts, Run, Share, Task, Waits, Workload, WorkloadPreview, WorkloadState } from '../api/types';
 
 export type Wish = api.WorkloadWish;
 export type Outcome = api.RunOutcome;

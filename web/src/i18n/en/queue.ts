@@ -53,8 +53,8 @@ export const queue = {
   or: 'or',
   floor: 'Machines now',
   floorOf: (what: string, all: string) => `${what}: ${all} in all`,
-  floorParts: { used: 'at work', reserved: 'reserved', free: 'free', out: 'out of service' },
-  floorKinds: { gpus: 'GPUs', slices: 'GPU slices', cores: 'Cores' },
+  floorParts: { running: 'at work', reserved: 'reserved', free: 'free', cut: 'cut into slices', out_of_service: 'out of service' },
+  floorKinds: { gpus: 'GPUs in nodes', slices: 'GPU slices in nodes', cores: 'Cores in nodes' },
   counts: (waiting: number, running: number) => `${waiting} wait, ${running} run`,
   why: {
     no_room: 'There is no room now: others run, are ahead of it, or have reserved the time.',

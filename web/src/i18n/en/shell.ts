@@ -1,3 +1,4 @@
+import type { Tally } from '../../api/types';
 import type { Words } from '../../shell/sentence';
 
 export const nav = {
@@ -60,7 +61,15 @@ export const shell = {
   zoneIs: (zone: string) => `Times are in ${zone}.`,
   chooseSite: 'Choose a site',
   statusLine: 'How it is now',
-  free: 'free',
+  free: 'free to book',
+  counted: ({ total, free, running, reserved, cut, out_of_service }: Tally, inNodes: number) =>
+    [
+      `${total} to book: ${free} free`,
+      ...(running > 0 ? [`${running} at work for the queue`] : []),
+      ...(reserved > 0 ? [`${reserved} reserved`] : []),
+      ...(cut > 0 ? [`${cut} cut into slices`] : []),
+      ...(out_of_service > 0 ? [`${out_of_service} out of service`] : []),
+    ].join(', ') + `.${inNodes > 0 ? ` ${inNodes} of them stand in nodes of the queue.` : ''}`,
   approvalsWaiting: (count: number) => (count === 1 ? '1 approval waits for you' : `${count} approvals wait for you`),
   queueMine: (running: number, waiting: number) => `In the queue: ${[running > 0 ? `${running} of yours run` : '', waiting > 0 ? `${waiting} of yours wait` : ''].filter(Boolean).join(', ')}`,
   queueNext: (when: string) => `next ${when}`,

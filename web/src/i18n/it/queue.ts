@@ -46,8 +46,8 @@ export const queue: Messages['queue'] = {
   or: 'oppure',
   floor: 'Le macchine ora',
   floorOf: (what, all) => `${what}: ${all} in tutto`,
-  floorParts: { used: 'al lavoro', reserved: 'prenotati', free: 'liberi', out: 'fuori servizio' },
-  floorKinds: { gpus: 'GPU', slices: 'Fette di GPU', cores: 'Core' },
+  floorParts: { running: 'al lavoro', reserved: 'prenotati', free: 'liberi', cut: 'divisi in fette', out_of_service: 'fuori servizio' },
+  floorKinds: { gpus: 'GPU nei nodi', slices: 'Fette di GPU nei nodi', cores: 'Core nei nodi' },
   counts: (waiting, running) => `${waiting} in attesa, ${running} in corso`,
   why: {
     no_room: 'Ora non c’è posto: altri sono in esecuzione, vengono prima o hanno prenotato.',

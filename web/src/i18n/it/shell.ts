@@ -60,7 +60,15 @@ export const shell: Messages['shell'] = {
   zoneIs: (zone) => `Gli orari sono in ${zone}.`,
   chooseSite: 'Scegli una sede',
   statusLine: 'La situazione ora',
-  free: 'libere',
+  free: 'libere da prenotare',
+  counted: ({ total, free, running, reserved, cut, out_of_service }, inNodes) =>
+    [
+      `${total} prenotabili: ${free} libere`,
+      ...(running > 0 ? [`${running} al lavoro per la coda`] : []),
+      ...(reserved > 0 ? [`${reserved} prenotate`] : []),
+      ...(cut > 0 ? [`${cut} divise in fette`] : []),
+      ...(out_of_service > 0 ? [`${out_of_service} fuori servizio`] : []),
+    ].join(', ') + `.${inNodes > 0 ? ` Di queste, ${inNodes} si trovano in nodi della coda.` : ''}`,
   approvalsWaiting: (count) => (count === 1 ? '1 approvazione ti aspetta' : `${count} approvazioni ti aspettano`),
   queueMine: (running, waiting) => `In coda: ${[running > 0 ? `${running} tuoi in corso` : '', waiting > 0 ? `${waiting} tuoi in attesa` : ''].filter(Boolean).join(', ')}`,
   queueNext: (when) => `il prossimo ${when}`,
