@@ -541,7 +541,7 @@ fn gpus_by_model(node: &QueueNode) -> String {
         let (free, all) = models
             .entry(gpu.model.as_deref().unwrap_or("GPU"))
             .or_default();
-        *free += usize::from(gpu.free == 1000);
+        *free += usize::from(node.in_service && gpu.free == 1000);
         *all += 1;
     }
     let models = models.into_iter();
