@@ -61,7 +61,8 @@ export const shell = {
   zoneIs: (zone: string) => `Times are in ${zone}.`,
   chooseSite: 'Choose a site',
   statusLine: 'How it is now',
-  free: 'free to book',
+  /** Before the numbers of the types that a site has most of. */
+  free: 'Free to book:',
   counted: ({ total, free, running, reserved, cut, out_of_service }: Tally, inNodes: number) =>
     [
       `${total} to book: ${free} free`,

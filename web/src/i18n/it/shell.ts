@@ -60,7 +60,7 @@ export const shell: Messages['shell'] = {
   zoneIs: (zone) => `Gli orari sono in ${zone}.`,
   chooseSite: 'Scegli una sede',
   statusLine: 'La situazione ora',
-  free: 'libere da prenotare',
+  free: 'Libere da prenotare:',
   counted: ({ total, free, running, reserved, cut, out_of_service }, inNodes) =>
     [
       `${total} prenotabili: ${free} libere`,
