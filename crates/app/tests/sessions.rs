@@ -35,6 +35,7 @@ on_both!(
     no_more_than_sixty_four_begin_at_once,
     killed_anywhere_it_comes_to_the_same_end,
     a_code_is_good_once_and_for_one_session,
+    a_visit_is_forgotten_ninety_days_after_it_ended,
 );
 
 /// A lab whose sessions are run by a script.
@@ -548,4 +549,26 @@ async fn a_code_is_good_once_and_for_one_session(lab: Lab) {
     lab.set_clock(lab.app.now() + SignedDuration::from_mins(2));
     let entered = lab.app.enter(&one.label, &late).await;
     assert!(entered.expect("it works").is_none(), "a minute is enough");
+}
+
+async fn a_visit_is_forgotten_ninety_days_after_it_ended(lab: Lab) {
+    let (lab, _scripted) = self::lab(lab).await;
+    let session = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    let code = lab.app.invite(&lab.ada, &session.label, None).await;
+    let code = code.expect("hers").code;
+    let entered = lab.app.enter(&session.label, &code).await;
+    assert!(entered.expect("it works").is_some());
+    let reference = SessionReference::Id(session.id);
+    let visits = async || {
+        let visits = lab.app.session_visits(&lab.ada, &site(), &reference).await;
+        visits.expect("hers").visits.len()
+    };
+    let day = SignedDuration::from_hours(24);
+    lab.set_clock(lab.app.now() + day * 90);
+    lab.sweep().await;
+    assert_eq!(visits().await, 1, "it lasted half a day");
+    lab.set_clock(lab.app.now() + day);
+    lab.sweep().await;
+    assert_eq!(visits().await, 0);
 }

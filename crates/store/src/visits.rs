@@ -4,7 +4,7 @@ use berth_model::session::Visit;
 use berth_model::{PersonId, SessionId, SignInId, Text, VisitId};
 use jiff::Timestamp;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, query};
 use crate::words::Word;
 
@@ -108,15 +108,40 @@ pub async fn end(
     Ok(())
 }
 
-/// Forgets codes and keys that are good no more; who came, and why, is kept as long as the session is.
-pub async fn sweep(conn: &mut Conn, now: Timestamp) -> Result<()> {
-    query("DELETE FROM visit WHERE code_hash IS NOT NULL AND code_expires_at < $1")
-        .bind(now)
-        .execute(conn)
-        .await?;
-    query("UPDATE visit SET key_hash = NULL WHERE key_hash IS NOT NULL AND expires_at < $1")
-        .bind(now)
-        .execute(conn)
-        .await?;
-    Ok(())
+/// Deletes expired codes, the keys of visits that are over, and visits that ended before `ended_before`: at most `limit`
+/// rows of each. Returns the largest of these counts, so `limit` means that there may be more.
+pub async fn sweep(
+    conn: &mut Conn,
+    now: Timestamp,
+    ended_before: Timestamp,
+    limit: u64,
+) -> Result<u64> {
+    if ended_before > now {
+        return Err(Error::Corrupt("a sweep cannot look into the future".into()));
+    }
+    let codes = query(
+        "DELETE FROM visit WHERE id IN
+         (SELECT id FROM visit WHERE code_hash IS NOT NULL AND code_expires_at < $1 LIMIT $2)",
+    )
+    .bind(now)
+    .bind(limit)
+    .execute(conn)
+    .await?;
+    let keys = query(
+        "UPDATE visit SET key_hash = NULL WHERE id IN
+         (SELECT id FROM visit WHERE key_hash IS NOT NULL AND expires_at < $1 LIMIT $2)",
+    )
+    .bind(now)
+    .bind(limit)
+    .execute(conn)
+    .await?;
+    let visits = query(
+        "DELETE FROM visit WHERE id IN
+         (SELECT id FROM visit WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
+    )
+    .bind(ended_before)
+    .bind(limit)
+    .execute(conn)
+    .await?;
+    Ok(codes.max(keys).max(visits))
 }

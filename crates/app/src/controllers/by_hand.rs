@@ -9,7 +9,7 @@ use berth_store::{maintenance, reservations};
 use jiff::Timestamp;
 
 use super::lease::Keeper;
-use super::{notifier, sequencer, server_name};
+use super::{notifier, sequencer, server_name, sweeper};
 use crate::App;
 use crate::desk::Told;
 use crate::error::{Error, Result};
@@ -25,6 +25,7 @@ pub struct ByHand {
     queue: Keeper,
     sessions: Keeper,
     environments: Keeper,
+    sweeper: Keeper,
 }
 
 impl ByHand {
@@ -40,6 +41,7 @@ impl ByHand {
             queue: Keeper::new(app, "queue", &server),
             sessions: Keeper::new(app, "sessions", &server),
             environments: Keeper::new(app, "environments", &server),
+            sweeper: Keeper::new(app, "sweeper", &server),
         }
     }
 
@@ -75,6 +77,11 @@ impl ByHand {
     pub async fn settle_environments(&mut self) -> Result<()> {
         let lease = self.environments.ours().await?.ok_or_else(held_elsewhere)?;
         self.app.settle_environments(&lease).await
+    }
+
+    /// Removes what has run out.
+    pub async fn sweep(&mut self) -> Result<()> {
+        sweeper::sweep(&self.app, &mut self.sweeper).await
     }
 
     /// Numbers and chains everything written so far, so that readers see it.
@@ -115,6 +122,7 @@ impl ByHand {
         self.queue.give_back().await;
         self.sessions.give_back().await;
         self.environments.give_back().await;
+        self.sweeper.give_back().await;
     }
 }
 

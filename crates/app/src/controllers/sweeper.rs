@@ -1,8 +1,9 @@
-//! Removes what has run out: sessions, one-time links, old failures, old idempotency keys, old events, old notifications.
+//! Removes what has run out: sign-ins, one-time links, old failures, old idempotency keys, old events, old notifications,
+//! old visits to sessions.
 
 use std::time::Duration;
 
-use berth_store::{events, leases, notifications, sign_ins};
+use berth_store::{events, leases, notifications, sign_ins, visits};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +15,11 @@ pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(600);
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// How long people can read back what they were told.
 const NOTIFICATIONS_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
+
+/// How long people can read back who visited a session. An admin's visit stays in the audit log for ever.
+const VISITS_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
+/// Rows of visits that one transaction removes: others wait for it.
+const VISITS_AT_ONCE: u64 = 500;
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
@@ -29,7 +35,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
+pub(super) async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
     let Some(lease) = keeper.ours().await? else {
         return Ok(());
     };
@@ -40,5 +46,19 @@ async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
     events::forget_before(&mut tx, now - app.settings.event_retention).await?;
     notifications::forget_before(&mut tx, now - NOTIFICATIONS_KEPT).await?;
     tx.commit().await?;
+    while sweep_visits(app, keeper).await? {}
     Ok(())
+}
+
+/// Sweeps one batch of visits; returns whether there may be more.
+async fn sweep_visits(app: &App, keeper: &mut Keeper) -> Result<bool> {
+    let Some(lease) = keeper.ours().await? else {
+        return Ok(false);
+    };
+    let now = app.now();
+    let mut tx = app.store.begin().await?;
+    leases::check(&mut tx, &lease).await?;
+    let swept = visits::sweep(&mut tx, now, now - VISITS_KEPT, VISITS_AT_ONCE).await?;
+    tx.commit().await?;
+    Ok(swept >= VISITS_AT_ONCE)
 }

@@ -254,6 +254,12 @@ impl Lab {
         self.with_backend(backend)
     }
 
+    /// Removes what has run out by now.
+    pub async fn sweep(&self) {
+        let swept = self.controllers.lock().await.sweep().await;
+        swept.expect("a sweep");
+    }
+
     /// One round of the sessions, now.
     pub async fn follow_sessions(&self) -> Option<Timestamp> {
         self.try_follow_sessions().await.expect("a round")
