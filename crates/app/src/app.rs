@@ -29,6 +29,9 @@ pub struct Settings {
     pub password_min_length: usize,
     /// How far back a listener that was away can resume.
     pub event_retention: SignedDuration,
+    /// How long after its end a run's folder is kept, and how long the end of its log.
+    pub run_retention: SignedDuration,
+    pub log_retention: SignedDuration,
     /// Where sessions are found from outside.
     pub addresses: Arc<dyn Addresses>,
     pub culling: Culling,
@@ -50,6 +53,8 @@ impl Default for Settings {
             session_absolute: SignedDuration::from_hours(30 * 24),
             password_min_length: 12,
             event_retention: SignedDuration::from_hours(400 * 24),
+            run_retention: SignedDuration::from_hours(14 * 24),
+            log_retention: SignedDuration::from_hours(365 * 24),
             addresses: Arc::new(AtLocalhost),
             culling: Culling::default(),
             weak_boundary: None,

@@ -161,10 +161,12 @@ fn app_with(
     let settings = Settings {
         sign_in_attempts_max: config.sign_in_attempts_max.into(),
         session_idle: SignedDuration::from_hours(config.session_idle_h.into()),
-        session_absolute: SignedDuration::from_hours(24 * i64::from(config.session_absolute_d)),
+        session_absolute: days(config.session_absolute_d),
         password_min_length: config.password_min_length,
-        event_retention: SignedDuration::from_hours(24 * i64::from(config.event_retention_d)),
+        event_retention: days(config.event_retention_d),
         weak_boundary,
+        run_retention: days(config.run_retention_d),
+        log_retention: days(config.log_retention_d),
         package_index: config
             .package_index
             .as_ref()
@@ -221,6 +223,10 @@ pub async fn has_admin(store: &Store) -> berth_store::Result<bool> {
     let nobody = PersonId::from_parts(0, &[0; 10]);
     let admins = people::other_global_admins(&mut reader, nobody).await?;
     Ok(admins > 0)
+}
+
+fn days(count: u32) -> SignedDuration {
+    SignedDuration::from_hours(24 * i64::from(count))
 }
 
 fn seconds(count: u64) -> SignedDuration {

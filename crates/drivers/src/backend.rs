@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::door::Door;
 use crate::environments::Shelf;
+use crate::records::RunRecords;
 
 /// A run and what it is a part of.
 #[derive(Debug, Clone, Copy)]
@@ -233,6 +234,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
 
     /// Where it keeps managed environments, if it can.
     fn shelf(&self) -> Option<&dyn Shelf> {
+        None
+    }
+
+    /// What it keeps of runs that are over, where that is on a disk of its own.
+    fn records(&self) -> Option<&dyn RunRecords> {
         None
     }
 

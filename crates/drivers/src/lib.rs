@@ -12,5 +12,6 @@ mod beneath;
 pub mod door;
 pub mod environments;
 pub mod local;
+pub mod records;
 pub mod simulated;
 pub mod split;

@@ -23,6 +23,7 @@ pub mod keeper;
 mod life;
 pub mod machine;
 pub mod network;
+mod records;
 mod relay;
 pub mod sandbox;
 pub mod shelf;
@@ -52,6 +53,7 @@ use crate::backend::{
 };
 use crate::door::Key;
 use crate::environments::Shelf;
+use crate::records::RunRecords;
 use berth_model::session::APP_TOKEN;
 
 /// How this machine runs things.
@@ -103,7 +105,7 @@ pub struct Local {
 impl Local {
     pub fn new(settings: Settings) -> io::Result<Local> {
         use std::os::unix::fs::DirBuilderExt;
-        for name in ["runs", "homes", "environments", "attempts"] {
+        for name in ["runs", "logs", "homes", "environments", "attempts"] {
             let folder = settings.folder.join(name);
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(folder)?;
@@ -488,13 +490,16 @@ impl Backend for Local {
             if !folder.path().exists() {
                 return Ok(());
             }
-            folder.set_until(job.run.until).map_err(cannot)?;
+            // On a full disk it is told to end, though that may not be noted.
+            let noted = folder.set_until(job.run.until);
             let to_save = Because::Checkpoint;
             if matches!(job.run.state, RunState::Stopping { because, .. } if because == to_save) {
-                return self.signal(job.run.id, Signal::SIGUSR1).map_err(cannot);
+                self.signal(job.run.id, Signal::SIGUSR1).map_err(cannot)?;
+                return noted.map_err(cannot);
             }
-            folder.tell_to_end().map_err(cannot)?;
-            self.signal(job.run.id, Signal::SIGTERM).map_err(cannot)
+            let told = folder.tell_to_end();
+            self.signal(job.run.id, Signal::SIGTERM).map_err(cannot)?;
+            noted.and(told).map_err(cannot)
         })
     }
 
@@ -529,7 +534,26 @@ impl Backend for Local {
     }
 
     fn log<'a>(&'a self, job: Job<'a>, bytes: u64) -> Doing<'a, String> {
-        Box::pin(async move { self.folder(job.run.id).log_tail(bytes).map_err(cannot) })
+        Box::pin(async move {
+            let folder = self.folder(job.run.id);
+            let log = folder.log_tail(bytes).map_err(cannot)?;
+            if folder.path().exists() {
+                return Ok(log);
+            }
+            let kept = records::read_log(&self.settings.folder, job.run.id, bytes);
+            let never_began = matches!(
+                job.run.state,
+                RunState::Ended {
+                    outcome: Outcome::CouldNotStart
+                }
+            );
+            let is_removed = job.run.state.is_over() && !never_began;
+            Ok(match kept.map_err(cannot)? {
+                Some(kept) => kept,
+                None if is_removed => records::LOG_REMOVED.to_owned(),
+                None => String::new(),
+            })
+        })
     }
 
     fn used(&self, job: Job<'_>) -> Option<Used> {
@@ -538,6 +562,10 @@ impl Backend for Local {
     }
 
     fn shelf(&self) -> Option<&dyn Shelf> {
+        Some(self)
+    }
+
+    fn records(&self) -> Option<&dyn RunRecords> {
         Some(self)
     }
 

@@ -14,6 +14,7 @@ use crate::backend::{
     Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Trouble, Used,
 };
 use crate::environments::Shelf;
+use crate::records::RunRecords;
 
 #[derive(Debug)]
 pub struct Split {
@@ -137,6 +138,10 @@ impl Backend for Split {
     /// What was made is kept where it can be seen by what runs here.
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    fn records(&self) -> Option<&dyn RunRecords> {
+        self.here.records()
     }
 
     fn hub_socket(&self) -> Option<PathBuf> {

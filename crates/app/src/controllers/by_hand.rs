@@ -9,7 +9,7 @@ use berth_store::{maintenance, reservations};
 use jiff::Timestamp;
 
 use super::lease::Keeper;
-use super::{notifier, sequencer, server_name, sweeper};
+use super::{notifier, records, sequencer, server_name, sweeper};
 use crate::App;
 use crate::desk::Told;
 use crate::error::{Error, Result};
@@ -79,9 +79,10 @@ impl ByHand {
         self.app.settle_environments(&lease).await
     }
 
-    /// Removes what has run out.
+    /// Removes what has run out, and the records of runs that ended long ago.
     pub async fn sweep(&mut self) -> Result<()> {
-        sweeper::sweep(&self.app, &mut self.sweeper).await
+        sweeper::sweep(&self.app, &mut self.sweeper).await?;
+        records::remove_old(&self.app).await
     }
 
     /// Numbers and chains everything written so far, so that readers see it.

@@ -11,6 +11,7 @@ mod environments;
 mod lease;
 mod notifier;
 mod queue;
+mod records;
 mod refusals;
 mod reservations;
 mod sequencer;
@@ -98,6 +99,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
     tasks.spawn(attempts::run(app.clone(), stop.clone()));
     tasks.spawn(refusals::run(app.clone(), stop.clone()));
+    tasks.spawn(records::run(app.clone(), stop.clone()));
     tasks.spawn(read_boards(app.clone(), stop.clone()));
     tasks
 }

@@ -9,6 +9,7 @@ use berth_drivers::backend::{
     Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
 };
 use berth_drivers::environments::Shelf;
+use berth_drivers::records::RunRecords;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
 use berth_model::{Recut, Text};
@@ -125,6 +126,10 @@ impl Backend for InRealTime {
 
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    fn records(&self) -> Option<&dyn RunRecords> {
+        self.here.records()
     }
 
     fn hub_socket(&self) -> Option<PathBuf> {

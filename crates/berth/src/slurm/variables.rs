@@ -7,6 +7,7 @@ use berth_drivers::backend::{
     Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
 };
 use berth_drivers::environments::Shelf;
+use berth_drivers::records::RunRecords;
 use berth_model::{Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
 use jiff::Timestamp;
@@ -59,6 +60,10 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn used(&self, job: Job<'_>) -> Option<Used> {
         self.0.used(job)
+    }
+
+    fn records(&self) -> Option<&dyn RunRecords> {
+        self.0.records()
     }
 
     fn hub_socket(&self) -> Option<PathBuf> {

@@ -23,6 +23,12 @@ pub struct Folder(PathBuf);
 
 /// A record is never longer; a longer one is an error and not read.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
+/// How many bytes the number of a keeper takes in its file.
+const NUMBER_WIDTH: usize = 16;
+/// Each of these records can be written once on a full disk, in the place of a file that holds as much.
+const SPARED: [&str; 3] = ["until", "told", END];
+const SPARE_BYTES: usize = 8 << 10;
+const END: &str = "end.json";
 const SPEC: &str = "spec.json";
 const ENVIRONMENT: &str = "environment.json";
 const KEY: &str = "key";
@@ -94,6 +100,10 @@ impl Folder {
         made.write("until", until.to_string().as_bytes())?;
         let seen: Vec<_> = spec.mounts.iter().map(|mount| &mount.from).collect();
         made.write("seen", &serde_json::to_vec(&seen)?)?;
+        for name in SPARED {
+            // Not flushed: a start waits for the disk long enough.
+            fs::write(new.join(spare(name)), [0; SPARE_BYTES])?;
+        }
         fs::rename(&new, &self.0)?;
         sync_folder(self.0.parent())
     }
@@ -196,11 +206,15 @@ impl Folder {
     }
 
     pub fn end(&self) -> io::Result<Option<End>> {
-        self.read_json("end.json")
+        self.read_json(END)
     }
 
     pub fn set_end(&self, end: &End) -> io::Result<()> {
-        self.write("end.json", &serde_json::to_vec(end)?)
+        self.write(END, &serde_json::to_vec(end)?)?;
+        for name in SPARED {
+            fs::remove_file(self.0.join(spare(name))).ok();
+        }
+        Ok(())
     }
 
     /// Marks that it has to come to its end, for a keeper that does not listen yet.
@@ -223,11 +237,22 @@ impl Folder {
 
     /// Becomes its keeper for as long as the file lives; none where somebody is.
     pub fn keep(&self) -> io::Result<Option<File>> {
+        let Some(mut file) = self.lock()? else {
+            return Ok(None);
+        };
+        file.rewind()?;
+        write!(file, "{:<NUMBER_WIDTH$}", std::process::id())?;
+        Ok(Some(file))
+    }
+
+    /// Keeps every keeper away for as long as the file lives, as a process that no signal for the run may reach. The file
+    /// is written over in its place, for a full disk has none for it.
+    pub(super) fn lock(&self) -> io::Result<Option<File>> {
         let mut file = self.lock_file()?;
         match file.try_lock() {
             Ok(()) => {
-                file.set_len(0)?;
-                write!(file, "{}", std::process::id())?;
+                write!(file, "{:<NUMBER_WIDTH$}", "")?;
+                file.set_len(NUMBER_WIDTH as u64)?;
                 Ok(Some(file))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -283,10 +308,20 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// All of it or nothing, whenever the machine stops.
+    /// All of it or nothing, whenever the machine stops. A full disk takes a record that has a spare file.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        match self.try_write(name, bytes) {
+            Err(error) if is_full(&error) => {
+                fs::remove_file(self.0.join(spare(name))).map_err(|_| error)?;
+                self.try_write(name, bytes)
+            }
+            written => written,
+        }
+    }
+
+    fn try_write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.0.join(name);
-        let new = path.with_extension("part");
+        let new = self.0.join(format!("{name}.part"));
         let mut options = File::options();
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = options.open(&new)?;
@@ -297,11 +332,20 @@ impl Folder {
     }
 }
 
+fn spare(name: &str) -> String {
+    format!("{name}.spare")
+}
+
+pub(super) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}
+
 fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-fn uuid_of(name: &str) -> Option<uuid::Uuid> {
+pub(super) fn uuid_of(name: &str) -> Option<uuid::Uuid> {
     let is_simple = name.len() == 32;
     uuid::Uuid::try_parse(name).ok().filter(|_| is_simple)
 }
@@ -319,7 +363,7 @@ fn tail_of(path: &Path, bytes: u64) -> io::Result<(Vec<u8>, bool)> {
     Ok((tail, length > bytes))
 }
 
-fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
+pub(super) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     match folder {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),

@@ -27,7 +27,7 @@ use super::hub::Hub;
 use super::relay::Relay;
 use super::spec::Spec;
 use super::warm::bring::Bringing;
-use super::{brood, network};
+use super::{brood, network, shelf};
 use crate::backend::AttemptKind;
 
 /// What a log may grow to before its older half goes.
@@ -82,7 +82,14 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
         brood::end_all().await;
     }
     clean_up(group.as_ref()).await;
-    folder.set_end(&end)
+    finish(folder, &end).await
+}
+
+/// Writes down how the run ended. What it left in a folder of its own goes with it.
+async fn finish(folder: &Folder, end: &End) -> io::Result<()> {
+    folder.set_end(end)?;
+    shelf::remove(&folder.io()).await.ok();
+    Ok(())
 }
 
 #[expect(
@@ -99,11 +106,12 @@ const OLDER_VERSION: &str = "Berth was upgraded, and this version does not adopt
 /// Nobody watches over it any more: nothing of it may be left.
 async fn lost(folder: &Folder, group: Option<&Group>, said: &str) -> io::Result<()> {
     clean_up(group).await;
-    folder.set_end(&End {
+    let end = End {
         at: now(),
         how: How::Lost,
         said: said.to_owned(),
-    })
+    };
+    finish(folder, &end).await
 }
 
 async fn clean_up(group: Option<&Group>) {

@@ -118,6 +118,11 @@ settings! {
     package_index: Option<PackageIndex> = "", optional(parsed(
         "an address such as https://packages.example.org/simple, without a password",
     ));
+    /// Days after the end of a run for which its folder on this machine is kept. Then the folder is
+    /// removed, and the last 64 KiB of the run's log are kept for as long as `log_retention_d` says.
+    run_retention_d: u32 = "14", whole(0..=36_500);
+    /// Days after the end of a run for which its log can be read.
+    log_retention_d: u32 = "365", whole(0..=36_500);
     /// How log lines are written: for people or for programs.
     log_format: LogFormat = "text", parsed("text or json");
     /// What is logged: a level, or levels by module such as `info,berth_server=debug`.

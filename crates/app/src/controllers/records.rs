@@ -1,0 +1,74 @@
+//! Removes the records of runs that ended long ago from the disk of this server's backend. Every server has a disk of its
+//! own, so no lease is needed: that a run is over is in the database for ever.
+
+use std::time::Duration;
+
+use berth_drivers::backend::Trouble;
+use berth_model::RunId;
+use berth_store::runs;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::App;
+use crate::error::{Error, Result};
+
+const LOOK_EVERY: Duration = Duration::from_secs(600);
+/// Runs that the database is asked about at once.
+const AT_ONCE: usize = 500;
+
+pub(super) async fn run(app: App, stop: CancellationToken) {
+    loop {
+        let removed = tokio::select! {
+            () = stop.cancelled() => return,
+            removed = remove_old(&app) => removed,
+        };
+        if let Err(error) = removed {
+            tracing::warn!(%error, "the records of old runs could not be removed; trying again");
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+/// May be cut off anywhere: what is left is removed the next time.
+pub(super) async fn remove_old(app: &App) -> Result<()> {
+    let backend = app.backend.as_ref();
+    let Some(records) = backend.and_then(|backend| backend.records()) else {
+        return Ok(());
+    };
+    records.finish_removals().await.map_err(failed)?;
+    let before = app.now() - app.settings.run_retention;
+    let folders = records.folders(before).await.map_err(failed)?;
+    for run in ended_by(app, &folders, before).await? {
+        note(run, records.remove_folder(run).await);
+    }
+    let before = app.now() - app.settings.log_retention;
+    let logs = records.logs(before).await.map_err(failed)?;
+    for run in ended_by(app, &logs, before).await? {
+        note(run, records.remove_log(run).await);
+    }
+    Ok(())
+}
+
+/// Those of these runs whose end is in the database. The records of the others stay.
+async fn ended_by(app: &App, found: &[RunId], moment: Timestamp) -> Result<Vec<RunId>> {
+    let mut ended = Vec::new();
+    for some in found.chunks(AT_ONCE) {
+        let mut reader = app.store.read().await?;
+        ended.extend(runs::ended_by(&mut reader, some, moment).await?);
+    }
+    Ok(ended)
+}
+
+/// A run whose records cannot be removed is in the way of no other.
+fn note(run: RunId, removed: Result<(), Trouble>) {
+    if let Err(trouble) = removed {
+        tracing::warn!(%trouble, %run, "the records of a run could not be removed; trying again");
+    }
+}
+
+fn failed(trouble: Trouble) -> Error {
+    Error::Internal(trouble.to_string())
+}

@@ -1,0 +1,200 @@
+//! Folders of runs that are over, and the logs that are kept of them.
+//!
+//! A folder goes in three steps, and a server that is killed between any two of them leaves nothing wrong: the end of its
+//! log is written to the folder of kept logs, the folder gets a name that belongs to no run, and what it holds is removed.
+//! From the second step on the run has no folder; before it, the removal begins anew.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use berth_model::RunId;
+use jiff::Timestamp;
+
+use super::folder::{Folder, is_full, sync_folder, uuid_of};
+use super::{Local, cannot, shelf};
+use crate::backend::{Doing, Trouble};
+use crate::records::{KEPT_LOG_BYTES, RunRecords};
+
+/// The end of the name of a folder that is being removed.
+const REMOVED: &str = "removed";
+/// The end of the name of a log that is being written.
+const PART: &str = "part";
+
+/// Shown in the place of a log that is gone.
+pub const LOG_REMOVED: &str = "[berth: there is no log of this run, or it is no longer kept: logs are removed some time after the end of their run]\n";
+
+/// Where logs are kept of runs whose folder is gone.
+pub fn logs_folder(work: &Path) -> PathBuf {
+    work.join("logs")
+}
+
+fn kept_log(work: &Path, run: RunId) -> PathBuf {
+    logs_folder(work).join(run.0.simple().to_string())
+}
+
+/// The log that is kept of a run without a folder.
+pub fn read_log(work: &Path, run: RunId, bytes: u64) -> io::Result<Option<String>> {
+    let text = match fs::read(kept_log(work, run)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text?,
+    };
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX).min(text.len());
+    let tail = &text[text.len() - length..];
+    Ok(Some(String::from_utf8_lossy(tail).into_owned()))
+}
+
+impl Local {
+    fn runs(&self) -> PathBuf {
+        self.settings.folder.join("runs")
+    }
+}
+
+impl RunRecords for Local {
+    fn folders(&self, unchanged_since: Timestamp) -> Doing<'_, Vec<RunId>> {
+        let runs = self.runs();
+        blocking(move || unchanged(&runs, unchanged_since))
+    }
+
+    fn remove_folder(&self, run: RunId) -> Doing<'_, ()> {
+        let (folder, log) = (self.folder(run), kept_log(&self.settings.folder, run));
+        Box::pin(async move {
+            let renamed = blocking(move || set_aside(&folder, &log)).await?;
+            match renamed {
+                Some(renamed) => remove(renamed).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn finish_removals(&self) -> Doing<'_, ()> {
+        let (runs, logs) = (self.runs(), logs_folder(&self.settings.folder));
+        Box::pin(async move {
+            let left = blocking(move || {
+                for cut_off in with_extension(&logs, PART)? {
+                    fs::remove_file(cut_off)?;
+                }
+                with_extension(&runs, REMOVED)
+            });
+            for folder in left.await? {
+                remove(folder).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn logs(&self, ended_before: Timestamp) -> Doing<'_, Vec<RunId>> {
+        let logs = logs_folder(&self.settings.folder);
+        blocking(move || unchanged(&logs, ended_before))
+    }
+
+    fn remove_log(&self, run: RunId) -> Doing<'_, ()> {
+        let log = kept_log(&self.settings.folder, run);
+        blocking(move || match fs::remove_file(log) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        })
+    }
+}
+
+fn blocking<'a, T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Doing<'a, T> {
+    Box::pin(async move {
+        let done = tokio::task::spawn_blocking(work).await;
+        let done = done.map_err(|error| Trouble::NoAnswer(error.to_string()))?;
+        done.map_err(cannot)
+    })
+}
+
+/// The runs that entries of a folder are named after, of those that have not changed since a moment.
+fn unchanged(folder: &Path, since: Timestamp) -> io::Result<Vec<RunId>> {
+    let since = SystemTime::from(since);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let Some(run) = entry.file_name().to_str().and_then(uuid_of) else {
+            continue;
+        };
+        // One that goes away meanwhile is another server's to remove.
+        let changed = entry.metadata().and_then(|about| about.modified());
+        if changed.is_ok_and(|changed| changed <= since) {
+            found.push(RunId(run));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn with_extension(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == extension) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// Keeps the log and takes the run's name away from its folder; none where the folder is gone, or something may run.
+fn set_aside(folder: &Folder, log: &Path) -> io::Result<Option<PathBuf>> {
+    if !folder.path().exists() || folder.may_run()? {
+        return Ok(None);
+    }
+    // A keeper that comes late waits for nobody: it finds the lock taken, or no folder.
+    let Some(_lock) = folder.lock()? else {
+        return Ok(None);
+    };
+    if !log.exists() {
+        keep_log(folder, log)?;
+    }
+    let aside = folder.path().with_extension(REMOVED);
+    fs::rename(folder.path(), &aside)?;
+    sync_folder(aside.parent())?;
+    Ok(Some(aside))
+}
+
+fn keep_log(folder: &Folder, log: &Path) -> io::Result<()> {
+    match write_log(folder, log) {
+        Err(error) if is_full(&error) => {
+            // On a full disk the older half of the log makes room for its end.
+            fs::remove_file(folder.older_log()).ok();
+            write_log(folder, log)
+        }
+        written => written,
+    }
+}
+
+fn write_log(folder: &Folder, log: &Path) -> io::Result<()> {
+    let tail = folder.log_tail(KEPT_LOG_BYTES)?;
+    let part = log.with_extension(PART);
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&part)?;
+    file.write_all(tail.as_bytes())?;
+    // A log is as old as the end of its run.
+    if let Some(end) = folder.end()? {
+        file.set_modified(SystemTime::from(end.at))?;
+    }
+    file.sync_all()?;
+    fs::rename(&part, log)?;
+    sync_folder(log.parent())
+}
+
+/// Removes a folder that is no run's any more.
+async fn remove(aside: PathBuf) -> Result<(), Trouble> {
+    // The run wrote what is below `io`: that is for the system's own programs.
+    let io = Folder::at(aside.clone()).io();
+    shelf::remove(&io).await.map_err(cannot)?;
+    blocking(move || match fs::remove_dir_all(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests;
