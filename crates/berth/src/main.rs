@@ -20,6 +20,7 @@ mod output;
 mod pages;
 mod prompt;
 mod remembered;
+mod reserve;
 mod run;
 mod server_options;
 mod show;

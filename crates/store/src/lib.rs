@@ -32,6 +32,7 @@ pub mod queues;
 pub mod readers;
 pub mod recuts;
 pub mod reservations;
+pub mod reserve;
 pub mod runs;
 pub mod secrets;
 pub mod sequencer;

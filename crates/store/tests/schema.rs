@@ -21,8 +21,12 @@ const ONLY_ON_POSTGRES: &[(&str, &str)] = &[
     ("site", "number"),
 ];
 
-/// How SQLite keeps the tree: every pair of a resource and one above it.
-const ONLY_ON_SQLITE: &[(&str, &str)] = &[("resource_line", "above"), ("resource_line", "below")];
+/// What SQLite keeps free in its own file; how it keeps the tree, every pair of a resource and one above it.
+const ONLY_ON_SQLITE: &[(&str, &str)] = &[
+    ("reserve", "fill"),
+    ("resource_line", "above"),
+    ("resource_line", "below"),
+];
 
 type Columns = BTreeSet<(String, String)>;
 

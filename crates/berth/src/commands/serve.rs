@@ -11,6 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::exit::Exit;
 use crate::installation;
+use crate::reserve;
 use crate::server_options::ServerOptions;
 
 #[derive(Debug, Args)]
@@ -31,6 +32,7 @@ pub async fn run(serve: &Serve) -> anyhow::Result<()> {
     }
     let (app, moving) = installation::serving(&config, store)?;
     let stop = stop_on_signals()?;
+    reserve::keep(&config, &app.store, &stop);
     if let Some(moving) = moving {
         moving.start(&app, &stop).await?;
     }

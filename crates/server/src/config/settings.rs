@@ -118,6 +118,9 @@ settings! {
     package_index: Option<PackageIndex> = "", optional(parsed(
         "an address such as https://packages.example.org/simple, without a password",
     ));
+    /// Space, in MiB, that the server keeps free inside the files of an SQLite database, so that it can
+    /// write when the disk is full; 0 keeps none. The disk of a PostgreSQL is its own admin's.
+    database_reserve_mib: u64 = "16", whole(0..=100_000);
     /// Days after the end of a run for which its folder on this machine is kept. Then the folder is
     /// removed, and the last 64 KiB of the run's log are kept for as long as `log_retention_d` says.
     run_retention_d: u32 = "14", whole(0..=36_500);

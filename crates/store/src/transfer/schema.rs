@@ -9,8 +9,8 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::error::{Error, Result};
 
-/// SQLite's own form of the tree, which PostgreSQL keeps as codes, and the migrations' own list.
-const NOT_CARRIED: [&str; 2] = ["resource_line", "_sqlx_migrations"];
+/// SQLite's own form of the tree, which PostgreSQL keeps as codes, its reserve, and the migrations' own list.
+const NOT_CARRIED: [&str; 3] = ["resource_line", "reserve", "_sqlx_migrations"];
 
 #[derive(Debug)]
 pub(super) struct Table {

@@ -1,0 +1,2 @@
+-- The disk of a PostgreSQL is its own administrator's.
+SELECT 1;
