@@ -32,6 +32,8 @@ pub struct Settings {
     /// How long after its end a run's folder is kept, and how long the end of its log.
     pub run_retention: SignedDuration,
     pub log_retention: SignedDuration,
+    /// What a person's own environments may take together, if there is a limit.
+    pub environments_bytes_max: Option<u64>,
     /// Where sessions are found from outside.
     pub addresses: Arc<dyn Addresses>,
     pub culling: Culling,
@@ -55,6 +57,7 @@ impl Default for Settings {
             event_retention: SignedDuration::from_hours(400 * 24),
             run_retention: SignedDuration::from_hours(14 * 24),
             log_retention: SignedDuration::from_hours(365 * 24),
+            environments_bytes_max: None,
             addresses: Arc::new(AtLocalhost),
             culling: Culling::default(),
             weak_boundary: None,

@@ -84,6 +84,9 @@ pub enum Error {
         "{most} workloads of yours wait at this site, and that is as many as one person may have"
     )]
     TooManyWaiting { most: u32 },
+    /// Nothing more of this person's starts until there is disk space again.
+    #[error("{0}")]
+    DiskFull(String),
     #[error("{0}")]
     InThePast(String),
     #[error("you hold {HOLDS_MAX} things already")]

@@ -18,6 +18,7 @@ pub mod controllers;
 pub mod declared;
 pub mod desk;
 mod directory;
+mod disk;
 pub mod environments;
 mod error;
 pub mod events;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use berth_app::environments::{EnvironmentChange, EnvironmentView, NewEnvironment};
-use berth_app::{Caller, Error};
+use berth_app::{Caller, Error, Settings};
 use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Sign};
 use berth_drivers::environments::{Prepared, Removed, Sealed, Shelf};
 use berth_model::environment::{Environment, EnvironmentState, Package};
@@ -25,6 +25,7 @@ on_both!(
     members_make_their_own_and_admins_everybodys,
     what_is_prepared_is_taken_in_and_missed,
     what_is_not_wanted_is_cleared_away,
+    at_the_limit_of_their_space_a_person_makes_no_more,
 );
 
 const LENGTH: SignedDuration = SignedDuration::from_mins(10);
@@ -401,4 +402,33 @@ async fn settling_may_be_cut_off_anywhere() {
         polls += 3;
     }
     assert!(polls > 6, "it was cut off somewhere");
+}
+
+async fn at_the_limit_of_their_space_a_person_makes_no_more(lab: Lab) {
+    // Each takes seven bytes.
+    let settings = Settings {
+        environments_bytes_max: Some(14),
+        ..lab.app.settings.clone()
+    };
+    let (lab, _world) = lab.with_settings(settings).with_shelf().await;
+    for called in ["one", "two"] {
+        let made = lab.make(&lab.ada, &new(called, None, &["six"])).await;
+        made.expect("it is taken");
+    }
+    lab.goes_on(3).await;
+    let three = new("three", None, &["six"]);
+    let refused = lab.make(&lab.ada, &three).await;
+    assert!(matches!(refused, Err(Error::DiskFull(_))), "{refused:?}");
+    // Nobody else's are counted, and a site's own are its admins' to limit.
+    let theirs = lab.make(&lab.bob, &three).await;
+    theirs.expect("it is taken");
+    let curated = NewEnvironment {
+        is_curated: true,
+        ..three.clone()
+    };
+    let made = lab.make(&lab.admin, &curated).await;
+    made.expect("it is taken");
+    lab.retire(&lab.ada, "one").await.expect("hers");
+    lab.goes_on(6).await;
+    lab.make(&lab.ada, &three).await.expect("there is space");
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use berth_app::sessions::{NewSession, SessionChange, SessionFilter, SessionView};
 use berth_app::{Caller, Error};
+use berth_drivers::backend::DiskSpace;
 use berth_model::queue::Settings;
 use berth_model::reference::SessionReference;
 use berth_model::session::{Access, Session, State};
@@ -25,6 +26,7 @@ on_both!(
     one_that_hangs_holds_nobody_else_up,
     what_fails_is_tried_again_and_given_up_after_five_times,
     a_profile_that_fails_for_three_people_is_paused,
+    a_full_disk_pauses_no_profile_and_nothing_is_tried_again,
     what_idles_is_stopped_after_a_warning,
     what_runs_out_of_memory_inside_is_told_once_and_the_session_goes_on,
     a_kernel_that_computes_is_not_idle,
@@ -267,6 +269,37 @@ async fn a_profile_that_fails_for_three_people_is_paused(lab: Lab) {
         .resume_profile(&lab.admin, &site(), &name("lab"))
         .await
         .expect("an admin may");
+    let session = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    assert_eq!(state(&lab, &session).await, State::Ready);
+}
+
+async fn a_full_disk_pauses_no_profile_and_nothing_is_tried_again(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let mut sessions = Vec::new();
+    for who in [&lab.ada, &lab.bob, &lab.admin] {
+        sessions.push(start(&lab, who).await);
+    }
+    let full = "your home takes 3 GiB and its limit is 2 GiB";
+    let space = DiskSpace {
+        disk: None,
+        home: Some(full.to_owned()),
+    };
+    scripted.script().space = space;
+    scripted.script().comes_to = Some((Outcome::CouldNotStart, full));
+    pass(&lab, 3).await;
+    for (session, who) in sessions.iter().zip([&lab.ada, &lab.bob, &lab.admin]) {
+        let over = view(&lab, who, session).await.expect("theirs");
+        assert_eq!(over.session.state, State::Failed);
+        assert_eq!(over.starts.len(), 1, "another try would not mend it");
+        assert_eq!(over.session.said.as_ref().expect("why").as_str(), full);
+    }
+    let profiles = lab.app.session_profiles(&lab.ada, &site()).await;
+    assert!(profiles.expect("profiles").remove(0).pause.is_none());
+    let refused = lab.app.start_session(&lab.ada, &site(), new()).await;
+    assert!(matches!(refused, Err(Error::DiskFull(said)) if said == full));
+    scripted.script().space = DiskSpace::default();
+    scripted.script().comes_to = None;
     let session = start(&lab, &lab.ada).await;
     settle(&lab).await;
     assert_eq!(state(&lab, &session).await, State::Ready);

@@ -167,6 +167,9 @@ fn app_with(
         weak_boundary,
         run_retention: days(config.run_retention_d),
         log_retention: days(config.log_retention_d),
+        environments_bytes_max: Some(config.environments_limit_mib)
+            .filter(|limit| *limit > 0)
+            .map(|limit| limit << 20),
         package_index: config
             .package_index
             .as_ref()

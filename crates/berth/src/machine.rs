@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use berth_app::inventory::OwnMachine;
 use berth_app::{App, Error};
 use berth_drivers::backend::Backend;
+use berth_drivers::local::disk::DiskLimits;
 use berth_drivers::local::machine::{self, Abilities, Machine};
 use berth_drivers::local::{Local, Settings};
 use berth_drivers::split::Split;
@@ -51,6 +52,12 @@ impl ThisMachine {
             warm_max: config.warm_servers,
             has_sandbox: can.sandbox.is_ok(),
             is_shared: config.unsafe_shared_user,
+            disk: DiskLimits {
+                home_bytes_max: Some(config.home_limit_mib)
+                    .filter(|limit| *limit > 0)
+                    .map(|limit| limit << 20),
+                reserve_bytes: config.disk_reserve_mib << 20,
+            },
         };
         let runs = Local::new(settings)
             .with_context(|| format!("cannot keep people's work in {}", folder.display()))?;

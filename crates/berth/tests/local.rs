@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::door;
+use berth_drivers::local::disk::DiskLimits;
 use berth_drivers::local::{Local, Settings};
 use berth_model::workload::{
     Because, Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload,
@@ -65,6 +66,7 @@ impl Machine {
             is_shared: false,
             prepared: Some(cache()),
             warm_max: 1,
+            disk: DiskLimits::default(),
         };
         set(&mut settings);
         Arc::new(Local::new(settings).expect("it works"))

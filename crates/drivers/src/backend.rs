@@ -10,7 +10,7 @@ use std::pin::Pin;
 
 use berth_model::workload::{Outcome, Run, Workload};
 use berth_model::{PersonId, Recut, RunId, Text};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use crate::door::Door;
@@ -135,6 +135,24 @@ impl AttemptKind {
     }
 }
 
+/// Work of at most this length starts although its owner's home is above its limit: without it nobody could clean up.
+pub const CLEAN_UP_MAX: SignedDuration = SignedDuration::from_mins(10);
+
+/// Whether there is disk space for something new of a person's: where there is not, a sentence for them says why.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiskSpace {
+    pub disk: Option<String>,
+    pub home: Option<String>,
+}
+
+impl DiskSpace {
+    /// Why something that may run for so long does not start; none where it does.
+    pub fn why_not(&self, limit: SignedDuration) -> Option<&str> {
+        let home = self.home.as_deref().filter(|_| limit > CLEAN_UP_MAX);
+        self.disk.as_deref().or(home)
+    }
+}
+
 /// How far a GPU is that is cut anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
@@ -235,6 +253,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// Where it keeps managed environments, if it can.
     fn shelf(&self) -> Option<&dyn Shelf> {
         None
+    }
+
+    /// Whether there is disk space for something new of a person's.
+    fn disk_space<'a>(&'a self, _person: PersonId) -> Doing<'a, DiskSpace> {
+        Box::pin(async { Ok(DiskSpace::default()) })
     }
 
     /// What it keeps of runs that are over, where that is on a disk of its own.

@@ -33,6 +33,33 @@ pub struct Entry {
     pub modified_at: Option<SystemTime>,
 }
 
+/// Where a measurement stops.
+#[derive(Debug, Clone, Copy)]
+pub struct SizeLimits {
+    pub entries_max: u64,
+    /// Folders inside each other, each of which takes a descriptor.
+    pub depth_max: usize,
+    pub time_max: Duration,
+}
+
+/// What a folder and everything below it take of their disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Allocated space: a hole takes none, and a file with several names is counted once.
+    pub bytes: u64,
+    pub counted: Counted,
+}
+
+/// How much of a folder a measurement counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    All,
+    /// It took too long, or the machine lacked something.
+    InPart,
+    /// The content does not let itself be counted: too many entries, folders too deep, folders that cannot be read.
+    Uncountable,
+}
+
 /// Whether a walk saw everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Walked {
@@ -117,6 +144,65 @@ impl Beneath {
         Walked::Whole
     }
 
+    /// Measures the folder with everything below it, hidden or not. Other file systems below it do not count.
+    pub fn size(&self, limits: SizeLimits) -> io::Result<Size> {
+        use rustix::io::Errno;
+        let begun = Instant::now();
+        let mut left = limits.entries_max;
+        let mut bytes = allocated(&rustix::fs::fstat(&self.0)?);
+        let mut counted = Counted::All;
+        // Each folder is opened by its name in the one above, so that no path is too long.
+        let mut open = vec![self.list(Path::new("."))?];
+        loop {
+            let depth = open.len();
+            let Some(folder) = open.last_mut() else {
+                break;
+            };
+            let name = match folder.read() {
+                Some(Ok(entry)) => entry.file_name().to_owned(),
+                Some(Err(_)) | None => {
+                    open.pop();
+                    continue;
+                }
+            };
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            if left == 0 {
+                counted = Counted::Uncountable;
+                break;
+            }
+            left -= 1;
+            if begun.elapsed() > limits.time_max {
+                counted = counted.and(Counted::InPart);
+                break;
+            }
+            let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+            let Ok(about) = rustix::fs::statat(folder.fd()?, &name, flags) else {
+                continue;
+            };
+            bytes += allocated(&about);
+            if FileType::from_raw_mode(about.st_mode) != FileType::Directory {
+                continue;
+            }
+            if depth >= limits.depth_max {
+                counted = Counted::Uncountable;
+                continue;
+            }
+            let how = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let above = folder.fd()?;
+            let below = rustix::fs::openat2(above, &name, how, Mode::empty(), BENEATH);
+            match below.and_then(Dir::new) {
+                Ok(below) => open.push(below),
+                // It went meanwhile, or is another file system.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
+                Err(Errno::ACCESS | Errno::PERM) => counted = Counted::Uncountable,
+                Err(_) => counted = counted.and(Counted::InPart),
+            }
+        }
+        Ok(Size { bytes, counted })
+    }
+
     fn list(&self, folder: &Path) -> io::Result<Dir> {
         let opened = self.open_at(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         Ok(Dir::new(opened)?)
@@ -131,6 +217,30 @@ impl Beneath {
             Mode::empty(),
             BENEATH,
         )?)
+    }
+}
+
+impl Counted {
+    fn and(self, other: Counted) -> Counted {
+        match self {
+            Counted::All => other,
+            Counted::InPart | Counted::Uncountable => self,
+        }
+    }
+}
+
+/// The space of an entry. Of a file with several names each name has its part: together they are the file.
+#[allow(
+    clippy::useless_conversion,
+    reason = "the number of names has another type on other machines"
+)]
+fn allocated(about: &Stat) -> u64 {
+    let bytes = u64::try_from(about.st_blocks)
+        .unwrap_or(0)
+        .saturating_mul(512);
+    match FileType::from_raw_mode(about.st_mode) {
+        FileType::Directory => bytes,
+        _ => bytes / u64::from(about.st_nlink).max(1),
     }
 }
 
@@ -228,5 +338,82 @@ mod tests {
             Walked::Partly
         );
         assert_eq!(seen, 3);
+    }
+
+    const MEASURED: SizeLimits = SizeLimits {
+        entries_max: 1000,
+        depth_max: 100,
+        time_max: Duration::from_secs(60),
+    };
+
+    fn size(folder: &Path, limits: SizeLimits) -> Size {
+        beneath(folder).size(limits).unwrap()
+    }
+
+    /// As the system's own program counts it.
+    fn du(folder: &Path) -> u64 {
+        let du = std::process::Command::new("du")
+            .args(["-s", "-x", "--block-size=1", "--"])
+            .arg(folder)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(du.stdout).unwrap();
+        text.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn a_size_is_what_the_disk_gave_and_no_link_or_hole_changes_it() {
+        let here = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let path = |name: &str| here.path().join(name);
+        fs::write(outside.path().join("large"), vec![1; 4 << 20]).unwrap();
+        fs::create_dir_all(path(".cache/deep")).unwrap();
+        fs::write(path(".cache/deep/hidden"), vec![1; 1 << 20]).unwrap();
+        fs::write(path("data"), vec![1; 2 << 20]).unwrap();
+        for number in 0..3 {
+            fs::hard_link(path("data"), path(&format!("name-{number}"))).unwrap();
+        }
+        File::create(path("sparse"))
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
+        symlink(outside.path(), path("out")).unwrap();
+        symlink(here.path(), path("loop")).unwrap();
+        nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let size = size(here.path(), MEASURED);
+        assert_eq!(size.counted, Counted::All);
+        assert_eq!(size.bytes, du(here.path()));
+        assert!((3 << 20..4 << 20).contains(&size.bytes), "{size:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_not_taken_for_little() {
+        let here = tempfile::tempdir().unwrap();
+        let mut deep = here.path().to_owned();
+        for _ in 0..20 {
+            deep.push("d");
+            fs::create_dir(&deep).unwrap();
+        }
+        fs::write(deep.join("data"), vec![1; 1 << 20]).unwrap();
+        assert_eq!(size(here.path(), MEASURED).bytes, du(here.path()));
+        let limits = [
+            SizeLimits {
+                depth_max: 20,
+                ..MEASURED
+            },
+            SizeLimits {
+                entries_max: 20,
+                ..MEASURED
+            },
+        ];
+        for limits in limits {
+            let size = size(here.path(), limits);
+            assert_eq!(size.counted, Counted::Uncountable, "{limits:?}");
+        }
+        let at_once = SizeLimits {
+            time_max: Duration::ZERO,
+            ..MEASURED
+        };
+        assert_eq!(size(here.path(), at_once).counted, Counted::InPart);
     }
 }

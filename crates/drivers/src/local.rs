@@ -15,6 +15,7 @@ mod attempts;
 pub mod brood;
 pub mod cgroup;
 mod control;
+pub mod disk;
 pub mod enter;
 pub mod folder;
 pub mod hub;
@@ -38,18 +39,19 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use berth_model::RunId;
 use berth_model::workload::{Because, Outcome, Program, RunState, Serves};
+use berth_model::{PersonId, RunId};
 use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use self::cgroup::Groups;
+use self::disk::{Disk, DiskLimits};
 use self::folder::{Folder, How, Kept};
 use self::machine::WeakBoundary;
 use self::spec::{Limits, Listens, Network, Places, Spec};
 use crate::backend::{
-    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used,
+    Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used,
 };
 use crate::door::Key;
 use crate::environments::Shelf;
@@ -75,6 +77,7 @@ pub struct Settings {
     pub is_shared: bool,
     /// Where environments are that were prepared before there was a server.
     pub prepared: Option<PathBuf>,
+    pub disk: DiskLimits,
     /// The most warm servers that are kept; only where people are users of their own, in sandboxes.
     pub warm_max: usize,
 }
@@ -100,6 +103,7 @@ pub struct Local {
     /// Held while a run is given its folder, and a new person theirs.
     beginning: Mutex<()>,
     warm: Option<warm::Pool>,
+    disk: Disk,
 }
 
 impl Local {
@@ -123,6 +127,7 @@ impl Local {
         };
         Ok(Local {
             warm,
+            disk: Disk::new(settings.disk),
             settings,
             groups: Groups::find(),
             newest_fence: AtomicU64::new(0),
@@ -231,12 +236,17 @@ impl Local {
         pool.claim(environment)
     }
 
+    fn home_of(&self, person: PersonId) -> PathBuf {
+        let homes = self.settings.folder.join("homes");
+        homes.join(person.0.simple().to_string())
+    }
+
     /// The person's own folder, made when they first run something, and whom it belongs to on this machine. The folder's
     /// owner is the record of who is who: a new person gets the next number after all that there are.
     fn home(&self, grant: &Grant) -> io::Result<(PathBuf, Option<u32>)> {
         use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
         let homes = self.settings.folder.join("homes");
-        let home = homes.join(grant.person.0.simple().to_string());
+        let home = self.home_of(grant.person);
         let Some(first) = self.settings.first_user else {
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(&home)?;
@@ -255,6 +265,17 @@ impl Local {
         }
         let user = home.metadata()?.uid();
         Ok((home, Some(user)))
+    }
+
+    /// A start without disk space would fail in the middle of its work.
+    async fn check_space(&self, job: Job<'_>, person: PersonId) -> Result<(), Trouble> {
+        let space = self.disk_space(person).await?;
+        let wish = job.workload.ask.wishes.get(job.run.wish);
+        let limit = wish.map_or(SignedDuration::MAX, |wish| wish.limit);
+        match space.why_not(limit) {
+            Some(why) => Err(Trouble::Refused(why.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Where the boundary of a run does not hold, one person may use their own machine. With several, an admin decides.
@@ -468,6 +489,7 @@ impl Backend for Local {
             self.check(fence)?;
             let folder = self.folder(job.run.id);
             if !folder.path().exists() {
+                self.check_space(job, grant.person).await?;
                 let index = network::addresses_of(grant.package_index.as_deref()).await;
                 let key = Key::generate().map_err(cannot)?;
                 let beginning = self.beginning.lock();
@@ -563,6 +585,14 @@ impl Backend for Local {
 
     fn shelf(&self) -> Option<&dyn Shelf> {
         Some(self)
+    }
+
+    fn disk_space<'a>(&'a self, person: PersonId) -> Doing<'a, DiskSpace> {
+        let folders = ["runs", "homes", "environments"].map(|name| self.settings.folder.join(name));
+        Box::pin(async move {
+            let home = self.home_of(person);
+            Ok(self.disk.space(&home, folders.into()).await)
+        })
     }
 
     fn records(&self) -> Option<&dyn RunRecords> {

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use berth_model::{Recut, ResourceId};
+use berth_model::{PersonId, Recut, ResourceId};
 use jiff::Timestamp;
 
 use crate::backend::{
-    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Trouble, Used,
+    Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Trouble,
+    Used,
 };
 use crate::environments::Shelf;
 use crate::records::RunRecords;
@@ -138,6 +139,14 @@ impl Backend for Split {
     /// What was made is kept where it can be seen by what runs here.
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    /// Where other work runs elsewhere, it is not known yet on which disk something new will write.
+    fn disk_space<'a>(&'a self, person: PersonId) -> Doing<'a, DiskSpace> {
+        match &self.elsewhere {
+            Some(_) => Box::pin(async { Ok(DiskSpace::default()) }),
+            None => self.here.disk_space(person),
+        }
     }
 
     fn records(&self) -> Option<&dyn RunRecords> {

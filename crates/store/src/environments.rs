@@ -135,6 +135,18 @@ pub async fn count(conn: &mut Conn, site: SiteId, owner: Option<PersonId>) -> Re
     row.count("n")
 }
 
+/// What a person's own environments take of the disk, at all sites.
+pub async fn bytes_of(conn: &mut Conn, owner: PersonId) -> Result<u64> {
+    let row = either(
+        "SELECT coalesce(sum(bytes), 0) AS n FROM environment WHERE owner = $1 AND is_on_disk",
+        "SELECT coalesce(sum(bytes), 0)::bigint AS n FROM environment WHERE owner = $1 AND is_on_disk",
+    )
+    .bind(owner.0)
+    .one(conn)
+    .await?;
+    row.count("n")
+}
+
 /// What a workload makes.
 pub async fn made_by(conn: &mut Conn, workload: WorkloadId) -> Result<Option<Environment>> {
     let row = query("SELECT * FROM environment WHERE workload = $1")

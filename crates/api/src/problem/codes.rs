@@ -143,6 +143,9 @@ codes! {
     SessionProfilePaused "session.profile_paused" 409
         "This profile is paused because it failed for several people"
         "Choose another profile, or wait until an administrator of the site lets it be started again.";
+    DiskFull "disk.full" 409
+        "There is no disk space for it"
+        "Remove files that you no longer need, and try again; `detail` says where and how much.";
     SessionNotRunning "session.not_running" 503
         "The session does not run"
         "Open its page in Berth to see why, or to start it.";

@@ -1,5 +1,6 @@
 //! Making an environment, extending another one, and making the next version.
 
+use berth_drivers::backend::DiskSpace;
 use berth_drivers::environments::Recipe;
 use berth_engine::rights::Action;
 use berth_model::environment::{Environment, EnvironmentState, Package};
@@ -15,6 +16,7 @@ use super::{EnvironmentView, WHAT, is_of, recorded};
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
+use crate::disk::check_space;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
@@ -67,6 +69,7 @@ impl App {
         site: &SiteReference,
         new: &NewEnvironment,
     ) -> Result<Made<EnvironmentView>> {
+        let space = self.disk_space(caller.id()).await;
         let made = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeEnvironments).await?;
             place.may(caller, Action::ManageEnvironment, !new.is_curated, WHAT)?;
@@ -91,7 +94,7 @@ impl App {
                 base,
                 packages: new.packages.clone(),
             };
-            self.write_environment_draft(&mut tx, caller, &place, id, draft).await
+            self.write_environment_draft(&mut tx, caller, &place, (id, draft), &space).await
         });
         self.submitted.notify_one();
         made.map_err(|error: Error| error.taken(&new.name))
@@ -105,6 +108,7 @@ impl App {
         reference: &EnvironmentReference,
         change: &EnvironmentChange,
     ) -> Result<Made<EnvironmentView>> {
+        let space = self.disk_space(caller.id()).await;
         let made = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeEnvironments).await?;
             let from = self.find_environment(&mut tx, place.id(), caller.id(), reference).await?;
@@ -126,7 +130,7 @@ impl App {
                 base,
                 packages: changed(&from.packages, change)?,
             };
-            self.write_environment_draft(&mut tx, caller, &place, id, draft).await
+            self.write_environment_draft(&mut tx, caller, &place, (id, draft), &space).await
         });
         self.submitted.notify_one();
         made
@@ -179,8 +183,8 @@ impl App {
         conn: &mut Conn,
         caller: &Caller,
         place: &Place,
-        id: EnvironmentId,
-        draft: Draft,
+        (id, draft): (EnvironmentId, Draft),
+        space: &DiskSpace,
     ) -> Result<Made<EnvironmentView>> {
         let Draft {
             owner,
@@ -198,6 +202,9 @@ impl App {
         if environments::count(conn, place.id(), owner).await? >= most {
             let message = format!("there are {most} versions already; remove one first");
             return Err(FieldErrors::one("name", message).into());
+        }
+        if let Some(owner) = owner {
+            self.check_environments_limit(conn, owner).await?;
         }
         let login = match owner {
             None => None,
@@ -226,6 +233,7 @@ impl App {
         let recipe = recipe(&environment, login.as_ref(), base.as_ref());
         let limit = queues::policy(conn, place.id()).await?.limit_max.min(LIMIT);
         let ask = ask(&recipe, limit).map_err(|error| Error::Internal(error.to_string()))?;
+        check_space(space, &ask)?;
         let new = NewWorkload {
             project: None,
             profile: None,

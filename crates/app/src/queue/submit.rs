@@ -1,5 +1,6 @@
 //! Submitting work.
 
+use berth_drivers::backend::DiskSpace;
 use berth_engine::rights::Action;
 use berth_model::audit::AuditEntry;
 use berth_model::event::{Audience, Event, EventKind};
@@ -17,6 +18,7 @@ use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::directory::Directory;
+use crate::disk::check_space;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
@@ -50,8 +52,9 @@ impl App {
         site: &SiteReference,
         new: NewWorkload,
     ) -> Result<Made<WorkloadView>> {
+        let space = self.disk_space(caller.id()).await;
         if caller.once.is_some() {
-            return self.submit_once(caller, site, new).await;
+            return self.submit_once(caller, site, new, &space).await;
         }
         let mut reader = self.store.read().await?;
         let Prepared {
@@ -60,6 +63,7 @@ impl App {
             mut directory,
             waiting_max,
         } = self.prepare(&mut reader, caller, site, new).await?;
+        check_space(&space, &workload.ask)?;
         let whose = (place.id(), caller.id());
         self.crowd
             .join(&mut reader, whose, waiting_max, workload.since)
@@ -82,6 +86,7 @@ impl App {
         caller: &Caller,
         site: &SiteReference,
         new: NewWorkload,
+        space: &DiskSpace,
     ) -> Result<Made<WorkloadView>> {
         transact!(self, tx => {
             let prepared = self.prepare(&mut tx, caller, site, new.clone()).await?;
@@ -91,6 +96,7 @@ impl App {
                 let known = known.ok_or(Error::NotFound("workload"))?;
                 return Ok(Made::before(self.view(&mut tx, place, known).await?));
             }
+            check_space(space, &workload.ask)?;
             let whose = (place.id(), caller.id());
             self.crowd.join(&mut tx, whose, waiting_max, workload.since).await?;
             let number = workloads::next_numbers(&mut tx, place.id(), 1).await?;

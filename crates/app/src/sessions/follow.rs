@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use berth_drivers::backend::{Door, Job};
+use berth_drivers::backend::{DiskSpace, Door, Job};
 use berth_drivers::door;
 use berth_engine::session::{Next, next};
 use berth_model::event::{Audience, EventKind};
@@ -20,6 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::start::{FAILURES_MAX, STARTING_MAX, is_retried, told};
 use crate::App;
+use crate::disk::check_space;
 use crate::error::Result;
 use crate::record::{By, Change};
 
@@ -286,6 +287,8 @@ impl App {
     async fn give_up_on(&self, lease: &Lease, one: &Followed) -> Result<()> {
         let seconds = berth_engine::session::START_MAX.as_secs();
         let words = format!("it did not answer within {seconds} s; its log may say why");
+        // It ran, so its start was not refused.
+        let space = DiskSpace::default();
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
         let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
@@ -297,7 +300,7 @@ impl App {
         };
         self.cancel_what_runs(&mut tx, By::SYSTEM, &stopping)
             .await?;
-        self.end_session(&mut tx, one, before, End::Failed, stopping.said)
+        self.end_session(&mut tx, one, before, (End::Failed, stopping.said), &space)
             .await?;
         tx.commit().await?;
         self.written.notify_one();
@@ -312,6 +315,10 @@ impl App {
         end: End,
         said: Option<Text>,
     ) -> Result<()> {
+        let space = match end {
+            End::Failed => self.disk_space(one.session.owner).await,
+            End::Wanted => DiskSpace::default(),
+        };
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
         let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
@@ -321,7 +328,8 @@ impl App {
         if before.version != one.session.version {
             return Ok(());
         }
-        self.end_session(&mut tx, one, before, end, said).await?;
+        self.end_session(&mut tx, one, before, (end, said), &space)
+            .await?;
         tx.commit().await?;
         self.written.notify_one();
         self.submitted.notify_one();
@@ -334,8 +342,8 @@ impl App {
         conn: &mut Conn,
         one: &Followed,
         before: Session,
-        end: End,
-        said: Option<Text>,
+        (end, said): (End, Option<Text>),
+        space: &DiskSpace,
     ) -> Result<()> {
         let now = self.now();
         if let Some(workload) = before.workload {
@@ -351,11 +359,14 @@ impl App {
         let mut kind = EventKind::SessionChanged;
         if end == End::Failed {
             kind = EventKind::SessionFailed;
-            let paused = self.pause_where_many_fail(conn, &after, now).await?;
+            // A full disk is not the profile's fault, and another try would not mend it.
+            let ask = one.workload.as_ref().map(|workload| &workload.ask);
+            let has_space = ask.is_none_or(|ask| check_space(space, ask).is_ok());
+            let gives_up = !has_space || self.pause_where_many_fail(conn, &after, now).await?;
             let most = FAILURES_MAX as u64;
             let (site, owner) = (after.site, after.owner);
             let recent = sessions::recent_starts(conn, site, &after.profile, owner, most).await?;
-            let again = never_answered && !paused && is_retried(owner, &recent);
+            let again = never_answered && !gives_up && is_retried(owner, &recent);
             // What was never placed has nothing wrong with it that another try would mend.
             if let Some(failed) = one.workload.as_ref().filter(|_| again && one.run.is_some()) {
                 after = self.start_again(conn, after, failed, now).await?;

@@ -20,6 +20,7 @@ use super::look::SessionView;
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::{fresh, random};
+use crate::disk::check_space;
 use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
@@ -53,6 +54,7 @@ impl App {
         site: &SiteReference,
         new: NewSession,
     ) -> Result<Made<SessionView>> {
+        let space = self.disk_space(caller.id()).await;
         let made = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
             place.may(caller, Action::StartSession, true, "site")?;
@@ -89,6 +91,7 @@ impl App {
             let (session, workload) = self
                 .submit_session(&mut tx, caller, &place, session, new.project.clone())
                 .await?;
+            check_space(&space, &workload.ask)?;
             sessions::insert(&mut tx, &session).await?;
             self.note_start(&mut tx, &session, workload, false).await?;
             let change = Change::new("session.start", Some(place.id()), session.id)
@@ -111,6 +114,7 @@ impl App {
         environment: Option<Text>,
         inside: Option<ReservationId>,
     ) -> Result<SessionView> {
+        let space = self.disk_space(caller.id()).await;
         let done = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
             let known = self.session(&mut tx, caller, &place, session).await?;
@@ -131,6 +135,7 @@ impl App {
             };
             let project = wanted.project.map(ProjectReference::Id);
             let (after, workload) = self.submit_session(&mut tx, caller, &place, wanted, project).await?;
+            check_space(&space, &workload.ask)?;
             if !sessions::update(&mut tx, &after, before.version).await? {
                 return Err(Error::Store(berth_store::Error::Retry));
             }

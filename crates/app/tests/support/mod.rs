@@ -227,14 +227,22 @@ impl Lab {
 
     /// The same lab, whose work is run by something else.
     pub fn with_backend(self, backend: Arc<dyn berth_drivers::backend::Backend>) -> Self {
+        let settings = self.app.settings.clone();
+        self.with(settings, Some(backend))
+    }
+
+    /// The same lab with other settings. Nothing runs its work.
+    pub fn with_settings(self, settings: Settings) -> Self {
+        self.with(settings, None)
+    }
+
+    fn with(
+        self,
+        settings: Settings,
+        backend: Option<Arc<dyn berth_drivers::backend::Backend>>,
+    ) -> Self {
         let (store, vault) = (self.app.store.clone(), Vault::from_key(&[9; 32]));
-        let app = App::with_backend(
-            store,
-            self.clock.clone(),
-            vault,
-            Settings::default(),
-            Some(backend),
-        );
+        let app = App::with_backend(store, self.clock.clone(), vault, settings, backend);
         let controllers = tokio::sync::Mutex::new(ByHand::new(&app));
         Lab {
             app,

@@ -179,7 +179,7 @@ impl Lab {
             self.app.store.clone(),
             self.clock.clone(),
             berth_app::vault::Vault::from_key(&[9; 32]),
-            berth_app::Settings::default(),
+            self.app.settings.clone(),
             Some(backend),
         );
         let controllers = tokio::sync::Mutex::new(berth_app::controllers::ByHand::new(&app));

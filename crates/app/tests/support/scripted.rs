@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Life, Sign, Trouble, Used};
+use berth_drivers::backend::{
+    Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Sign, Trouble, Used,
+};
 use berth_drivers::door::{self, Key};
-use berth_model::RunId;
 use berth_model::workload::{Outcome, RunState};
+use berth_model::{PersonId, RunId};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,6 +31,8 @@ pub struct Script {
     pub ignores: usize,
     /// What becomes of everything that starts, at once.
     pub comes_to: Option<(Outcome, &'static str)>,
+    /// What it says of everybody's disk space.
+    pub space: DiskSpace,
     /// Whether what is told to end takes all the time it has.
     pub lingers: bool,
     /// What became of some, by themselves.
@@ -125,6 +129,11 @@ impl Backend for Scripted {
     fn stop<'a>(&'a self, job: Job<'a>, _fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
         self.script().stopped.insert(job.run.id);
         Box::pin(async { Ok(()) })
+    }
+
+    fn disk_space<'a>(&'a self, _person: PersonId) -> Doing<'a, DiskSpace> {
+        let space = self.script().space.clone();
+        Box::pin(async { Ok(space) })
     }
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {

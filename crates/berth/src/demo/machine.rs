@@ -6,13 +6,13 @@ use std::sync::Arc;
 use berth_app::App;
 use berth_app::inventory::OwnMachine;
 use berth_drivers::backend::{
-    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
+    Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
 };
 use berth_drivers::environments::Shelf;
 use berth_drivers::records::RunRecords;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
-use berth_model::{Recut, Text};
+use berth_model::{PersonId, Recut, Text};
 use jiff::Timestamp;
 
 use super::clock::DemoClock;
@@ -126,6 +126,10 @@ impl Backend for InRealTime {
 
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
+    }
+
+    fn disk_space<'a>(&'a self, person: PersonId) -> Doing<'a, DiskSpace> {
+        self.here.disk_space(person)
     }
 
     fn records(&self) -> Option<&dyn RunRecords> {

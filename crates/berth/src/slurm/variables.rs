@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use berth_drivers::backend::{
-    Attempt, Backend, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
+    Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Progress, Sign, Used,
 };
 use berth_drivers::environments::Shelf;
 use berth_drivers::records::RunRecords;
-use berth_model::{Recut, workload};
+use berth_model::{PersonId, Recut, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
 use jiff::Timestamp;
 
@@ -60,6 +60,10 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn used(&self, job: Job<'_>) -> Option<Used> {
         self.0.used(job)
+    }
+
+    fn disk_space<'a>(&'a self, person: PersonId) -> Doing<'a, DiskSpace> {
+        self.0.disk_space(person)
     }
 
     fn records(&self) -> Option<&dyn RunRecords> {

@@ -121,6 +121,15 @@ settings! {
     /// Space, in MiB, that the server keeps free inside the files of an SQLite database, so that it can
     /// write when the disk is full; 0 keeps none. The disk of a PostgreSQL is its own admin's.
     database_reserve_mib: u64 = "16", whole(0..=100_000);
+    /// The most disk space, in MiB, that a person's home may take on this machine. Above it nothing
+    /// more of theirs starts, except work of at most ten minutes; 0 turns the limit off.
+    home_limit_mib: u64 = "102400", whole(0..=1_000_000_000);
+    /// The most disk space, in MiB, that a person's own environments may take together before they
+    /// can make another; 0 turns the limit off.
+    environments_limit_mib: u64 = "51200", whole(0..=1_000_000_000);
+    /// Disk space, in MiB, that has to be free where homes, runs and environments are. Below it
+    /// nothing more starts on this machine; 0 turns the reserve off.
+    disk_reserve_mib: u64 = "1024", whole(0..=1_000_000_000);
     /// Days after the end of a run for which its folder on this machine is kept. Then the folder is
     /// removed, and the last 64 KiB of the run's log are kept for as long as `log_retention_d` says.
     run_retention_d: u32 = "14", whole(0..=36_500);

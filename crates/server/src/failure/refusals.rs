@@ -84,6 +84,7 @@ impl From<Error> for Failure {
             Error::ProfilePaused { .. } => say(Code::SessionProfilePaused),
             Error::ReasonMissing => say(Code::SessionReasonMissing),
             Error::TooManyWaiting { .. } => say(Code::WorkloadTooManyWaiting),
+            Error::DiskFull(_) => say(Code::DiskFull),
             Error::SeriesOver => say(Code::SeriesOver),
             Error::TooManyHolds => say(Code::ReservationTooManyHolds),
             Error::HoldOver => say(Code::ReservationHoldOver),

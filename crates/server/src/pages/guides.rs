@@ -17,7 +17,7 @@ macro_rules! guides {
 }
 
 guides! {
-    "desk" "queue" "sessions" "jupyterhub" "environments" "series" "calendars" "notifications" "policies" "files" "rights" "usage" "cli" "configuration"
+    "desk" "queue" "sessions" "jupyterhub" "environments" "disk-space" "series" "calendars" "notifications" "policies" "files" "rights" "usage" "cli" "configuration"
 }
 
 /// All of them, by the titles that they have.

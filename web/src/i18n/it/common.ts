@@ -145,6 +145,7 @@ export const problems: Messages['problems'] = {
   'workload.illegal_state': { title: 'Lo stato del lavoro non lo permette', hint: 'Guarda com’è ora.' },
   'session.illegal_state': { title: 'Lo stato della sessione non lo permette', hint: 'Guarda com’è ora.' },
   'session.profile_paused': { title: 'Il profilo è in pausa: non è riuscito a più persone', hint: 'Scegline un altro, o aspetta che un amministratore lo riattivi.' },
+  'disk.full': { title: 'Non c’è spazio su disco', hint: 'Elimina i file che non ti servono più e riprova.' },
   'session.not_running': { title: 'La sessione non è in esecuzione', hint: 'Apri la sua pagina in Berth per vedere perché, o per avviarla.' },
   'session.code_spent': { title: 'L’accesso alla sessione è già stato usato o è troppo vecchio', hint: 'Apri di nuovo la sessione da Berth.' },
   'session.reason_missing': { title: 'Per aprire la sessione di un altro serve un motivo', hint: 'Scrivilo: il proprietario lo vedrà.' },

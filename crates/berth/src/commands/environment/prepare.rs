@@ -13,6 +13,7 @@ use anyhow::{Context as _, bail};
 use berth_app::clock::{Clock, SystemClock, random};
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Seen, Sign};
 use berth_drivers::environments::{ABOUT, Prepared, Shelf, installing};
+use berth_drivers::local::disk::DiskLimits;
 use berth_drivers::local::machine::Abilities;
 use berth_drivers::local::{Local, Settings, shelf};
 use berth_model::workload::{Ask, Because, Counts, Outcome, RunPiece, RunState, State, Tasks};
@@ -84,6 +85,7 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         warm_max: 0,
         has_sandbox: true,
         is_shared: false,
+        disk: DiskLimits::default(),
     })?;
     complain(&format!(
         "making the environment {}, once; this takes a few minutes",
