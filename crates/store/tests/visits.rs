@@ -53,6 +53,7 @@ async fn visited(home: &Home) -> Visited {
         kept_until: None,
         warned_at: None,
         lends_since: None,
+        memory_kills: 0,
         created_at: hour(0),
         version: 1,
     };
