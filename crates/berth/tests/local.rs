@@ -201,6 +201,7 @@ fn work(program: Value) -> (Workload, Run) {
         inside: None,
         kept_from: None,
         lent_by: None,
+        machine: None,
         pieces: vec![RunPiece {
             node: ResourceId(Uuid::nil()),
             cores_milli: 500,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use berth_model::workload::{Outcome, Run, Workload};
-use berth_model::{PersonId, Recut, RunId, Text};
+use berth_model::{PersonId, Recut, ResourceId, RunId, Text};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,8 @@ pub enum Sign {
     },
     /// It was never started here, or nothing is left of it.
     Unknown,
+    /// Its machine cannot be asked from here: it may run or not.
+    Unreachable,
 }
 
 /// What a run has used up to now.
@@ -168,6 +170,9 @@ pub enum Trouble {
     /// It may work another time.
     #[error("the backend does not answer: {0}")]
     NoAnswer(String),
+    /// It is another server's to do, when that one carries the queues on.
+    #[error("its machine cannot be reached from this server")]
+    Unreachable,
     /// It will not work, whoever asks how often.
     #[error("the backend refuses: {0}")]
     Refused(String),
@@ -193,6 +198,16 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// Lets something that runs go on until its own `until`, which is later than it was.
     fn prolong<'a>(&'a self, _job: Job<'a>, _fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
         Box::pin(async { Ok(()) })
+    }
+
+    /// The machine that keeps the processes of what is placed on these nodes, where only a server there can ask after them.
+    fn machine(&self, _nodes: &[ResourceId]) -> Option<String> {
+        None
+    }
+
+    /// Whether this server can start and see work on a machine.
+    fn reaches(&self, _machine: &str) -> bool {
+        true
     }
 
     /// What has become of these, in their order.

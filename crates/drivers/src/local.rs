@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use berth_model::workload::{Because, Outcome, Program, RunState, Serves};
-use berth_model::{PersonId, RunId};
+use berth_model::{PersonId, ResourceId, RunId};
 use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -98,6 +98,8 @@ const LOOK: SignedDuration = SignedDuration::from_secs(1);
 #[derive(Debug)]
 pub struct Local {
     settings: Settings,
+    /// What this machine is known by.
+    identity: String,
     groups: Option<Groups>,
     newest_fence: AtomicU64,
     /// Held while a run is given its folder, and a new person theirs.
@@ -126,6 +128,7 @@ impl Local {
             None => None,
         };
         Ok(Local {
+            identity: machine::identity(&settings.folder)?,
             warm,
             disk: Disk::new(settings.disk),
             settings,
@@ -137,6 +140,20 @@ impl Local {
 
     pub fn folder(&self, run: RunId) -> Folder {
         Folder::of(&self.settings.folder.join("runs"), run)
+    }
+
+    /// Whether another machine keeps the run. Runs that are older than this record are taken for this machine's.
+    fn is_elsewhere(&self, job: Job<'_>) -> bool {
+        let machine = job.run.machine.as_ref();
+        machine.is_some_and(|machine| *machine != self.identity)
+    }
+
+    fn check_ours(&self, job: Job<'_>, fence: Fence) -> Result<(), Trouble> {
+        self.check(fence)?;
+        match self.is_elsewhere(job) {
+            true => Err(Trouble::Unreachable),
+            false => Ok(()),
+        }
     }
 
     fn check(&self, fence: Fence) -> Result<(), Trouble> {
@@ -340,6 +357,9 @@ impl Local {
     }
 
     fn sign(&self, job: Job<'_>, now: Timestamp) -> io::Result<Sign> {
+        if self.is_elsewhere(job) {
+            return Ok(Sign::Unreachable);
+        }
         let folder = self.folder(job.run.id);
         if !folder.path().exists() {
             return Ok(Sign::Unknown);
@@ -486,7 +506,7 @@ impl Backend for Local {
         _now: Timestamp,
     ) -> Doing<'a, ()> {
         Box::pin(async move {
-            self.check(fence)?;
+            self.check_ours(job, fence)?;
             let folder = self.folder(job.run.id);
             if !folder.path().exists() {
                 self.check_space(job, grant.person).await?;
@@ -507,7 +527,7 @@ impl Backend for Local {
 
     fn stop<'a>(&'a self, job: Job<'a>, fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
         Box::pin(async move {
-            self.check(fence)?;
+            self.check_ours(job, fence)?;
             let folder = self.folder(job.run.id);
             if !folder.path().exists() {
                 return Ok(());
@@ -527,13 +547,21 @@ impl Backend for Local {
 
     fn prolong<'a>(&'a self, job: Job<'a>, fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
         Box::pin(async move {
-            self.check(fence)?;
+            self.check_ours(job, fence)?;
             let folder = self.folder(job.run.id);
             match folder.path().exists() {
                 true => folder.set_until(job.run.until).map_err(cannot),
                 false => Ok(()),
             }
         })
+    }
+
+    fn machine(&self, _nodes: &[ResourceId]) -> Option<String> {
+        Some(self.identity.clone())
+    }
+
+    fn reaches(&self, machine: &str) -> bool {
+        machine == self.identity
     }
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {

@@ -106,6 +106,19 @@ impl Backend for Split {
         self.keeper(&job).prolong(job, fence, now)
     }
 
+    fn machine(&self, nodes: &[ResourceId]) -> Option<String> {
+        let own = self.nodes.read().unwrap_or_else(PoisonError::into_inner);
+        match nodes.iter().all(|node| own.contains(node)) {
+            true => self.here.machine(nodes),
+            false => self.elsewhere.as_ref()?.machine(nodes),
+        }
+    }
+
+    fn reaches(&self, machine: &str) -> bool {
+        let elsewhere = self.elsewhere.as_ref();
+        self.here.reaches(machine) || elsewhere.is_some_and(|one| one.reaches(machine))
+    }
+
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         Box::pin(async move {
             let (here, there) = self.parted(jobs);

@@ -300,6 +300,9 @@ pub struct Run {
     /// The run of a session whose idle GPUs it has, until that one's owner comes back.
     #[serde(default)]
     pub lent_by: Option<RunId>,
+    /// The machine that keeps its processes, where only a server on that machine can see them.
+    #[serde(default)]
+    pub machine: Option<String>,
     pub pieces: Vec<RunPiece>,
     pub claims: Vec<ClaimId>,
     pub state: RunState,

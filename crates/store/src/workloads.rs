@@ -305,6 +305,7 @@ pub(crate) fn run(row: &Row) -> Result<Run> {
         inside: row.get::<Option<Uuid>>("inside")?.map(ReservationId),
         kept_from: row.optional_moment("kept_from")?,
         lent_by: row.get::<Option<Uuid>>("lent_by")?.map(RunId),
+        machine: row.get("machine")?,
         pieces: row.json("pieces")?,
         claims: row.json("claims")?,
         state: row.json("state")?,
@@ -326,8 +327,8 @@ pub struct Weighs {
 pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()> {
     query(
         "INSERT INTO run (id, workload, site, task, attempt, wish, pieces, claims, state, gpus_milli, cores_milli,
-             began, until, ended_at, version, inside, lent_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+             began, until, ended_at, version, inside, lent_by, machine)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
     )
     .bind(new.id.0)
     .bind(new.workload.0)
@@ -346,6 +347,7 @@ pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()
     .bind(new.version)
     .bind(new.inside.map(|id| id.0))
     .bind(new.lent_by.map(|id| id.0))
+    .bind(new.machine.as_deref())
     .execute(conn)
     .await?;
     Ok(())

@@ -65,7 +65,7 @@ enum Lowering {
 const GONE: &str = "the machine no longer has it";
 const PROMISED: &str = "more of it is promised than the machine has";
 /// The attribute by which the node is found again.
-const IDENTITY: &str = "machine";
+pub(crate) const IDENTITY: &str = "machine";
 const DEVICE: &str = "device";
 
 impl App {

@@ -3,6 +3,7 @@
 mod counts;
 mod machine;
 mod resources;
+pub(crate) use machine::IDENTITY;
 pub(crate) use resources::{page, tree_of};
 mod status;
 mod tree;

@@ -108,6 +108,7 @@ impl App {
             inside: reservation,
             kept_from: None,
             lent_by: host,
+            machine: self.machine_of(&pieces),
             pieces,
             claims: wanted.iter().map(|claim| claim.id).collect(),
             state: RunState::Starting,
@@ -193,6 +194,11 @@ impl App {
         Ok(Some(Workload { version, ..after }))
     }
 
+    fn machine_of(&self, pieces: &[RunPiece]) -> Option<String> {
+        let nodes: Vec<ResourceId> = pieces.iter().map(|piece| piece.node).collect();
+        self.backend.as_ref()?.machine(&nodes)
+    }
+
     /// The backend has said yes.
     pub(super) async fn note_running(&self, lease: &Lease, run: &Run) -> Result<Option<Run>> {
         let mut tx = self.store.begin().await?;
@@ -233,7 +239,8 @@ impl App {
         let Some(before) = workloads::get_run(&mut tx, run).await? else {
             return Ok(None);
         };
-        if before.state.is_over() {
+        // What cannot be told to end keeps what it has until it can.
+        if before.state.is_over() || !self.reaches(before.machine.as_deref()) {
             return Ok(Some(before));
         }
         let is_told_now = because == Because::Checkpoint
@@ -368,7 +375,8 @@ pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<Over> {
             Some(Over::plainly(now, because.outcome()))
         }
         (Sign::Unknown, _) => Some(Over::plainly(now, Outcome::NodeFailed)),
-        (Sign::Running, _) => None,
+        // Whoever cannot see it knows nothing of its end.
+        (Sign::Running | Sign::Unreachable, _) => None,
     }
 }
 

@@ -9,8 +9,8 @@ use berth_model::event::EventKind;
 use berth_model::queue::QueuePolicy;
 use berth_model::workload::{Outcome, RunState};
 use berth_model::{
-    Claim, ClaimId, Holder, ReservationId, ResourceId, SessionId, SiteId, Span, WindowId, Workload,
-    WorkloadId,
+    Claim, ClaimId, Holder, ReservationId, Resource, ResourceId, SessionId, SiteId, Span, Status,
+    WindowId, Workload, WorkloadId,
 };
 use berth_store::{
     Conn, claims, events, inventory, queues, recuts, reservations, sites, usage, workloads,
@@ -21,12 +21,12 @@ use uuid::Uuid;
 
 use super::cuttable::{Cutting, RESTS};
 use super::ending::{Choice, has_until};
-use super::floor::Floor;
+use super::floor::{Floor, Named};
 use super::plan::{Plan, Read, Reserved, is_met};
 use super::rations::{Rations, month};
 use crate::App;
 use crate::error::Result;
-use crate::inventory::tree_of;
+use crate::inventory::{IDENTITY, tree_of};
 
 const PAGE: u64 = 2_000;
 const RESOURCES_AT_ONCE: usize = 500;
@@ -96,21 +96,30 @@ fn means(kind: EventKind, subject: &str) -> Means {
 }
 
 impl App {
-    /// The plan of a site as it is now: the one there was, brought up to date, or a new one.
-    pub(super) async fn plan_now(&self, site: SiteId, known: Option<Plan>) -> Result<Plan> {
+    /// The plan of a site as it is now: the one there was, brought up to date, or a new one. `carries` says whether it is to
+    /// be carried out, and not only to answer somebody.
+    pub(super) async fn plan_now(
+        &self,
+        site: SiteId,
+        known: Option<Plan>,
+        carries: bool,
+    ) -> Result<Plan> {
         let mut conn = self.store.read().await?;
         match known {
             Some(plan) => self.catch_up(&mut conn, plan).await,
-            None => self.read_plan(&mut conn, site).await,
+            None => self.read_plan(&mut conn, site, carries).await,
         }
     }
 
-    async fn read_plan(&self, conn: &mut Conn, site: SiteId) -> Result<Plan> {
+    async fn read_plan(&self, conn: &mut Conn, site: SiteId, carries: bool) -> Result<Plan> {
         // Before anything else is read: what happens meanwhile is then read again, and nothing is missed.
         let seen = events::last_number(conn).await?;
         let now = self.now();
         let policy = queues::policy(conn, site).await?;
-        let resources = inventory::of_site(conn, site).await?;
+        let mut resources = inventory::of_site(conn, site).await?;
+        if carries {
+            self.leave_out_unreachable(&mut resources);
+        }
         let tree = tree_of(&resources)?;
         let floor = Floor::of(&resources, &tree, &policy);
         let waiting = workloads::live(conn, site).await?;
@@ -137,6 +146,7 @@ impl App {
             runs,
         };
         let mut plan = Plan::new(read, now);
+        plan.carries = carries;
         plan.cutting = cutting;
         self.remember(conn, &mut plan, now).await?;
         self.read_walls(conn, &mut plan, now).await?;
@@ -144,6 +154,27 @@ impl App {
         self.read_lenders(conn, &mut plan).await?;
         self.read_dependencies(conn, &mut plan).await?;
         Ok(plan)
+    }
+
+    /// Nothing new starts on machines of other servers: what runs there is their servers' to see and to end.
+    fn leave_out_unreachable(&self, resources: &mut [Resource]) {
+        for resource in resources {
+            let machine = resource.attributes.get_named(IDENTITY);
+            let machine = machine.map(ToString::to_string);
+            // Admins may call other things by the same name.
+            let machine = machine.filter(|machine| Uuid::try_parse(machine).is_ok());
+            if !self.reaches(machine.as_deref()) {
+                resource.status = Status::Unavailable;
+            }
+        }
+    }
+
+    /// Whether this server can start, see and end work on a machine. Work of no machine can be seen from anywhere.
+    pub(super) fn reaches(&self, machine: Option<&str>) -> bool {
+        match (machine, &self.backend) {
+            (Some(machine), Some(backend)) => backend.reaches(machine),
+            _ => true,
+        }
     }
 
     async fn catch_up(&self, conn: &mut Conn, mut plan: Plan) -> Result<Plan> {
@@ -170,7 +201,9 @@ impl App {
                     Means::Session(id) => {
                         sessions.insert(id);
                     }
-                    Means::Everything => return self.read_plan(conn, plan.site).await,
+                    Means::Everything => {
+                        return self.read_plan(conn, plan.site, plan.carries).await;
+                    }
                     Means::Nothing => {}
                 }
             }

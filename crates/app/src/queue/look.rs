@@ -378,7 +378,7 @@ impl App {
             Some((For::Answers(until), plan)) if now < *until => return Ok(ask(plan)),
             _ => {}
         }
-        let mut plan = Box::pin(self.plan_now(site, None)).await?;
+        let mut plan = Box::pin(self.plan_now(site, None, false)).await?;
         plan.decide(now);
         let until = now.checked_add(ANSWERS).unwrap_or(now);
         let (_, plan) = kept.insert((For::Answers(until), plan));

@@ -48,6 +48,8 @@ pub(crate) struct Plan {
     pub policy: QueuePolicy,
     pub rations: Rations,
     pub floor: Floor,
+    /// Whether it is carried out by this server, and not only there to answer somebody.
+    pub carries: bool,
     pub cutting: Cutting,
     pub planner: Planner,
     projects: HashMap<Option<ProjectId>, Account>,
@@ -233,6 +235,7 @@ impl Plan {
             forecasts: None,
             forecast_made: None,
             kept_forecasts: HashMap::new(),
+            carries: false,
             cutting: Cutting::default(),
             floor,
         };

@@ -126,6 +126,7 @@ impl App {
                     tracing::warn!(%why, cut = %recut.id, "how far a GPU is cut is not known; asking again");
                     Err(later)
                 }
+                Err(Trouble::Unreachable) => Err(later),
                 Err(Trouble::Fenced) => return Err(Error::Store(StoreError::Retry)),
             };
             let then = match outcome {

@@ -52,7 +52,7 @@ impl App {
         let now = self.now();
         let is_good = |kept: &(For, Plan)| kept.0 == ours && now < kept.1.rations.renewed_at;
         let known = kept.take().filter(is_good);
-        let mut plan = Box::pin(self.plan_now(site, known.map(|(_, plan)| plan))).await?;
+        let mut plan = Box::pin(self.plan_now(site, known.map(|(_, plan)| plan), true)).await?;
         if self.see_what_is_cut(lease, &mut plan).await? {
             plan = self.read_again(lease, site).await?;
         }
@@ -72,7 +72,7 @@ impl App {
             kept = all.lock().await;
             plan = match kept.take() {
                 Some((_, plan)) => plan,
-                None => Box::pin(self.plan_now(site, None)).await?,
+                None => Box::pin(self.plan_now(site, None, true)).await?,
             };
         }
         self.note_forecasts(lease, &mut plan).await?;
@@ -88,7 +88,7 @@ impl App {
 
     /// What there is has changed, by a GPU that is cut: all of it is read again.
     async fn read_again(&self, lease: &Lease, site: SiteId) -> Result<Plan> {
-        let mut plan = Box::pin(self.plan_now(site, None)).await?;
+        let mut plan = Box::pin(self.plan_now(site, None, true)).await?;
         self.see_what_is_cut(lease, &mut plan).await?;
         Ok(plan)
     }
@@ -224,6 +224,7 @@ impl App {
                 Ok(()) if run.state == RunState::Starting => self.note_running(lease, &run).await?,
                 Ok(()) => Some(run),
                 Err(Trouble::Fenced) => return Err(Error::Store(StoreError::Retry)),
+                Err(Trouble::Unreachable) => None,
                 Err(Trouble::NoAnswer(why)) => {
                     tracing::warn!(%why, run = %id, "a run could not be told; trying again");
                     None

@@ -12,7 +12,7 @@ use berth_drivers::environments::Shelf;
 use berth_drivers::records::RunRecords;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
-use berth_model::{PersonId, Recut, Text};
+use berth_model::{PersonId, Recut, ResourceId, Text};
 use jiff::Timestamp;
 
 use super::clock::DemoClock;
@@ -106,6 +106,14 @@ impl Backend for InRealTime {
 
     fn prolong<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()> {
         self.here.prolong(job, fence, now)
+    }
+
+    fn machine(&self, nodes: &[ResourceId]) -> Option<String> {
+        self.here.machine(nodes)
+    }
+
+    fn reaches(&self, machine: &str) -> bool {
+        self.here.reaches(machine)
     }
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {

@@ -8,7 +8,7 @@ use berth_drivers::backend::{
 };
 use berth_drivers::environments::Shelf;
 use berth_drivers::records::RunRecords;
-use berth_model::{PersonId, Recut, workload};
+use berth_model::{PersonId, Recut, ResourceId, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
 use jiff::Timestamp;
 
@@ -44,6 +44,14 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn prolong<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()> {
         self.0.prolong(job, fence, now)
+    }
+
+    fn machine(&self, nodes: &[ResourceId]) -> Option<String> {
+        self.0.machine(nodes)
+    }
+
+    fn reaches(&self, machine: &str) -> bool {
+        self.0.reaches(machine)
     }
 
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {

@@ -47,6 +47,7 @@ fn run(number: u128, state: RunState) -> Run {
         inside: None,
         kept_from: None,
         lent_by: None,
+        machine: None,
         pieces: Vec::new(),
         claims: Vec::new(),
         state,

@@ -61,6 +61,7 @@ fn run(number: u128, nodes: &[u128]) -> Run {
         inside: None,
         kept_from: None,
         lent_by: None,
+        machine: None,
         pieces: nodes.iter().map(piece).collect(),
         claims: Vec::new(),
         state: RunState::Running,

@@ -76,6 +76,7 @@ fn run(state: RunState) -> Run {
         inside: None,
         kept_from: None,
         lent_by: None,
+        machine: None,
         pieces: Vec::new(),
         claims: Vec::new(),
         state,

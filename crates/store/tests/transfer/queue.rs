@@ -52,6 +52,7 @@ impl World {
             inside: None,
             kept_from: None,
             lent_by: None,
+            machine: None,
             pieces: Vec::new(),
             claims: Vec::new(),
             state: RunState::Running,
@@ -70,6 +71,7 @@ impl World {
             id: RunId(fresh()),
             task: 1,
             lent_by: Some(kept.id),
+            machine: Some("a machine".to_owned()),
             kept_from: None,
             ..kept.clone()
         };

@@ -166,7 +166,7 @@ async fn build(
         match signs.first() {
             Some(Sign::Ended { outcome, .. }) if *outcome == Outcome::Completed => return Ok(id),
             Some(Sign::Unknown) if unknown < UNKNOWN_MAX => unknown += 1,
-            Some(Sign::Ended { .. } | Sign::Unknown) | None => {
+            Some(Sign::Ended { .. } | Sign::Unknown | Sign::Unreachable) | None => {
                 tell(&log, told)?;
                 let end = local.folder(run.id).end()?;
                 let said = end.map_or_else(|| "it was lost".to_owned(), |end| end.said);
@@ -250,6 +250,7 @@ fn work(program: berth_model::workload::Program) -> anyhow::Result<(Workload, Ru
         inside: None,
         kept_from: None,
         lent_by: None,
+        machine: None,
         pieces: vec![RunPiece {
             node: ResourceId::from_parts(0, &[0; 10]),
             cores_milli: 1000,

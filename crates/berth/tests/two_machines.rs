@@ -1,0 +1,205 @@
+//! Two servers on one PostgreSQL, each with a machine of its own where work really runs. Each dies, or is cut off, in turn:
+//! what runs on its machine is not taken for ended, keeps what it holds, and goes on.
+
+mod support;
+
+use std::path::PathBuf;
+
+use berth_model::RunId;
+use berth_store::Engine;
+use berth_testkit::server::BerthServer;
+use berth_testkit::wait;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use support::SOON;
+use support::ground::Ground;
+use support::http::{Http, Who};
+use support::world::World;
+
+struct Pair {
+    ground: Ground,
+    servers: [BerthServer; 2],
+    apis: [Http; 2],
+    ada: Who,
+}
+
+/// A job that was submitted, and the process that keeps it.
+#[derive(Debug)]
+struct Job {
+    id: String,
+    /// Of which server's machine.
+    on: usize,
+    keeper: i32,
+}
+
+impl Pair {
+    async fn start() -> Pair {
+        let ground = Ground::new(Engine::Postgres).await;
+        let world = World::build(&ground.url).await;
+        let (root, ada) = (world.who("root"), world.who("ada"));
+        let mut first = ground.serve().await;
+        let http = Http::new(&first.url(""));
+        let lab = json!({"name": "lab", "title": "Lab", "time_zone": "UTC"});
+        http.make(&root, "/sites", &lab).await;
+        let member = http.request(&root, "PUT", "/sites/lab/members/ada");
+        http.send(member.json(&json!({"role": "site_admin"})))
+            .await
+            .expect(200);
+        first.kill9().expect("it ends");
+        let serve = async || {
+            let lines = "rate_limit_per_s = 0\nqueue_backend = \"local\"\nmachine_site = \"lab\"";
+            ground.launch(lines).start().await.expect("it starts")
+        };
+        let servers = [serve().await, serve().await];
+        let apis = [0, 1].map(|number: usize| Http::new(&servers[number].url("")));
+        Pair {
+            ground,
+            servers,
+            apis,
+            ada,
+        }
+    }
+
+    fn ask(&self, query: &str) -> String {
+        let database = self.ground.database.as_ref().expect("PostgreSQL");
+        database
+            .execute(query)
+            .expect("an answer")
+            .trim()
+            .to_owned()
+    }
+
+    /// The first server that carried the queue on.
+    async fn leader(&self) -> usize {
+        let leads = |number: &usize| {
+            let log = self.servers[*number].log();
+            log.contains("runs the controller `queue`")
+        };
+        wait::some("a server that carries the queue on", SOON, async || {
+            (0..2).find(leads)
+        })
+        .await
+    }
+
+    /// Submits work that runs until it is told to end, and says where it runs.
+    async fn run(&self, by: usize) -> Job {
+        let task = json!({"cores_milli": 200, "memory_mib": 64});
+        let body = json!({
+            "title": "work",
+            "wishes": [{"task": task, "limit": "PT30M"}],
+            "program": {"command": ["sleep", "1800"]},
+        });
+        let made = self.apis[by]
+            .make(&self.ada, "/sites/lab/workloads", &body)
+            .await;
+        let id = made["id"].as_str().expect("an id").to_owned();
+        wait::some("the work to run", SOON, async || {
+            let run = self.newest_run(&id)?;
+            let folder = run.0.simple().to_string();
+            let kept = |number: &usize| self.keeper(*number, &folder).is_some();
+            let on = [0, 1].into_iter().find(kept)?;
+            let keeper = self.keeper(on, &folder)?;
+            (self.state(by, &id).await == "RUNNING").then_some(Job {
+                id: id.clone(),
+                on,
+                keeper,
+            })
+        })
+        .await
+    }
+
+    fn newest_run(&self, workload: &str) -> Option<RunId> {
+        let workload: berth_model::WorkloadId = workload.parse().ok()?;
+        let found = self.ask(&format!(
+            "SELECT id FROM run WHERE workload = '{}'",
+            workload.0
+        ));
+        Some(RunId(found.parse().ok()?))
+    }
+
+    /// The process that keeps a run on a server's machine.
+    fn keeper(&self, server: usize, folder: &str) -> Option<i32> {
+        let lock: PathBuf = self.servers[server]
+            .directory()
+            .join("work/runs")
+            .join(folder)
+            .join("keeper");
+        std::fs::read_to_string(lock).ok()?.trim().parse().ok()
+    }
+
+    async fn state(&self, by: usize, workload: &str) -> Value {
+        let path = format!("/sites/lab/workloads/{workload}");
+        self.apis[by].get(&self.ada, &path).await.expect(200).json()["state"].clone()
+    }
+
+    /// It runs, holds what it held, and was never started a second time.
+    async fn goes_on(&self, by: usize, job: &Job) {
+        assert_eq!(self.state(by, &job.id).await, "RUNNING");
+        kill(Pid::from_raw(job.keeper), None).expect("its keeper is alive");
+        let workload: berth_model::WorkloadId = job.id.parse().expect("an id");
+        let runs = format!("SELECT count(*) FROM run WHERE workload = '{}'", workload.0);
+        assert_eq!(self.ask(&runs), "1");
+        let held = format!(
+            "SELECT count(*) FROM claim WHERE standing = 'holding' AND holder = '{}'",
+            workload.0
+        );
+        assert_ne!(self.ask(&held), "0");
+    }
+
+    async fn cancel(&self, by: usize, job: &Job) {
+        let path = format!("/sites/lab/workloads/{}/cancel", job.id);
+        self.apis[by]
+            .post(&self.ada, &path, &json!({}))
+            .await
+            .expect(200);
+        wait::until("the work to be over", SOON, async || {
+            self.state(by, &job.id).await == "CANCELLED"
+        })
+        .await;
+        wait::until("its keeper to go", SOON, async || {
+            kill(Pid::from_raw(job.keeper), None).is_err()
+        })
+        .await;
+    }
+
+    fn signal(&self, server: usize, signal: Signal) {
+        let process = self.servers[server].id().expect("it runs").cast_signed();
+        kill(Pid::from_raw(process), signal).expect("it is ours");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_on_another_servers_machine_is_unreachable_and_never_ended() {
+    let mut pair = Pair::start().await;
+    let first = pair.leader().await;
+    let second = 1 - first;
+    let one = pair.run(second).await;
+    assert_eq!(
+        one.on, first,
+        "whoever leads starts work on its own machine only"
+    );
+
+    // The leader dies. The other one starts the next work: so it has looked at what runs, and seen nothing of the first.
+    pair.servers[first].kill9().expect("it ends");
+    let two = pair.run(second).await;
+    assert_eq!(two.on, second);
+    pair.goes_on(second, &one).await;
+
+    // It is back and stands by; then the other one is cut off from everything, and comes back too late.
+    pair.servers[first].restart().await.expect("it starts");
+    pair.signal(second, Signal::SIGSTOP);
+    let three = pair.run(first).await;
+    assert_eq!(three.on, first);
+    pair.signal(second, Signal::SIGCONT);
+    for job in [&one, &two, &three] {
+        pair.goes_on(first, job).await;
+    }
+
+    // Each ends where it runs, when its server leads again.
+    pair.cancel(first, &one).await;
+    pair.cancel(first, &three).await;
+    pair.goes_on(first, &two).await;
+    pair.servers[first].kill9().expect("it ends");
+    pair.cancel(second, &two).await;
+}
