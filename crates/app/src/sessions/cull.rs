@@ -4,7 +4,7 @@
 //! changes something. An open page alone does not.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use berth_drivers::backend::{Door, Job, Life};
@@ -16,9 +16,11 @@ use berth_store::leases::{self, Lease};
 use berth_store::sessions;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::follow::Followed;
+use super::follow::{Followed, OTHERS_WAIT};
 use super::lend::borrowed_lately;
 use crate::App;
 use crate::error::Result;
@@ -52,6 +54,8 @@ pub(crate) struct Pulse(Mutex<Seen>);
 struct Seen {
     next: Option<Timestamp>,
     memory_next: Option<Timestamp>,
+    /// Looks at sessions that are under way.
+    looks: JoinSet<Looked>,
     cpu: HashMap<RunId, (u64, Timestamp)>,
     /// The same of those that lend, since the look just before.
     glanced: HashMap<RunId, (u64, Timestamp)>,
@@ -111,8 +115,13 @@ const BURST_PERMILLE: u128 = 300;
 /// Processor time is compared over no less than this.
 const CPU_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(10);
+/// How long a backend may take to look: a disk or a driver may hang.
+const LIFE: Duration = Duration::from_secs(10);
+/// When looks that are under way are asked for again.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// What there is to know before a session is said to be idle.
+#[derive(Debug)]
 pub(super) struct Looked {
     pub session: Session,
     idle: SignedDuration,
@@ -143,58 +152,79 @@ impl App {
     ) -> Result<Option<Timestamp>> {
         let now = self.now();
         let Culling { every, at_once, .. } = self.settings.culling;
-        {
-            let mut seen = self.pulse.seen();
-            if let Some(next) = seen.next.filter(|next| now < *next) {
-                return Ok(Some(next));
-            }
-            seen.next = now.checked_add(every).ok();
+        let mut looks = std::mem::take(&mut self.pulse.seen().looks);
+        let next = self.pulse.seen().next;
+        let is_due = next.is_none_or(|next| next <= now) && looks.is_empty();
+        if is_due {
             let runs = followed.iter().filter_map(|one| one.run.as_ref());
             let live: HashSet<RunId> = runs.map(|run| run.id).collect();
+            let mut seen = self.pulse.seen();
+            seen.next = now.checked_add(every).ok();
             seen.cpu.retain(|run, _| live.contains(run));
         }
-        let ready: Vec<&Followed> = followed
-            .iter()
-            .filter(|one| one.session.state == State::Ready)
-            .collect();
-        for some in ready.chunks(at_once.max(1)) {
-            for looked in self.look_for_life(some, now).await {
-                self.warn_or_stop(lease, looked, now).await?;
+        if is_due {
+            let places = Arc::new(Semaphore::new(at_once.max(1)));
+            let is_ready = |one: &&Followed| one.session.state == State::Ready;
+            for one in followed.iter().filter(is_ready) {
+                self.look_for_life(&mut looks, one, &places, now);
             }
         }
+        // One that takes long to look at is heard in a later round: nobody's start waits for it.
+        let patience = Instant::now() + OTHERS_WAIT;
+        let mut done = Vec::new();
+        while let Ok(Some(looked)) = timeout_at(patience, looks.join_next()).await {
+            done.extend(looked);
+        }
+        let soon = now.checked_add(LOOK_AGAIN).ok();
+        let soon = soon.filter(|_| !looks.is_empty());
+        self.pulse.seen().looks = looks;
+        for looked in done {
+            self.warn_or_stop(lease, looked, now).await?;
+        }
         let next = self.pulse.seen().next;
-        Ok(next)
+        Ok(soon.or(next))
     }
 
-    pub(super) async fn look_for_life(&self, some: &[&Followed], now: Timestamp) -> Vec<Looked> {
-        let mut tasks = JoinSet::new();
-        for one in some {
-            let Some(profile) = &one.profile else {
-                continue;
-            };
+    /// Looks at one session in a task of its own, which ends by itself.
+    pub(super) fn look_for_life(
+        &self,
+        tasks: &mut JoinSet<Looked>,
+        one: &Followed,
+        places: &Arc<Semaphore>,
+        now: Timestamp,
+    ) {
+        if let Some(profile) = &one.profile {
             let idle = profile.idle;
             let activity = one.app.as_ref().map(|app| app.activity);
             let base = self.settings.addresses.base(&one.session.label);
             let path = (activity == Some(Activity::Jupyter)).then_some(base);
             let job = one.job();
             let door = job.and_then(|job| self.backend.as_ref()?.door(job));
-            let life = match (job, &self.backend) {
-                (Some(job), Some(backend)) => backend.life(job).await.unwrap_or_default(),
-                _ => Life::default(),
-            };
             let lends = one.session.lends_since.is_some();
             let is_borrowed =
                 job.is_some_and(|job| self.pulse.seen().borrowed.contains_key(&job.run.id));
-            let by_others = [
-                job.and_then(|job| self.computes(job, lends, now)),
-                // A clock of another machine's may be ahead of ours.
-                life.written_at.map(|at| at.min(now)),
-                // While somebody else has its GPUs, that they compute says nothing of its owner.
-                (life.computes && !is_borrowed).then_some(now),
-            ];
-            let by_others = by_others.into_iter().flatten().max();
+            let by_processor = job.and_then(|job| self.computes(job, lends, now));
             let session = one.session.clone();
+            let (backend, places) = (self.backend.clone(), places.clone());
+            let (workload, run) = (one.workload.clone(), one.run.clone());
             tasks.spawn(async move {
+                // Only a closed semaphore says no, and nobody closes it.
+                let _place = places.acquire_owned().await;
+                let life = match (backend, &workload, &run) {
+                    (Some(backend), Some(workload), Some(run)) => {
+                        let life = timeout(LIFE, backend.life(Job { workload, run })).await;
+                        life.ok().and_then(Result::ok).unwrap_or_default()
+                    }
+                    _ => Life::default(),
+                };
+                let by_others = [
+                    by_processor,
+                    // A clock of another machine's may be ahead of ours.
+                    life.written_at.map(|at| at.min(now)),
+                    // While somebody else has its GPUs, that they compute says nothing of its owner.
+                    (life.computes && !is_borrowed).then_some(now),
+                ];
+                let by_others = by_others.into_iter().flatten().max();
                 let by_kernels = match (door, path) {
                     (Some(door), Some(base)) => kernels(&door, &base, now).await,
                     _ => None,
@@ -206,7 +236,6 @@ impl App {
                 }
             });
         }
-        tasks.join_all().await
     }
 
     /// Now, if it took processor time since the last look. The first look has nothing to compare with, and lets it pass,

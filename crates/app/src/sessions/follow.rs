@@ -31,7 +31,7 @@ const ASK_LATEST: SignedDuration = SignedDuration::from_secs(1);
 /// How long it may take to say so; it is asked again.
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long the others wait for one that takes long to answer. What it says then is heard the next time.
-const OTHERS_WAIT: Duration = Duration::from_millis(250);
+pub(super) const OTHERS_WAIT: Duration = Duration::from_millis(250);
 /// Failures of so many people within so long pause a profile.
 const PEOPLE_MAX: u64 = 3;
 const WITHIN: SignedDuration = SignedDuration::from_mins(10);

@@ -4,6 +4,7 @@
 //! queue's ([`crate::queue`]), which reads that. Whoever restarts finds it written.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use berth_model::event::EventKind;
 use berth_model::session::{Session, State};
@@ -12,6 +13,8 @@ use berth_model::{RunId, SessionId};
 use berth_store::leases::{self, Lease};
 use berth_store::sessions;
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::cull::Looked;
 use super::follow::Followed;
@@ -71,17 +74,19 @@ impl App {
             self.lend_or_take_back(lease, &one.session, None, None)
                 .await?;
         }
-        let at_once = self.settings.culling.at_once.max(1);
-        for some in may.chunks(at_once) {
-            for Looked {
+        let places = Arc::new(Semaphore::new(self.settings.culling.at_once.max(1)));
+        let mut looks = JoinSet::new();
+        for one in &may {
+            self.look_for_life(&mut looks, one, &places, now);
+        }
+        for looked in looks.join_all().await {
+            let Looked {
                 session, active_at, ..
-            } in self.look_for_life(some, now).await
-            {
-                let one = some.iter().find(|one| one.session.id == session.id);
-                let after = one.and_then(|one| one.lend_after());
-                self.lend_or_take_back(lease, &session, active_at, after)
-                    .await?;
-            }
+            } = looked;
+            let one = may.iter().find(|one| one.session.id == session.id);
+            let after = one.and_then(|one| one.lend_after());
+            self.lend_or_take_back(lease, &session, active_at, after)
+                .await?;
         }
         self.pulse
             .note_lending_look(due.iter().map(|one| one.session.id), now);
