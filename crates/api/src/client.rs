@@ -1,6 +1,6 @@
 //! The typed client: every route as a method, for the command line, the tests and the benchmarks.
 //!
-//! It does not retry. A caller that wants to repeat a create passes an idempotency key, with which
+//! It does not retry. A caller that wants to repeat a create or an action passes an idempotency key, with which
 //! repeating is safe; everything else is the caller's to judge.
 //!
 //! Making one is cheap, because a command of the CLI makes one each time: no certificates are loaded for an
@@ -31,6 +31,7 @@ use std::time::Duration;
 use reqwest::{Certificate, ClientBuilder, Url, redirect};
 use secrecy::SecretString;
 
+use crate::headers::{IdempotencyKey, IfMatch};
 use crate::page::{Cursor, Page};
 
 pub use call::Created;
@@ -73,6 +74,9 @@ pub struct Client {
     /// Where the server lives, base path included, without a slash at the end.
     base: Arc<str>,
     credential: Credential,
+    /// What its calls carry besides, for actions.
+    key: Option<IdempotencyKey>,
+    version: Option<IfMatch>,
 }
 
 impl Client {
@@ -94,6 +98,8 @@ impl Client {
             http: builder.build().map_err(Error::setup)?,
             base: url.as_str().trim_end_matches('/').into(),
             credential,
+            key: None,
+            version: None,
         })
     }
 
@@ -101,6 +107,15 @@ impl Client {
     pub fn with(&self, credential: Credential) -> Self {
         Self {
             credential,
+            ..self.clone()
+        }
+    }
+
+    /// The same client, for actions: a key makes each safe to repeat, a version refuses it on any other version.
+    pub fn acting(&self, key: Option<&IdempotencyKey>, version: Option<IfMatch>) -> Self {
+        Self {
+            key: key.cloned(),
+            version,
             ..self.clone()
         }
     }

@@ -10,6 +10,7 @@ use berth_model::{PersonId, SignInId, TokenId};
 
 use crate::error::{Error, Result};
 use crate::once::Once;
+use crate::version;
 
 /// A person who showed who they are, and how.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub struct Caller {
     pub origin: String,
     /// The idempotency key of this request, if it came with one.
     pub once: Option<Once>,
+    /// The version that this request is meant for, if it named one.
+    pub version: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +45,17 @@ impl Caller {
             scopes,
             origin: "this machine".into(),
             once: None,
+            version: None,
         }
     }
 
     pub fn id(&self) -> PersonId {
         self.person.id
+    }
+
+    /// Refuses a change that was made for another version than the one there is.
+    pub(crate) fn expects(&self, current: u64) -> Result<()> {
+        version::expect(self.version, current)
     }
 
     pub(crate) fn actor(&self) -> Actor {

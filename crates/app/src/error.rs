@@ -133,6 +133,8 @@ pub enum Error {
     WindowOver,
     #[error("this idempotency key was used for a different request")]
     IdempotencyMismatch,
+    #[error("an earlier request with this idempotency key was carried out")]
+    DoneBefore,
     #[error("sign in first")]
     SignInRequired,
     #[error("this API token is not known, or was revoked")]

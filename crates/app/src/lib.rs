@@ -54,7 +54,7 @@ pub use directory::Directory;
 pub use error::{Error, Result};
 pub use health::{ControllerHealth, Health, HealthReport};
 pub use my_sites::SiteActivity;
-pub use once::{Made, Once};
+pub use once::{Made, Once, Repeated};
 pub use people::{NewPerson, PersonChange};
 pub use place::Place;
 pub use projects::{NewProject, ProjectChange};

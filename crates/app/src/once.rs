@@ -1,17 +1,55 @@
-//! Idempotency: a create that comes twice makes one thing.
+//! Idempotency: a create that comes twice makes one thing, and an action that comes twice happens once.
+//!
+//! A create claims its key for the object that it makes, and a repeated create reads that object. An action claims its
+//! key with its first audit entry, so in the transaction that changes something; a repeated action gets the first answer.
 
+use berth_model::PersonId;
 use berth_store::Conn;
 use berth_store::idempotency::{self, Earlier};
 
 use crate::App;
+use crate::accounts::random_text;
 use crate::caller::Caller;
 use crate::error::{Error, Result};
+use crate::transact::transact;
 
 /// A caller's key for one request, and a fingerprint of what that request was.
 #[derive(Debug, Clone)]
 pub struct Once {
     pub key: String,
     pub fingerprint: [u8; 32],
+    /// For an action: what its key is claimed for. It is new with each request, so a request knows its own claim.
+    pub act: Option<String>,
+}
+
+/// Subjects of this form are actions; all others are ids of objects.
+const ACT: &str = "act ";
+
+impl Once {
+    pub fn create(key: String, fingerprint: [u8; 32]) -> Self {
+        Self {
+            key,
+            fingerprint,
+            act: None,
+        }
+    }
+
+    pub fn action(key: String, fingerprint: [u8; 32]) -> Self {
+        Self {
+            act: Some(format!("{ACT}{}", random_text())),
+            key,
+            fingerprint,
+        }
+    }
+}
+
+/// What became of an earlier action with the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repeated {
+    /// What it was answered.
+    Answered(String),
+    /// It was carried out, and its answer is not known, or not yet.
+    Done,
 }
 
 /// What a create returns.
@@ -53,7 +91,7 @@ impl App {
         caller: &Caller,
         subject: I,
     ) -> Result<Option<I>> {
-        let Some(once) = &caller.once else {
+        let Some(once) = caller.once.as_ref().filter(|once| once.act.is_none()) else {
             return Ok(None);
         };
         let (key, subject) = (once.key.as_str(), subject.to_string());
@@ -75,11 +113,53 @@ impl App {
         conn: &mut Conn,
         caller: &Caller,
     ) -> Result<Option<I>> {
-        let Some(once) = &caller.once else {
+        let Some(once) = caller.once.as_ref().filter(|once| once.act.is_none()) else {
             return Ok(None);
         };
         let earlier = idempotency::get(conn, caller.id(), &once.key).await?;
         same(earlier, once)
+    }
+
+    /// Notes that an action changes something, or refuses where an earlier request with its key did.
+    pub(crate) async fn act_once(
+        &self,
+        conn: &mut Conn,
+        person: PersonId,
+        once: &Once,
+    ) -> Result<()> {
+        let Some(act) = &once.act else {
+            return Ok(());
+        };
+        let (key, print) = (once.key.as_str(), &once.fingerprint);
+        match idempotency::claim(conn, person, key, print, act, self.now()).await? {
+            None => Ok(()),
+            Some(earlier) if earlier.subject == *act => Ok(()),
+            Some(earlier) if earlier.fingerprint == *print => Err(Error::DoneBefore),
+            Some(_) => Err(Error::IdempotencyMismatch),
+        }
+    }
+
+    /// What became of an earlier action of this person with this key and fingerprint, if there was one.
+    pub async fn repeated(&self, person: PersonId, once: &Once) -> Result<Option<Repeated>> {
+        let mut reader = self.store.read().await?;
+        let earlier = idempotency::get(&mut reader, person, &once.key).await?;
+        let is_same = |earlier: &Earlier| {
+            earlier.subject.starts_with(ACT) && earlier.fingerprint == once.fingerprint
+        };
+        Ok(earlier.filter(is_same).map(|earlier| match earlier.answer {
+            Some(answer) => Repeated::Answered(answer),
+            None => Repeated::Done,
+        }))
+    }
+
+    /// Keeps what an action was answered, for a request that repeats it. An action that changed nothing keeps nothing.
+    pub async fn keep_answer(&self, person: PersonId, once: &Once, answer: &str) -> Result<()> {
+        let Some(act) = &once.act else {
+            return Ok(());
+        };
+        transact!(self, tx => {
+            Ok(idempotency::keep_answer(&mut tx, person, &once.key, act, answer).await?)
+        })
     }
 }
 

@@ -140,6 +140,7 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let before = self.project(&mut tx, place.id(), project).await?;
+            caller.expects(before.version)?;
             self.write_off_project(&mut tx, caller, &before).await
         })
     }

@@ -2,7 +2,7 @@
 
 use berth_model::audit::{Actor, AuditEntry};
 use berth_model::event::{Audience, Event, EventKind};
-use berth_model::{AuditId, EventId, SiteId, Text};
+use berth_model::{AuditId, EventId, PersonId, SiteId, Text};
 use berth_store::Conn;
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::Result;
+use crate::once::Once;
 
 /// A change, told once for both readers. Values must not hold secrets; parameters are masked before they come here.
 #[derive(Debug, Clone)]
@@ -73,12 +74,15 @@ impl Change {
 pub(crate) struct By {
     pub actor: Actor,
     pub origin: Option<String>,
+    /// The idempotency key of the request, if it is an action that came with one.
+    pub once: Option<(PersonId, Once)>,
 }
 
 impl By {
     pub const SYSTEM: By = By {
         actor: Actor::System,
         origin: None,
+        once: None,
     };
 }
 
@@ -87,6 +91,7 @@ impl From<&Caller> for By {
         Self {
             actor: caller.actor(),
             origin: Some(caller.origin_text()),
+            once: caller.once.clone().map(|once| (caller.id(), once)),
         }
     }
 }
@@ -98,6 +103,10 @@ impl App {
         by: impl Into<By>,
         change: Change,
     ) -> Result<()> {
+        let by = by.into();
+        if let Some((person, once)) = &by.once {
+            self.act_once(conn, *person, once).await?;
+        }
         let (entry, event) = self.written(by, change);
         berth_store::audit::insert(conn, &entry).await?;
         if let Some(event) = event {

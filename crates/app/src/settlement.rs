@@ -87,6 +87,7 @@ impl App {
         transact!(self, tx => {
             caller.may(Action::ManagePeople, false, "person")?;
             let person = self.person(&mut tx, person).await?;
+            caller.expects(person.version)?;
             if person.global_admin && people::other_global_admins(&mut tx, person.id).await? == 0 {
                 return Err(Error::LastAdmin(person.login.to_string()));
             }

@@ -4,7 +4,7 @@ mod support;
 
 use berth_app::reservations::{Extension, ReservationChange};
 use berth_app::settlement::Mode;
-use berth_app::{Error, Once};
+use berth_app::{Caller, Error, Once, Repeated};
 use berth_model::reservation::{Privacy, State};
 use berth_model::{Holder, Reference, Span, Standing, Status};
 use jiff::SignedDuration;
@@ -22,6 +22,7 @@ on_both!(
     time_and_amount_change_together,
     what_is_out_of_service_takes_nothing_new,
     the_same_key_books_once,
+    an_extension_that_comes_twice_extends_once,
     a_private_booking_shows_as_busy,
     whoever_leaves_holds_nothing,
     a_dry_run_changes_nothing,
@@ -398,10 +399,7 @@ async fn what_is_out_of_service_takes_nothing_new(lab: Lab) {
 
 async fn the_same_key_books_once(lab: Lab) {
     let mut caller = lab.ada.clone();
-    caller.once = Some(Once {
-        key: "k1".into(),
-        fingerprint: [1; 32],
-    });
+    caller.once = Some(Once::create("k1".into(), [1; 32]));
     let wish = lab.wish(&["gpu-01"], 1, 2);
     let first = lab.app.book(&caller, &site(), &wish).await.expect("booked");
     let second = lab
@@ -411,19 +409,13 @@ async fn the_same_key_books_once(lab: Lab) {
         .expect("answered again");
     assert_eq!(first.value.reservation.id, second.value.reservation.id);
     assert_eq!((first.replayed, second.replayed), (false, true));
-    caller.once = Some(Once {
-        key: "k1".into(),
-        fingerprint: [2; 32],
-    });
+    caller.once = Some(Once::create("k1".into(), [2; 32]));
     assert!(matches!(
         lab.app.book(&caller, &site(), &wish).await,
         Err(Error::IdempotencyMismatch)
     ));
     // A refused request leaves its key free: it made nothing.
-    caller.once = Some(Once {
-        key: "k2".into(),
-        fingerprint: [3; 32],
-    });
+    caller.once = Some(Once::create("k2".into(), [3; 32]));
     in_the_way(
         lab.app
             .book(&caller, &site(), &wish)
@@ -516,4 +508,63 @@ async fn a_dry_run_changes_nothing(lab: Lab) {
         .await
         .expect("answered");
     assert_eq!(in_the_way(told.expect_err("it would be refused")).len(), 1);
+}
+
+async fn an_extension_that_comes_twice_extends_once(lab: Lab) {
+    let booked = lab.book(&lab.ada, &["gpu-01"], 1, 2).await;
+    let by = |hours| Extension::By(SignedDuration::from_hours(hours));
+    let ada = |key: &str, print: u8| {
+        let mut ada = lab.ada.clone();
+        ada.once = Some(Once::action(key.into(), [print; 32]));
+        ada
+    };
+    let extend = async |caller: Caller, hours| {
+        let place = site();
+        let extended = lab
+            .app
+            .extend_reservation(&caller, &place, booked.id, by(hours));
+        extended.await
+    };
+    let first = ada("k", 1);
+    let longer = extend(first.clone(), 1)
+        .await
+        .expect("answered")
+        .reservation;
+    assert_eq!(longer.span, lab.span(1, 3));
+    // The answer was lost: what came of it is known, and it does not happen again.
+    assert!(matches!(
+        extend(ada("k", 1), 1).await,
+        Err(Error::DoneBefore)
+    ));
+    assert!(matches!(
+        extend(ada("k", 2), 2).await,
+        Err(Error::IdempotencyMismatch)
+    ));
+    let id = lab.ada.id();
+    let again = ada("k", 1).once.expect("answered");
+    assert_eq!(
+        lab.app.repeated(id, &again).await.expect("answered"),
+        Some(Repeated::Done)
+    );
+    lab.app
+        .keep_answer(id, &again, "not its own")
+        .await
+        .expect("answered");
+    assert_eq!(
+        lab.app.repeated(id, &again).await.expect("answered"),
+        Some(Repeated::Done)
+    );
+    lab.app
+        .keep_answer(id, &first.once.expect("answered"), "longer")
+        .await
+        .expect("answered");
+    let answered = Some(Repeated::Answered("longer".into()));
+    assert_eq!(
+        lab.app.repeated(id, &again).await.expect("answered"),
+        answered
+    );
+    let mut old = lab.ada.clone();
+    old.version = Some(booked.version);
+    assert!(matches!(extend(old, 1).await, Err(Error::Version { .. })));
+    assert_eq!(lab.read(booked.id).await.span, longer.span);
 }

@@ -237,10 +237,7 @@ async fn a_preview_says_it_all_and_books_nothing(lab: Lab) {
 
 async fn a_key_makes_one_series(lab: Lab) {
     let mut ada = lab.ada.clone();
-    ada.once = Some(Once {
-        key: "k".into(),
-        fingerprint: [7; 32],
-    });
+    ada.once = Some(Once::create("k".into(), [7; 32]));
     let new = wish(&lab, &["gpu-01"], 24, 26, WEEKLY);
     let first = lab
         .app
@@ -256,10 +253,7 @@ async fn a_key_makes_one_series(lab: Lab) {
     assert_eq!(first.value.series, again.value.series);
     assert_eq!(first.value.instances, again.value.instances);
     assert_eq!(all_series(&lab, &lab.ada).await, 1);
-    ada.once = Some(Once {
-        key: "k".into(),
-        fingerprint: [8; 32],
-    });
+    ada.once = Some(Once::create("k".into(), [8; 32]));
     let other = lab.app.book_series(&ada, &site(), &new).await;
     assert!(matches!(other, Err(Error::IdempotencyMismatch)));
 }

@@ -45,6 +45,7 @@ pub mod version;
 pub mod when;
 pub mod whoami;
 
+use berth_api::client::Client;
 use berth_api::headers::{IdempotencyKey, IfMatch};
 
 /// For commands that make something.
@@ -58,6 +59,35 @@ pub struct Once {
 impl Once {
     pub fn key(&self) -> Option<&IdempotencyKey> {
         self.idempotency_key.as_ref()
+    }
+}
+
+/// For commands that act on something.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Acting {
+    /// Do it once, however often this is repeated with the same key
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// Do it only if the object still has this version
+    #[arg(long, value_name = "VERSION")]
+    pub if_version: Option<u64>,
+}
+
+impl Acting {
+    /// The client that says so.
+    pub fn client(&self, client: &Client) -> Client {
+        let version = self.if_version.map(IfMatch::Version);
+        client.acting(self.idempotency_key.as_ref(), version)
+    }
+
+    /// The same, for a command that takes a list. A key and a version belong to one object.
+    pub fn client_for<T>(&self, all: &[T], client: &Client) -> anyhow::Result<Client> {
+        let is_said = self.idempotency_key.is_some() || self.if_version.is_some();
+        if is_said && all.len() > 1 {
+            let message = "name one job with `--idempotency-key` or `--if-version`";
+            return Err(crate::failure::usage(message));
+        }
+        Ok(self.client(client))
     }
 }
 

@@ -169,3 +169,124 @@ fn every_reference_leads_somewhere() {
     });
     assert_eq!(lost.collect::<Vec<_>>(), Vec::<&str>::new());
 }
+
+/// Changes that no `If-Match` guards, and why that loses nothing.
+const WITHOUT_VERSION: [(&str, &str); 28] = [
+    ("revoke_my_feed", "a feed never changes: it exists or not"),
+    ("revoke_my_token", "a token never changes: it exists or not"),
+    (
+        "revoke_token_of_person",
+        "a token never changes: it exists or not",
+    ),
+    ("revoke_grant", "a grant never changes: it exists or not"),
+    (
+        "remove_closure",
+        "a calendar is removed whatever days it holds",
+    ),
+    (
+        "remove_environment",
+        "a version of an environment never changes",
+    ),
+    (
+        "put_logo",
+        "a logo is replaced as a whole, and has no version",
+    ),
+    ("remove_logo", "a logo has no version"),
+    (
+        "put_member",
+        "a membership is one word, its role, and has no version",
+    ),
+    (
+        "remove_member",
+        "a membership is one word, its role, and has no version",
+    ),
+    ("put_project_member", "somebody is in a project or not"),
+    ("remove_project_member", "somebody is in a project or not"),
+    (
+        "mark_notifications_read",
+        "a mark only says how far somebody has read",
+    ),
+    (
+        "mark_notifications_unread",
+        "a mark only says how far somebody has read",
+    ),
+    ("change_password", "the old password guards it"),
+    ("reset_password", "the link works once"),
+    (
+        "create_reset_link",
+        "a new link replaces nothing that somebody could have read",
+    ),
+    ("sign_in", "it changes no object"),
+    ("sign_out", "a sign-in has no version"),
+    (
+        "apply_site",
+        "the description carries the version of what it was made from",
+    ),
+    (
+        "refresh_closure",
+        "it reads the calendar again, whatever it holds",
+    ),
+    (
+        "accept_join_request",
+        "a request is decided once; the second is refused",
+    ),
+    (
+        "decline_join_request",
+        "a request is decided once; the second is refused",
+    ),
+    (
+        "cancel_maintenance",
+        "a window is cancelled once; the second is refused",
+    ),
+    ("test_policies", "it only reads"),
+    (
+        "resume_session_profile",
+        "a pause is lifted, whatever it was",
+    ),
+    ("visit_session", "a visit changes nothing of the session"),
+    ("when", "it only reads"),
+];
+
+fn takes(operation: &Value, header: &str) -> bool {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let mut named = parameters.filter(|parameter| parameter["in"] == "header");
+    named.any(|parameter| parameter["name"] == header)
+}
+
+/// `matrix.rs` holds the routes to what they say: it repeats each action of each caller.
+#[test]
+fn every_post_takes_an_idempotency_key() {
+    let document = document();
+    let exempt: BTreeSet<String> = berth_server::NOT_REPEATED
+        .iter()
+        .map(|(path, _)| format!("POST {path}"))
+        .collect();
+    let without: BTreeSet<String> = operations(&document)
+        .into_iter()
+        .filter(|(name, operation)| {
+            name.starts_with("POST ") && !takes(operation, "Idempotency-Key")
+        })
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(
+        without, exempt,
+        "the routes without a key, and those that are listed"
+    );
+}
+
+#[test]
+fn every_change_takes_the_version_it_is_meant_for() {
+    let document = document();
+    let is_create = |operation: &Value| operation["responses"].get("201").is_some();
+    let without: BTreeSet<&str> = operations(&document)
+        .into_iter()
+        .filter(|(name, _)| !name.starts_with("GET "))
+        .filter(|(_, operation)| !is_create(operation) && !takes(operation, "If-Match"))
+        .filter_map(|(_, operation)| operation["operationId"].as_str())
+        .collect();
+    let exempt: BTreeSet<&str> = WITHOUT_VERSION.iter().map(|(id, _)| *id).collect();
+    assert_eq!(
+        without, exempt,
+        "the changes without a version, and those that are listed"
+    );
+}

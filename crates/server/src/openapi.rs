@@ -17,6 +17,7 @@ use utoipa::openapi::{
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::repeat::NOT_REPEATED;
 use crate::server::Server;
 use crate::{event_routes, routes, sign_in_routes};
 
@@ -118,7 +119,7 @@ fn frame() -> OpenApi {
              Everything is JSON. Instants are RFC 3339 in UTC; spans of time include their start and not their \
              end. Lists come in pages: pass `next` back as `cursor`. An object that can change has a `version`, \
              which is also its ETag; send it back in `If-Match` with a change. A create with an \
-             `Idempotency-Key` is safe to repeat. What goes wrong comes as `application/problem+json` with a \
+             `Idempotency-Key` is safe to repeat, and so is any other POST that acts. What goes wrong comes as `application/problem+json` with a \
              stable `code`.",
         ))
         .license(Some(LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()))
@@ -140,7 +141,10 @@ fn frame() -> OpenApi {
 
 /// Adds what all routes share.
 fn complete(document: &mut OpenApi) {
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
+        if let Some(action) = &mut item.post {
+            add_key(path, action);
+        }
         for (effect, operation) in operations(item) {
             add_problems(effect, operation);
         }
@@ -173,6 +177,21 @@ fn complete(document: &mut OpenApi) {
     components.add_security_scheme("token", SecurityScheme::Http(token));
     components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
 }
+
+/// Actions take a key by a layer of their own (`repeat`); creates have said so already.
+fn add_key(path: &str, operation: &mut Operation) {
+    let parameters = operation.parameters.get_or_insert_default();
+    let says_so = |known: &RefOr<Parameter>| matches!(known, RefOr::T(known) if known.name == KEY);
+    if NOT_REPEATED.iter().all(|(other, _)| *other != path) && !parameters.iter().any(says_so) {
+        let about = "Makes the request safe to repeat: the same key gives the first answer again, and changes \
+                     nothing more.";
+        let key = headers::IdempotencyKey::schema();
+        let key = parameter(KEY, about, Required::False, key);
+        parameters.push(RefOr::T(key));
+    }
+}
+
+const KEY: &str = "Idempotency-Key";
 
 /// What an operation does to things.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -281,7 +300,7 @@ fn problem_response(status: u16) -> Response {
 #[derive(Debug)]
 pub struct IfMatchHeader;
 
-/// The header `If-Match`, for `params(…)` of a route that asks `IfMatch::optional`.
+/// The header `If-Match`, for `params(…)` of a route that asks `IfMatch::optional` or takes `Changing`.
 #[derive(Debug)]
 pub struct IfMatchOptionalHeader;
 
@@ -309,7 +328,7 @@ impl IntoParams for IdempotencyKeyHeader {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let about = "Makes the request safe to repeat: the same key gives the object that the first one made.";
         let key = headers::IdempotencyKey::schema();
-        vec![parameter("Idempotency-Key", about, Required::False, key)]
+        vec![parameter(KEY, about, Required::False, key)]
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`Signed`] is whoever asks; every route takes it but those of signing in. It comes first among the
 //!   arguments, so that nobody learns anything without it.
 //! - [`Path`], [`Query`] and [`Body`] are read into types that are right by construction.
+//! - [`Changing`] is the same for a change of something that has a version; the caller carries the version.
 //! - [`Creating`] is a signed body with its idempotency key, for everything that makes something. It reads the
 //!   body, so it comes last.
 //! - [`IfMatch`] is the version a change is meant for.
@@ -25,8 +26,9 @@ use crate::failure::{Failure, Result};
 use crate::server::Server;
 
 pub use body::{Body, Content, Creating, Large};
-pub(crate) use identity::identify;
-pub use identity::{Identity, Session, Signed, cookie_name};
+pub(crate) use body::{LARGE, fingerprint, idempotency_key, read_up_to};
+pub(crate) use identity::{Act, identify};
+pub use identity::{Changing, Identity, Session, Signed, cookie_name};
 
 /// The query string as a typed request.
 #[derive(Debug, Clone)]

@@ -16,6 +16,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 
 use crate::failure::Failure;
 use crate::observe::observe;
+use crate::repeat::repeat;
 use crate::server::Server;
 use crate::throttle::throttle;
 use crate::{browser, feed_routes, hub, meta_routes, openapi, pages};
@@ -30,7 +31,8 @@ pub fn router(server: &Server) -> Router {
         .nest(
             paths::API,
             api.route(paths::OPENAPI, get(meta_routes::openapi))
-                .fallback(unknown),
+                .fallback(unknown)
+                .layer(from_fn_with_state(server.clone(), repeat)),
         )
         .merge(pages::router())
         .merge(feed_routes::router())

@@ -11,6 +11,8 @@ use crate::sql::{Conn, query};
 pub struct Earlier {
     pub fingerprint: Vec<u8>,
     pub subject: String,
+    /// What an action was answered, once that is known.
+    pub answer: Option<String>,
 }
 
 /// Claims the key for this transaction, or returns what used it before. Two at once: the second waits for the first.
@@ -41,16 +43,37 @@ pub async fn claim(
 
 /// What used the key before, if anything did.
 pub async fn get(conn: &mut Conn, person: PersonId, key: &str) -> Result<Option<Earlier>> {
-    let row = query("SELECT fingerprint, subject FROM idempotency WHERE person = $1 AND key = $2")
-        .bind(person.0)
-        .bind(key)
-        .optional(conn)
-        .await?;
+    let row = query(
+        "SELECT fingerprint, subject, answer FROM idempotency WHERE person = $1 AND key = $2",
+    )
+    .bind(person.0)
+    .bind(key)
+    .optional(conn)
+    .await?;
     let earlier = row.map(|row| {
         Ok(Earlier {
             fingerprint: row.get("fingerprint")?,
             subject: row.get("subject")?,
+            answer: row.get("answer")?,
         })
     });
     earlier.transpose()
+}
+
+/// Keeps what the request that claimed the key for `subject` was answered; nothing where another one claimed it.
+pub async fn keep_answer(
+    conn: &mut Conn,
+    person: PersonId,
+    key: &str,
+    subject: &str,
+    answer: &str,
+) -> Result<()> {
+    query("UPDATE idempotency SET answer = $1 WHERE person = $2 AND key = $3 AND subject = $4")
+        .bind(answer)
+        .bind(person.0)
+        .bind(key)
+        .bind(subject)
+        .execute(conn)
+        .await?;
+    Ok(())
 }

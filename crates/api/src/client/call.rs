@@ -40,11 +40,15 @@ impl Client {
     /// A call of any path below the base address.
     pub(super) fn call_at(&self, method: Method, path: &str) -> Call<'_> {
         let request = self.http.request(method, format!("{}{path}", self.base));
-        Call {
+        let call = Call {
             client: self,
             request: Ok(request),
+        };
+        let call = call.sign().key(self.key.as_ref());
+        match self.version {
+            Some(version) => call.if_match(version),
+            None => call,
         }
-        .sign()
     }
 }
 

@@ -73,6 +73,9 @@ codes! {
     RequestIdempotencyMismatch "request.idempotency_mismatch" 422
         "This idempotency key was used for a different request"
         "Use a new key for a new request, and repeat a key only with the same body.";
+    RequestDoneBefore "request.done_before" 409
+        "An earlier request with this idempotency key was carried out"
+        "Read the object; the change is made. Use a new key for another change.";
 
     AuthSignInRequired "auth.sign_in_required" 401
         "Nobody is signed in"

@@ -187,6 +187,7 @@ impl App {
         let by = By {
             actor: Actor::Anonymous,
             origin: Some(origin.to_owned()),
+            once: None,
         };
         transact!(self, tx => {
             let taken = sign_ins::take_link(&mut tx, &token, self.now()).await?;

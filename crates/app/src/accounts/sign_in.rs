@@ -125,6 +125,7 @@ impl App {
         let by = By {
             actor: Actor::Person(person.id),
             origin: Some(origin.to_owned()),
+            once: None,
         };
         transact!(self, tx => {
             sign_ins::forget_failures(&mut tx, &subjects[0]).await?;
@@ -174,6 +175,7 @@ impl App {
             scopes,
             origin: origin.to_owned(),
             once: None,
+            version: None,
         })
     }
 

@@ -105,6 +105,7 @@ impl App {
             scopes: token.scopes,
             origin: origin.to_owned(),
             once: None,
+            version: None,
         })
     }
 

@@ -319,6 +319,7 @@ impl App {
         // These are bookings of their own: the request's key is the refused one's.
         let caller = &Caller {
             once: None,
+            version: None,
             ..caller.clone()
         };
         let (mut held, mut overtaken) = (0, false);

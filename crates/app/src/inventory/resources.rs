@@ -285,6 +285,7 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::ManageInventory, false, "resource")?;
             let before = self.resource(&mut tx, place.id(), resource).await?;
+            caller.expects(before.version)?;
             if !self.write_off_resource(&mut tx, caller, &before).await? {
                 return Err(Error::InUse(format!(
                     "`{}` has resources below it or bookings that still hold it; settle those first", before.name

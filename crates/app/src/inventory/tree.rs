@@ -42,6 +42,7 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::ManageInventory, false, "resource")?;
             let before = self.resource(&mut tx, place.id(), resource).await?;
+            caller.expects(before.version)?;
             let parent = match parent {
                 Some(parent) => Some(self.resource(&mut tx, place.id(), parent).await?),
                 None => None,

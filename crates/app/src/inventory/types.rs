@@ -146,6 +146,7 @@ impl App {
             let place = self.place(&mut tx, caller, site, Action::SeeCatalogue).await?;
             place.may(caller, Action::ManageInventory, false, "resource type")?;
             let before = self.resource_type(&mut tx, place.id(), kind).await?;
+            caller.expects(before.version)?;
             if !self.write_off_type(&mut tx, caller, &before).await? {
                 return Err(Error::InUse(format!("there are still resources of the type `{}`; remove or retype them first", before.name)));
             }

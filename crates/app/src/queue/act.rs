@@ -59,6 +59,7 @@ impl App {
             place.may(caller, Action::ChangeWorkload, known.owner == caller.id(), "workload")?;
             let before = workloads::get_locked(&mut tx, place.id(), known.id).await?;
             let before = before.ok_or(Error::NotFound("workload"))?;
+            caller.expects(before.version)?;
             let now = self.now();
             let (after, word, kind) = match &act {
                 Act::Hold => (before.clone().hold()?, "workload.hold", EventKind::WorkloadChanged),

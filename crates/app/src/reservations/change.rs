@@ -109,6 +109,7 @@ impl App {
             .own_reservation(&mut reader, caller, site, id, Action::ChangeReservation)
             .await?;
         drop(reader);
+        caller.expects(before.version)?;
         let end = match extension {
             Extension::By(longer) => before
                 .span

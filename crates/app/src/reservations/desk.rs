@@ -59,6 +59,7 @@ impl App {
             let (place, before) =
                 self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
             let now = self.now();
+            caller.expects(before.version)?;
             before.state.can_check_in()?;
             if !matches!(before.terms.check_in, CheckIn::Until(_)) {
                 return self.booked_now(&mut tx, &place, before).await;

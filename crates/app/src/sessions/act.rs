@@ -48,6 +48,7 @@ impl App {
         let done = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
             let before = self.own_session(&mut tx, caller, &place, session).await?;
+            caller.expects(before.version)?;
             let now = self.now();
             let (after, word) = match &change {
                 SessionChange::Stop { reason } => {
@@ -103,6 +104,7 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
             let before = self.own_session(&mut tx, caller, &place, session).await?;
+            caller.expects(before.version)?;
             if before.state.is_live() {
                 return Err(NotNow { state: before.state, wanted: "removed: stop it first" }.into());
             }

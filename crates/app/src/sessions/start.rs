@@ -124,6 +124,7 @@ impl App {
             }
             place.may(caller, Action::StartSession, true, "session")?;
             let before = self.session_locked(&mut tx, known.id).await?;
+            caller.expects(before.version)?;
             if before.state.is_live() {
                 return Err(berth_model::session::NotNow { state: before.state, wanted: "started" }.into());
             }

@@ -12,6 +12,7 @@ use berth_model::{ReservationId, Text};
 use clap::Subcommand;
 
 use crate::arguments::Placed;
+use crate::commands::Acting;
 use crate::context::Context;
 use crate::handle::Handle;
 use find::find;
@@ -41,16 +42,22 @@ pub enum Reservation {
         /// Why; kept in its history
         #[arg(long)]
         reason: Option<Text>,
+        #[command(flatten)]
+        acting: Acting,
     },
     /// Book what you hold
     Take {
         /// The reservation, by its id or the end of it
         id: Named,
+        #[command(flatten)]
+        acting: Acting,
     },
     /// Say that you are there, where no-shows are released
     CheckIn {
         /// The reservation, by its id or the end of it
         id: Named,
+        #[command(flatten)]
+        acting: Acting,
     },
     /// Give a reservation to another member of the site
     HandOver {
@@ -62,11 +69,15 @@ pub enum Reservation {
         /// Why; kept in its history
         #[arg(long)]
         reason: Option<Text>,
+        #[command(flatten)]
+        acting: Acting,
     },
     /// Approve a reservation that waits for it (site admins, or whom a policy asks)
     Approve {
         /// The reservation, by its id or the end of it
         id: Named,
+        #[command(flatten)]
+        acting: Acting,
     },
     /// Reject a reservation that waits for approval (site admins, or whom a policy asks)
     Reject {
@@ -75,6 +86,8 @@ pub enum Reservation {
         /// Why; its owner reads it
         #[arg(long)]
         reason: Text,
+        #[command(flatten)]
+        acting: Acting,
     },
     /// Show what happened to a reservation
     History {
@@ -90,29 +103,39 @@ pub async fn run(command: Reservation, context: &Context) -> anyhow::Result<()> 
         Reservation::Show { id } => show::one(&id, context).await,
         Reservation::Extend(extend) => change::extend(extend, context).await,
         Reservation::Set(set) => change::set(set, context).await,
-        Reservation::Cancel { id, reason } => {
+        Reservation::Cancel { id, reason, acting } => {
+            let client = acting.client(client);
             let (site, id) = find(&id, context).await?;
             let cancelled = client
                 .cancel_reservation(&site, id, &Reason { reason })
                 .await?;
             done("Cancelled", &cancelled, context)
         }
-        Reservation::Take { id } => {
+        Reservation::Take { id, acting } => {
+            let client = acting.client(client);
             let (site, id) = find(&id, context).await?;
             done("Took", &client.take_reservation(&site, id).await?, context)
         }
-        Reservation::CheckIn { id } => {
+        Reservation::CheckIn { id, acting } => {
+            let client = acting.client(client);
             let (site, id) = find(&id, context).await?;
             done("Checked in to", &client.check_in(&site, id).await?, context)
         }
-        Reservation::HandOver { id, to, reason } => {
+        Reservation::HandOver {
+            id,
+            to,
+            reason,
+            acting,
+        } => {
+            let client = acting.client(client);
             let (site, id) = find(&id, context).await?;
             let handed = client
                 .hand_over(&site, id, &HandOver { to, reason })
                 .await?;
             done("Handed over", &handed, context)
         }
-        Reservation::Approve { id } => {
+        Reservation::Approve { id, acting } => {
+            let client = acting.client(client);
             let (site, id) = find(&id, context).await?;
             done(
                 "Approved",
@@ -120,7 +143,8 @@ pub async fn run(command: Reservation, context: &Context) -> anyhow::Result<()> 
                 context,
             )
         }
-        Reservation::Reject { id, reason } => {
+        Reservation::Reject { id, reason, acting } => {
+            let client = acting.client(client);
             let (site, id) = find(&id, context).await?;
             let rejected = client
                 .reject_reservation(&site, id, &Rejection { reason })

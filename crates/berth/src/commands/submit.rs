@@ -16,9 +16,9 @@ use berth_model::{Name, ReservationId, Text};
 use clap::{Args, ValueEnum};
 use jiff::{SignedDuration, SpanRelativeTo};
 
-use super::Once;
 use super::queue::words;
 use super::types::read_text;
+use super::{Acting, Once};
 use crate::arguments::{Placed, SomeOf, Wanted};
 use crate::context::Context;
 use crate::details::Details;
@@ -450,6 +450,8 @@ pub struct Cancel {
     /// Why; kept with it
     #[arg(long)]
     reason: Option<Text>,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 /// Which workloads.
@@ -458,9 +460,14 @@ pub struct These {
     /// The workloads, by number or id
     #[arg(required = true, value_name = "JOB")]
     workloads: Vec<Placed<WorkloadReference>>,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 pub async fn cancel(command: Cancel, context: &Context) -> anyhow::Result<()> {
+    let client = command
+        .acting
+        .client_for(&command.workloads, &context.client)?;
     for workload in &command.workloads {
         let site = context.site_of(workload)?;
         let SomeOf { whole, tasks } = &workload.it;
@@ -468,7 +475,7 @@ pub async fn cancel(command: Cancel, context: &Context) -> anyhow::Result<()> {
             tasks: tasks.clone(),
             reason: command.reason.clone(),
         };
-        let after = context.client.cancel_workload(&site, whole, &what).await?;
+        let after = client.cancel_workload(&site, whole, &what).await?;
         context
             .out
             .show(&after, |_| cancelled(whole, tasks.as_ref(), &after))?;
@@ -499,16 +506,16 @@ pub struct Extend {
     /// How much more time it gets: 30m, 2h, 1d
     #[arg(value_name = "LENGTH", value_parser = length)]
     by: SignedDuration,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 pub async fn extend(command: Extend, context: &Context) -> anyhow::Result<()> {
     let site = context.site_of(&command.workload)?;
     let more = ExtendWorkload { by: command.by };
     let workload = &command.workload.it;
-    let after = context
-        .client
-        .extend_workload(&site, workload, &more)
-        .await?;
+    let client = command.acting.client(&context.client);
+    let after = client.extend_workload(&site, workload, &more).await?;
     context.out.show(&after, |_| {
         let live = after.runs.iter().filter(|run| !run.state.is_over());
         let until = live.map(|run| run.until).max();
@@ -521,9 +528,12 @@ pub async fn extend(command: Extend, context: &Context) -> anyhow::Result<()> {
 }
 
 pub async fn hold(command: These, context: &Context) -> anyhow::Result<()> {
+    let client = command
+        .acting
+        .client_for(&command.workloads, &context.client)?;
     for workload in &command.workloads {
         let site = context.site_of(workload)?;
-        let after = context.client.hold_workload(&site, &workload.it).await?;
+        let after = client.hold_workload(&site, &workload.it).await?;
         context.out.show(&after, |_| {
             format!(
                 "Holding {}: it is passed over until `berth release {}`.\n",
@@ -535,9 +545,12 @@ pub async fn hold(command: These, context: &Context) -> anyhow::Result<()> {
 }
 
 pub async fn release(command: These, context: &Context) -> anyhow::Result<()> {
+    let client = command
+        .acting
+        .client_for(&command.workloads, &context.client)?;
     for workload in &command.workloads {
         let site = context.site_of(workload)?;
-        let after = context.client.release_workload(&site, &workload.it).await?;
+        let after = client.release_workload(&site, &workload.it).await?;
         context.out.show(&after, |_| {
             format!("Released {}: it waits for its turn.\n", workload.it)
         })?;

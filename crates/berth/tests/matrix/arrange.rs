@@ -19,6 +19,8 @@ pub struct Operation {
     pub method: String,
     pub path: String,
     pub needs_version: bool,
+    /// Whether it can be repeated safely, and does not just read.
+    pub takes_key: bool,
 }
 
 /// Every operation of the document that the code produces.
@@ -29,12 +31,16 @@ pub fn operations() -> Vec<Operation> {
     for (path, item) in paths {
         for (method, operation) in item.as_object().expect("an item") {
             let parameters = operation["parameters"].as_array();
-            let is_version = |parameter: &Value| parameter["name"] == "If-Match";
+            let takes = |header: &str| {
+                let is_it = |parameter: &Value| parameter["name"] == header;
+                parameters.is_some_and(|all| all.iter().any(is_it))
+            };
             operations.push(Operation {
                 id: operation["operationId"].as_str().expect("an id").to_owned(),
                 method: method.to_uppercase(),
                 path: path.clone(),
-                needs_version: parameters.is_some_and(|all| all.iter().any(is_version)),
+                needs_version: takes("If-Match"),
+                takes_key: takes("Idempotency-Key"),
             });
         }
     }
@@ -303,12 +309,16 @@ impl Stage {
         row: &Row,
         targets: &Targets,
         body: Option<&Value>,
+        key: Option<&str>,
     ) -> crate::support::http::Answer {
         let path = format!("{}{}", fill(&operation.path, targets), row.query);
         let path = path.replace("{site}", targets.get("site").unwrap_or(&self.world.torino));
         let mut request = self.http.request(who, &operation.method, &path);
         if operation.needs_version {
             request = request.header("if-match", "*");
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
         }
         if let Some(body) = body {
             request = request.json(body);

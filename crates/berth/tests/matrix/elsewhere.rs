@@ -43,7 +43,7 @@ async fn by_path(stage: &Stage, wrong: &mut Vec<String>) {
         let body = row.body.map(|body| body(&stage.fresh));
         let ask = |targets: Targets| {
             let (bruno, row, body) = (&bruno, &row, body.as_ref());
-            async move { stage.ask(bruno, operation, row, &targets, body).await }
+            async move { stage.ask(bruno, operation, row, &targets, body, None).await }
         };
         let real = ask(targets.clone()).await;
         let nothing = nonexistent(&targets)

@@ -108,6 +108,7 @@ impl From<Error> for Failure {
             Error::JoinDecided => say(Code::JoinDecided),
             Error::WindowOver => say(Code::MaintenanceIllegalState),
             Error::IdempotencyMismatch => say(Code::RequestIdempotencyMismatch),
+            Error::DoneBefore => say(Code::RequestDoneBefore),
             Error::SignInRequired => say(Code::AuthSignInRequired),
             Error::TokenUnknown => say(Code::AuthTokenInvalid),
             Error::Expired => say(Code::AuthTokenExpired),

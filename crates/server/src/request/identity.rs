@@ -11,13 +11,13 @@ use axum::extract::FromRequestParts;
 use berth_api::Code;
 use berth_api::headers::{CSRF_TOKEN, HOST_SESSION_COOKIE, SESSION_COOKIE};
 use berth_app::accounts::SessionToken;
-use berth_app::{Caller, Error};
+use berth_app::{Caller, Error, Once};
 use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
 use super::address::{is_proxied, origin};
-use super::header;
+use super::{IfMatch, header};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::server::{Server, is_secure};
@@ -31,12 +31,33 @@ impl FromRequestParts<Server> for Signed {
 
     async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self> {
         match identify(parts, server).await {
-            Identity::Known { caller, .. } => Ok(Signed(*caller)),
+            Identity::Known { mut caller, .. } => {
+                caller.once = parts.extensions.get::<Act>().map(|Act(once)| once.clone());
+                Ok(Signed(*caller))
+            }
             Identity::Refused(failure) => Err(failure),
             Identity::Anonymous => Err(Failure::new(Code::AuthSignInRequired)),
         }
     }
 }
+
+/// A caller of a change that may name the version it is meant for; the caller carries it.
+#[derive(Debug, Clone)]
+pub struct Changing(pub Caller);
+
+impl FromRequestParts<Server> for Changing {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self> {
+        let Signed(mut caller) = Signed::from_request_parts(parts, server).await?;
+        caller.version = IfMatch::from_request_parts(parts, server).await?.optional();
+        Ok(Changing(caller))
+    }
+}
+
+/// The idempotency key of an action, put with the request by the layer that answers repeated ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Act(pub Once);
 
 /// The session of a browser that is signed in; none for an API token.
 #[derive(Debug, Clone)]

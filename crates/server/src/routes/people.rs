@@ -18,8 +18,8 @@ use super::mode;
 use super::paging::{after_name, one_more};
 use crate::answer::{Made, Versioned};
 use crate::failure::{Failure, Result};
-use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader};
-use crate::request::{Body, Creating, IfMatch, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, IfMatch, Path, Query, Signed};
 use crate::server::Server;
 
 pub fn router() -> OpenApiRouter<Server> {
@@ -142,7 +142,7 @@ async fn change_person(
 /// They leave every site, their tokens and sessions end, and what they had reserved is cancelled. A dry run says
 /// what that would be.
 #[utoipa::path(
-    delete, path = paths::PERSON, tag = "people", params(PersonAt, DryRunQuery),
+    delete, path = paths::PERSON, tag = "people", params(PersonAt, IfMatchOptionalHeader, DryRunQuery),
     responses(
         (status = 200, description = "What became, or would become, of what they held.", body = Settlement),
         (status = 409, description = "`member.last_admin`: Nobody would be left to administer it.",
@@ -151,7 +151,7 @@ async fn change_person(
 )]
 async fn remove_person(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<PersonAt>,
     Query(query): Query<DryRunQuery>,
 ) -> Result<Json<Settlement>> {

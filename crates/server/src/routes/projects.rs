@@ -17,8 +17,8 @@ use super::addresses::{ProjectAt, ProjectMemberAt, SiteAt};
 use super::paging::{after_name, one_more};
 use crate::answer::{Made, Versioned};
 use crate::failure::Result;
-use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader};
-use crate::request::{Body, Creating, IfMatch, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, IfMatch, Path, Query, Signed};
 use crate::server::Server;
 
 pub fn router() -> OpenApiRouter<Server> {
@@ -130,12 +130,12 @@ async fn change_project(
 
 /// Remove a project. Its reservations stay, and still say that they were its.
 #[utoipa::path(
-    delete, path = paths::PROJECT, tag = "projects", params(ProjectAt),
+    delete, path = paths::PROJECT, tag = "projects", params(ProjectAt, IfMatchOptionalHeader),
     responses((status = 204, description = "Removed."))
 )]
 async fn remove_project(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<ProjectAt>,
 ) -> Result<StatusCode> {
     server

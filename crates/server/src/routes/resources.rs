@@ -22,8 +22,8 @@ use super::mode;
 use super::paging::{after_name, before_number, one_more};
 use crate::answer::{Made, Versioned};
 use crate::failure::Result;
-use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader};
-use crate::request::{Body, Creating, IfMatch, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, IfMatch, Path, Query, Signed};
 use crate::server::Server;
 use crate::shown::{conflicts, names};
 
@@ -157,12 +157,12 @@ async fn change_resource(
 
 /// Take a resource out of the inventory, if nothing is below it and nothing is promised on it.
 #[utoipa::path(
-    delete, path = paths::RESOURCE, tag = "resources", params(ResourceAt),
+    delete, path = paths::RESOURCE, tag = "resources", params(ResourceAt, IfMatchOptionalHeader),
     responses((status = 204, description = "Removed."))
 )]
 async fn remove_resource(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<ResourceAt>,
 ) -> Result<StatusCode> {
     server
@@ -176,13 +176,13 @@ async fn remove_resource(
 ///
 /// Refused where bookings would then collide; the problem lists them. A dry run lists them too.
 #[utoipa::path(
-    post, path = paths::RESOURCE_MOVE, tag = "resources", params(ResourceAt, DryRunQuery),
+    post, path = paths::RESOURCE_MOVE, tag = "resources", params(ResourceAt, IfMatchOptionalHeader, DryRunQuery),
     request_body = MoveResource,
     responses((status = 200, description = "It stands there now, or what a move would meet.", body = MoveOutcome))
 )]
 async fn move_resource(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<ResourceAt>,
     Query(query): Query<DryRunQuery>,
     Body(body): Body<MoveResource>,

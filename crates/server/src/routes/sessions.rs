@@ -19,8 +19,8 @@ use super::addresses::{SessionAt, SessionProfileAt, SiteAt};
 use super::workloads::waits;
 use crate::answer::{Made, Versioned};
 use crate::failure::{Failure, Result};
-use crate::openapi::IdempotencyKeyHeader;
-use crate::request::{Body, Creating, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, Path, Query, Signed};
 use crate::server::Server;
 use crate::shown::names;
 use crate::visits::hop;
@@ -114,13 +114,13 @@ async fn get_session(
 
 /// Give a session another name. Its address stays as it is.
 #[utoipa::path(
-    patch, path = paths::SESSION, tag = "sessions", params(SessionAt), request_body = SessionPatch,
+    patch, path = paths::SESSION, tag = "sessions", params(SessionAt, IfMatchOptionalHeader), request_body = SessionPatch,
     responses((status = 200, description = "The session, as it is now.", body = Session,
         headers(("ETag" = String, description = "The session's version."))))
 )]
 async fn rename_session(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SessionAt>,
     Body(body): Body<SessionPatch>,
 ) -> Result<Versioned<Session>> {
@@ -129,12 +129,12 @@ async fn rename_session(
 
 /// Take a session that is over off the list. Its files stay.
 #[utoipa::path(
-    delete, path = paths::SESSION, tag = "sessions", params(SessionAt),
+    delete, path = paths::SESSION, tag = "sessions", params(SessionAt, IfMatchOptionalHeader),
     responses((status = 204, description = "It is off the list."))
 )]
 async fn remove_session(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SessionAt>,
 ) -> Result<StatusCode> {
     let removed = server.app.remove_session(&caller, &at.site, &at.session);
@@ -144,13 +144,13 @@ async fn remove_session(
 
 /// Start a session again that is stopped or has failed.
 #[utoipa::path(
-    post, path = paths::SESSION_START, tag = "sessions", params(SessionAt), request_body = StartSession,
+    post, path = paths::SESSION_START, tag = "sessions", params(SessionAt, IfMatchOptionalHeader), request_body = StartSession,
     responses((status = 200, description = "The session, as it is now.", body = Session,
         headers(("ETag" = String, description = "The session's version."))))
 )]
 async fn start_session(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SessionAt>,
     Body(body): Body<StartSession>,
 ) -> Result<Versioned<Session>> {
@@ -167,13 +167,13 @@ async fn start_session(
 
 /// Stop a session: its app is told, and has the site's grace to come to its end. It can be started again.
 #[utoipa::path(
-    post, path = paths::SESSION_STOP, tag = "sessions", params(SessionAt), request_body = StopSession,
+    post, path = paths::SESSION_STOP, tag = "sessions", params(SessionAt, IfMatchOptionalHeader), request_body = StopSession,
     responses((status = 200, description = "The session, as it is now.", body = Session,
         headers(("ETag" = String, description = "The session's version."))))
 )]
 async fn stop_session(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SessionAt>,
     Body(body): Body<StopSession>,
 ) -> Result<Versioned<Session>> {
@@ -183,13 +183,13 @@ async fn stop_session(
 
 /// Leave a session alone for a while, however idle it is.
 #[utoipa::path(
-    post, path = paths::SESSION_KEEP, tag = "sessions", params(SessionAt), request_body = KeepSession,
+    post, path = paths::SESSION_KEEP, tag = "sessions", params(SessionAt, IfMatchOptionalHeader), request_body = KeepSession,
     responses((status = 200, description = "The session, as it is now.", body = Session,
         headers(("ETag" = String, description = "The session's version."))))
 )]
 async fn keep_session(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SessionAt>,
     Body(body): Body<KeepSession>,
 ) -> Result<Versioned<Session>> {
@@ -198,13 +198,13 @@ async fn keep_session(
 
 /// Let a colleague into a session, to look or to work, or out again.
 #[utoipa::path(
-    post, path = paths::SESSION_SHARE, tag = "sessions", params(SessionAt), request_body = ShareSession,
+    post, path = paths::SESSION_SHARE, tag = "sessions", params(SessionAt, IfMatchOptionalHeader), request_body = ShareSession,
     responses((status = 200, description = "The session, as it is now.", body = Session,
         headers(("ETag" = String, description = "The session's version."))))
 )]
 async fn share_session(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SessionAt>,
     Body(body): Body<ShareSession>,
 ) -> Result<Versioned<Session>> {

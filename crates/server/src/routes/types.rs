@@ -16,8 +16,8 @@ use super::addresses::{SiteAt, TypeAt};
 use super::paging::out_of_all;
 use crate::answer::{Made, Versioned};
 use crate::failure::Result;
-use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader};
-use crate::request::{Body, Creating, IfMatch, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, IfMatch, Path, Query, Signed};
 use crate::server::Server;
 
 pub fn router() -> OpenApiRouter<Server> {
@@ -128,12 +128,12 @@ async fn change_type(
 
 /// Remove a resource type that no resource has any more.
 #[utoipa::path(
-    delete, path = paths::TYPE, tag = "types", params(TypeAt),
+    delete, path = paths::TYPE, tag = "types", params(TypeAt, IfMatchOptionalHeader),
     responses((status = 204, description = "Removed."))
 )]
 async fn remove_type(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<TypeAt>,
 ) -> Result<StatusCode> {
     server.app.remove_type(&caller, &at.site, &at.kind).await?;

@@ -21,8 +21,8 @@ use super::addresses::{SiteAt, WorkloadAt};
 use super::paging::{one_more, place};
 use crate::answer::{Made, Versioned};
 use crate::failure::Result;
-use crate::openapi::IdempotencyKeyHeader;
-use crate::request::{Body, Creating, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, Path, Query, Signed};
 use crate::server::Server;
 use crate::shown::names;
 
@@ -208,13 +208,13 @@ async fn get_workload(
 
 /// Cancel a workload, or some tasks of it: nothing of that begins any more, and what runs of it is told to come to its end.
 #[utoipa::path(
-    post, path = paths::WORKLOAD_CANCEL, tag = "queue", params(WorkloadAt), request_body = CancelWorkload,
+    post, path = paths::WORKLOAD_CANCEL, tag = "queue", params(WorkloadAt, IfMatchOptionalHeader), request_body = CancelWorkload,
     responses((status = 200, description = "The workload, as it is now.", body = Workload,
         headers(("ETag" = String, description = "The workload's version."))))
 )]
 async fn cancel_workload(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<WorkloadAt>,
     Body(body): Body<CancelWorkload>,
 ) -> Result<Versioned<Workload>> {
@@ -232,13 +232,13 @@ async fn cancel_workload(
 /// Give what runs of a workload more time. It is a new question: refused where somebody else has a claim to what it runs on,
 /// was promised it, or where the site's longest limit or a budget is reached.
 #[utoipa::path(
-    post, path = paths::WORKLOAD_EXTEND, tag = "queue", params(WorkloadAt), request_body = ExtendWorkload,
+    post, path = paths::WORKLOAD_EXTEND, tag = "queue", params(WorkloadAt, IfMatchOptionalHeader), request_body = ExtendWorkload,
     responses((status = 200, description = "The workload, as it is now.", body = Workload,
         headers(("ETag" = String, description = "The workload's version."))))
 )]
 async fn extend_workload(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<WorkloadAt>,
     Body(body): Body<ExtendWorkload>,
 ) -> Result<Versioned<Workload>> {
@@ -256,13 +256,13 @@ async fn extend_workload(
 
 /// Hold a workload that waits: it is passed over until it is released.
 #[utoipa::path(
-    post, path = paths::WORKLOAD_HOLD, tag = "queue", params(WorkloadAt),
+    post, path = paths::WORKLOAD_HOLD, tag = "queue", params(WorkloadAt, IfMatchOptionalHeader),
     responses((status = 200, description = "The workload, as it is now.", body = Workload,
         headers(("ETag" = String, description = "The workload's version."))))
 )]
 async fn hold_workload(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<WorkloadAt>,
 ) -> Result<Versioned<Workload>> {
     let view = server
@@ -274,13 +274,13 @@ async fn hold_workload(
 
 /// Release a workload that is held.
 #[utoipa::path(
-    post, path = paths::WORKLOAD_RELEASE, tag = "queue", params(WorkloadAt),
+    post, path = paths::WORKLOAD_RELEASE, tag = "queue", params(WorkloadAt, IfMatchOptionalHeader),
     responses((status = 200, description = "The workload, as it is now.", body = Workload,
         headers(("ETag" = String, description = "The workload's version."))))
 )]
 async fn release_workload(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<WorkloadAt>,
 ) -> Result<Versioned<Workload>> {
     let view = server

@@ -128,6 +128,7 @@ export const problems: Messages['problems'] = {
   'object.name_taken': { title: 'Il nome è già preso', hint: 'Scegline un altro.' },
   'object.not_found': { title: 'Non esiste, o non puoi vederlo', hint: 'Controlla l’indirizzo.' },
   'policy.refused': { title: 'La prenotazione non rispetta le regole', hint: 'Cambia ciò che è indicato; se c’è un orario accettato, è proposto sotto.' },
+  'request.done_before': { title: 'Una richiesta uguale è già stata eseguita', hint: 'Ricarica la pagina: la modifica è fatta.' },
   'request.idempotency_mismatch': { title: 'La stessa richiesta è già stata fatta con altro contenuto', hint: 'Ricarica la pagina e riprova.' },
   'request.invalid': { title: 'Qualcosa nella richiesta non è accettabile', hint: 'Correggi i campi indicati.' },
   'request.malformed': { title: 'La richiesta non è leggibile', hint: 'Ricarica la pagina e riprova.' },

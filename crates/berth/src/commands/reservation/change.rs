@@ -11,10 +11,10 @@ use clap::{Args, ValueEnum};
 
 use super::{Named, done, find};
 use crate::arguments::Wanted;
-use crate::commands::Version;
 use crate::commands::book::answers::AnswerArguments;
 use crate::commands::book::{AtTheEnd, Lend};
 use crate::commands::person::cleared;
+use crate::commands::{Acting, Version};
 use crate::context::Context;
 use crate::failure::usage;
 use crate::times::counts_days;
@@ -29,6 +29,8 @@ pub struct Extend {
     /// Until when; refused if that is earlier than its present end
     #[arg(long, value_name = "WHEN", conflicts_with = "by")]
     until: Option<String>,
+    #[command(flatten)]
+    acting: Acting,
 }
 
 pub async fn extend(extend: Extend, context: &Context) -> anyhow::Result<()> {
@@ -53,6 +55,7 @@ pub async fn extend(extend: Extend, context: &Context) -> anyhow::Result<()> {
             Extension::By(times.read_period(by.as_deref().unwrap_or_default(), &end)?)
         }
     };
+    let client = extend.acting.client(client);
     let extended = client.extend_reservation(&site, id, extension).await?;
     done("Extended", &extended, context)
 }

@@ -17,8 +17,8 @@ use utoipa::ToSchema;
 use super::{shown, versioned};
 use crate::answer::{Made, Versioned};
 use crate::failure::{Failure, Result};
-use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader};
-use crate::request::{Body, Creating, IfMatch, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, IfMatch, Path, Query, Signed};
 use crate::routes::addresses::{ReservationAt, SiteAt};
 use crate::server::Server;
 
@@ -130,14 +130,14 @@ pub(super) async fn change_reservation(
 
 /// Make a reservation longer: by a length of time, or until a moment. It never becomes shorter.
 #[utoipa::path(
-    post, path = paths::RESERVATION_EXTEND, tag = "reservations", params(ReservationAt),
+    post, path = paths::RESERVATION_EXTEND, tag = "reservations", params(ReservationAt, IfMatchOptionalHeader),
     request_body = Extension,
     responses((status = 200, description = "The reservation, as it is now.", body = Reservation,
         headers(("ETag" = String, description = "The reservation's version."))))
 )]
 pub(super) async fn extend_reservation(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<ReservationAt>,
     Body(extension): Body<Extension>,
 ) -> Result<Versioned<Reservation>> {

@@ -8,7 +8,7 @@ use super::versioned;
 use crate::answer::Versioned;
 use crate::failure::Result;
 use crate::openapi::IfMatchOptionalHeader;
-use crate::request::{Body, IfMatch, Path, Signed};
+use crate::request::{Body, Changing, IfMatch, Path, Signed};
 use crate::routes::addresses::ReservationAt;
 use crate::server::Server;
 
@@ -39,7 +39,7 @@ pub(super) async fn take_reservation(
 
 /// Say that you are there, where the site releases what nobody comes for. Saying it twice changes nothing.
 #[utoipa::path(
-    post, path = paths::RESERVATION_CHECK_IN, tag = "reservations", params(ReservationAt),
+    post, path = paths::RESERVATION_CHECK_IN, tag = "reservations", params(ReservationAt, IfMatchOptionalHeader),
     responses(
         (status = 200, description = "The reservation, as it is now.", body = Reservation,
             headers(("ETag" = String, description = "The reservation's version."))),
@@ -50,7 +50,7 @@ pub(super) async fn take_reservation(
 )]
 pub(super) async fn check_in(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<ReservationAt>,
 ) -> Result<Versioned<Reservation>> {
     let there = server
