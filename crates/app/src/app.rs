@@ -7,8 +7,9 @@ use berth_drivers::backend::Backend;
 use berth_drivers::local::machine::WeakBoundary;
 use berth_store::Store;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
+use crate::accounts::Hasher;
 use crate::clock::Clock;
 use crate::desk::Boards;
 use crate::events::Tail;
@@ -22,8 +23,13 @@ use crate::vault::Vault;
 /// How sign-in behaves; everything else about a server is not the application's business.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Wrong passwords for one account within [`Settings::LOCK_OUT`] before it is locked for the rest of that time.
+    /// Wrong passwords for one login from one network within [`Settings::LOCK_OUT`], before that network is locked out of
+    /// the account for the rest of that time.
     pub sign_in_attempts_max: u64,
+    /// The same for one login from all networks together.
+    pub sign_in_attempts_login_max: u64,
+    /// The same for one network and all logins together.
+    pub sign_in_attempts_network_max: u64,
     pub session_idle: SignedDuration,
     pub session_absolute: SignedDuration,
     pub password_min_length: usize,
@@ -51,6 +57,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             sign_in_attempts_max: 10,
+            sign_in_attempts_login_max: 50,
+            sign_in_attempts_network_max: 200,
             session_idle: SignedDuration::from_hours(12),
             session_absolute: SignedDuration::from_hours(30 * 24),
             password_min_length: 12,
@@ -101,12 +109,8 @@ pub struct Parts {
     pub(crate) rounds: Rounds,
     /// Not by the clock of the world, which a demo lets run fast.
     pub(crate) started: Instant,
-    /// Hashing a password takes a core and 19 MiB for a moment; guessing must not take them all.
-    pub(crate) hashing: Semaphore,
+    pub(crate) hasher: Hasher,
 }
-
-/// How many passwords are hashed at once.
-const HASHING_MAX: usize = 2;
 
 impl App {
     pub fn new(store: Store, clock: Arc<dyn Clock>, vault: Vault, settings: Settings) -> Self {
@@ -143,7 +147,7 @@ impl App {
             refusals: Tally::default(),
             rounds: Rounds::default(),
             started: Instant::now(),
-            hashing: Semaphore::new(HASHING_MAX),
+            hasher: Hasher::default(),
         }))
     }
 

@@ -160,6 +160,8 @@ fn app_with(
     let vault = Vault::open_or_create(&config.secret_key_file)?;
     let settings = Settings {
         sign_in_attempts_max: config.sign_in_attempts_max.into(),
+        sign_in_attempts_login_max: config.sign_in_attempts_login_max.into(),
+        sign_in_attempts_network_max: config.sign_in_attempts_network_max.into(),
         session_idle: SignedDuration::from_hours(config.session_idle_h.into()),
         session_absolute: days(config.session_absolute_d),
         password_min_length: config.password_min_length,

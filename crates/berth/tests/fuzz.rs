@@ -81,7 +81,8 @@ impl Fuzzer {
     async fn new() -> Self {
         let ground = Ground::new(Engine::Sqlite).await;
         let world = World::build(&ground.url).await;
-        let config = "rate_limit_per_s = 0\nsign_in_attempts_max = 1000";
+        let config = "rate_limit_per_s = 0\nsign_in_attempts_max = 1000\nsign_in_attempts_login_max = 10000\n\
+                      sign_in_attempts_network_max = 100000";
         let server = ground.launch(config).start().await.expect("the server");
         let random = RandomState::new().hash_one(0) % 1_000_000_000;
         let (seed, examples) = (

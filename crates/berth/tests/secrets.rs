@@ -85,6 +85,61 @@ async fn plant_and_search(engine: Engine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn guesses_that_come_together_are_counted_on_sqlite() {
+    guess_together(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_that_come_together_are_counted_on_postgres() {
+    guess_together(Engine::Postgres).await;
+}
+
+/// An attempt that is locked out is refused before anything is hashed, so as many are tried as are not.
+async fn guess_together(engine: Engine) {
+    let house = House::open(engine).await;
+    let mut guesses = tokio::task::JoinSet::new();
+    for guess in 0..60 {
+        let http = house.http.clone();
+        guesses.spawn(async move {
+            let body = json!({"login": "bob", "password": format!("guess {guess}")});
+            http.post(&Who::Nobody, "/sign-in", &body).await.code()
+        });
+    }
+    let codes = guesses.join_all().await;
+    let tried = codes
+        .iter()
+        .filter(|code| *code == "auth.wrong_credentials")
+        .count();
+    let refused = codes
+        .iter()
+        .filter(|code| *code == "auth.locked_out")
+        .count();
+    assert_eq!((tried, refused), (3, 57));
+    // The same count holds for somebody who is signed in and guesses their own password.
+    let ada = house.http.sign_in("ada", PASSWORD).await;
+    let change = json!({"current": "a guess", "new": "another quiet harbour"});
+    for status in [422, 422, 422, 429] {
+        house
+            .http
+            .post(&ada, "/me/password", &change)
+            .await
+            .expect(status);
+    }
+    // A global admin signed in from here before, so nobody locks them out of here.
+    let root = house.http.sign_in("root", PASSWORD).await;
+    let wrong = json!({"login": "root", "password": "a guess"});
+    for _ in 0..5 {
+        house
+            .http
+            .post(&Who::Nobody, "/sign-in", &wrong)
+            .await
+            .expect(401);
+    }
+    house.http.get(&root, "/me").await.expect(200);
+    house.http.sign_in("root", PASSWORD).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn guessing_locks_an_account_and_a_reset_link_opens_it() {
     let house = House::open(Engine::Sqlite).await;
     let http = &house.http;

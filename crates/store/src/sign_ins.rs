@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use berth_model::person::{Person, Scope, Token};
 use berth_model::{PersonId, SignInId, TokenId};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::people::person;
@@ -221,6 +221,18 @@ pub async fn take_link(
     Ok((row.moment("expires_at")? > now).then_some(PersonId(row.get("person")?)))
 }
 
+/// Lets one transaction at a time count the failures of a subject. SQLite has one writer anyway.
+pub async fn lock_failures(conn: &mut Conn, subject: &str) -> Result<()> {
+    crate::sql::either(
+        "SELECT 1 AS locked WHERE $1 IS NOT NULL",
+        "SELECT 1 AS locked FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS taken",
+    )
+    .bind(subject)
+    .optional(conn)
+    .await?;
+    Ok(())
+}
+
 pub async fn note_failure(conn: &mut Conn, subject: &str, now: Timestamp) -> Result<()> {
     query("INSERT INTO sign_in_failure (subject, at) VALUES ($1, $2)")
         .bind(subject)
@@ -244,6 +256,53 @@ pub async fn failures_since(
     Ok((row.count("n")?, row.optional_moment("first")?))
 }
 
+/// Takes back what was noted at that moment.
+pub async fn forget_failure(conn: &mut Conn, subject: &str, at: Timestamp) -> Result<()> {
+    query("DELETE FROM sign_in_failure WHERE subject = $1 AND at = $2")
+        .bind(subject)
+        .bind(at)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Forgets the failures of every subject that begins so.
+pub async fn forget_failures_below(conn: &mut Conn, prefix: &str) -> Result<()> {
+    query("DELETE FROM sign_in_failure WHERE substr(subject, 1, length($1)) = $1")
+        .bind(prefix)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Remembers that somebody signed in from a network.
+pub async fn know_network(
+    conn: &mut Conn,
+    person: PersonId,
+    network: &str,
+    now: Timestamp,
+) -> Result<()> {
+    query(
+        "INSERT INTO known_network (person, network, last_at) VALUES ($1, $2, $3)
+         ON CONFLICT (person, network) DO UPDATE SET last_at = excluded.last_at",
+    )
+    .bind(person.0)
+    .bind(network)
+    .bind(now)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub async fn knows_network(conn: &mut Conn, person: PersonId, network: &str) -> Result<bool> {
+    let row = query("SELECT 1 AS there FROM known_network WHERE person = $1 AND network = $2")
+        .bind(person.0)
+        .bind(network)
+        .optional(conn)
+        .await?;
+    Ok(row.is_some())
+}
+
 pub async fn forget_failures(conn: &mut Conn, subject: &str) -> Result<()> {
     query("DELETE FROM sign_in_failure WHERE subject = $1")
         .bind(subject)
@@ -251,6 +310,9 @@ pub async fn forget_failures(conn: &mut Conn, subject: &str) -> Result<()> {
         .await?;
     Ok(())
 }
+
+/// How long a network is remembered from which nobody signs in any more.
+const NETWORK_KEPT: SignedDuration = SignedDuration::from_hours(400 * 24);
 
 /// Removes what has run out: sessions, links, failures and idempotency keys.
 pub async fn sweep(
@@ -273,6 +335,10 @@ pub async fn sweep(
         .await?;
     swept += query("DELETE FROM sign_in_failure WHERE at <= $1")
         .bind(day_ago)
+        .execute(conn)
+        .await?;
+    swept += query("DELETE FROM known_network WHERE last_at <= $1")
+        .bind(day_ago - NETWORK_KEPT)
         .execute(conn)
         .await?;
     swept += query("DELETE FROM idempotency WHERE created_at <= $1")

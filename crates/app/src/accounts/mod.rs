@@ -1,9 +1,12 @@
 //! How people show who they are: passwords and sessions, API tokens, one-time links.
 
+mod attempts;
+mod hashing;
 mod password;
 mod sign_in;
 mod token;
 
+pub(crate) use hashing::Hasher;
 pub use password::ResetLink;
 pub use sign_in::{SessionToken, SignedIn};
 pub use token::NewToken;

@@ -1,8 +1,5 @@
 //! Passwords: argon2id, changed by their owner, reset by an admin's one-time link.
 
-use argon2::Argon2;
-use argon2::password_hash::phc::PasswordHash;
-use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use berth_engine::rights::Action;
 use berth_model::audit::Actor;
 use berth_model::event::{Audience, EventKind};
@@ -38,16 +35,7 @@ impl App {
     pub(super) async fn check_password(&self, given: &str, hash: Option<&str>) -> Result<bool> {
         let exists = hash.is_some();
         let hash = hash.unwrap_or(NOBODY).to_owned();
-        let given = SecretString::from(given);
-        let verified = self
-            .hashing(move || {
-                let hash = PasswordHash::new(&hash)
-                    .map_err(|_| Error::Internal("a stored password is unreadable".into()))?;
-                Ok(Argon2::default()
-                    .verify_password(given.expose_secret().as_bytes(), &hash)
-                    .is_ok())
-            })
-            .await?;
+        let verified = self.hasher.verify(given.into(), hash).await?;
         Ok(verified && exists)
     }
 
@@ -72,27 +60,7 @@ impl App {
             )
             .into());
         }
-        let password = password.clone();
-        self.hashing(move || {
-            let hash = Argon2::default().hash_password(password.expose_secret().as_bytes());
-            hash.map(|hash| hash.to_string())
-                .map_err(|error| Error::Internal(error.to_string()))
-        })
-        .await
-    }
-
-    async fn hashing<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let _turn = self
-            .hashing
-            .acquire()
-            .await
-            .map_err(|_| Error::Internal("the server is stopping".into()))?;
-        tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|error| Error::Internal(error.to_string()))?
+        self.hasher.hash(password.clone()).await
     }
 
     /// Changes the caller's own password; every other session of theirs ends.
@@ -106,6 +74,10 @@ impl App {
         let mut reader = self.store.read().await?;
         let hash = people::password_hash(&mut reader, caller.id()).await?;
         drop(reader);
+        let person = &caller.person;
+        let attempt = self
+            .begin_attempt(&person.login, Some(person), &caller.origin)
+            .await?;
         if !self
             .check_password(current.expose_secret(), hash.as_deref())
             .await?
@@ -114,6 +86,7 @@ impl App {
         }
         let hash = self.hash_password("new", new).await?;
         transact!(self, tx => {
+            self.attempt_succeeded(&mut tx, person, &attempt).await?;
             self.put_password(&mut tx, caller.id(), &hash).await?;
             if let Via::Session(id) = caller.via {
                 sign_ins::end_others(&mut tx, caller.id(), id).await?;
@@ -195,7 +168,7 @@ impl App {
             self.put_password(&mut tx, person, &hash).await?;
             sign_ins::end_all(&mut tx, person).await?;
             if let Some(person) = people::get(&mut tx, person).await? {
-                sign_ins::forget_failures(&mut tx, &format!("login {}", person.login)).await?;
+                self.forget_attempts(&mut tx, &person.login).await?;
             }
             let change = Change::new("person.password_reset", None, person);
             self.record(&mut tx, by.clone(), change.tell(EventKind::SignedOut, Audience::Person(person))).await

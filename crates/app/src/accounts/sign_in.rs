@@ -14,7 +14,6 @@ use subtle::ConstantTimeEq;
 
 use super::{random_text, stored_hash};
 use crate::App;
-use crate::app::Settings;
 use crate::caller::{Caller, Via};
 use crate::clock::fresh;
 use crate::error::{Error, Result};
@@ -77,7 +76,8 @@ pub struct Belonging {
 }
 
 impl App {
-    /// Checks a password. Says the same, and takes as long, whether the account exists or not.
+    /// Checks a password. Says the same, and takes as long, whether the account exists or not. The attempt is counted
+    /// before anything is hashed.
     pub async fn sign_in(
         &self,
         login: &LoginName,
@@ -85,21 +85,7 @@ impl App {
         origin: &str,
     ) -> Result<SignedIn> {
         let now = self.now();
-        let subjects = [format!("login {login}"), format!("from {origin}")];
         let mut reader = self.store.read().await?;
-        // An address serves many people behind a university's gateway, so it is given more room than an account.
-        for (subject, allowed) in subjects
-            .iter()
-            .zip([1, 20].map(|n| n * self.settings.sign_in_attempts_max))
-        {
-            let (failures, first) =
-                sign_ins::failures_since(&mut reader, subject, now - Settings::LOCK_OUT).await?;
-            if failures >= allowed {
-                return Err(Error::LockedOut {
-                    until: first.unwrap_or(now) + Settings::LOCK_OUT,
-                });
-            }
-        }
         let person = people::by_login(&mut reader, login)
             .await?
             .filter(|p| p.state == PersonState::Active);
@@ -108,11 +94,12 @@ impl App {
             None => None,
         };
         drop(reader);
+        let attempt = self.begin_attempt(login, person.as_ref(), origin).await?;
         let right = self
             .check_password(password.expose_secret(), hash.as_deref())
             .await?;
         let Some(person) = person.filter(|_| right) else {
-            return self.refuse_sign_in(&subjects).await;
+            return Err(Error::WrongCredentials);
         };
         let token = SessionToken(random_text());
         let session = sign_ins::SignIn {
@@ -128,7 +115,7 @@ impl App {
             once: None,
         };
         transact!(self, tx => {
-            sign_ins::forget_failures(&mut tx, &subjects[0]).await?;
+            self.attempt_succeeded(&mut tx, &person, &attempt).await?;
             sign_ins::insert(&mut tx, &session, &stored_hash(&token.0)).await?;
             self.record(&mut tx, by.clone(), Change::new("session.start", None, person.id)).await
         })?;
@@ -137,17 +124,6 @@ impl App {
             token,
             expires_at: session.expires_at,
         })
-    }
-
-    async fn refuse_sign_in(&self, subjects: &[String]) -> Result<SignedIn> {
-        let now = self.now();
-        transact!(self, tx => {
-            for subject in subjects {
-                sign_ins::note_failure(&mut tx, subject, now).await?;
-            }
-            Ok(())
-        })?;
-        Err(Error::WrongCredentials)
     }
 
     /// Who the cookie belongs to.

@@ -153,8 +153,12 @@ settings! {
     rate_limit_per_s: u32 = "50", whole(0..=1_000_000);
     /// Requests each caller may make at once before that limit holds; 0 turns the limit off.
     rate_limit_burst: u32 = "200", whole(0..=1_000_000);
-    /// Failed sign-ins in 15 minutes after which an account is locked for a while.
+    /// Wrong passwords for one login from one network in 15 minutes; then that network waits until it may try again.
     sign_in_attempts_max: u32 = "10", whole(1..=1000);
+    /// Wrong passwords for one login from all networks in 15 minutes; then the account is locked for a while.
+    sign_in_attempts_login_max: u32 = "50", whole(1..=10_000);
+    /// Wrong passwords from one network in 15 minutes, for all logins; then that network waits until it may try again.
+    sign_in_attempts_network_max: u32 = "200", whole(1..=100_000);
     /// Hours without a request after which a browser session ends.
     session_idle_h: u32 = "12", whole(1..=8760);
     /// Days after which a browser session ends in any case.
