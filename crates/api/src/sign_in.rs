@@ -98,6 +98,9 @@ pub struct ProfilePatch {
 pub struct PasswordChange {
     pub current: Password,
     pub new: NewPassword,
+    /// Revoke all my API tokens too: somebody may have made one who knew the old password.
+    #[serde(default)]
+    pub revoke_tokens: bool,
 }
 
 /// Sets a password with the token of a one-time link; nobody needs to be signed in.

@@ -300,10 +300,7 @@ async fn many_at_once_get_no_more_than_there_is(lab: Lab) {
 async fn a_request_that_comes_twice_books_once(lab: Lab) {
     stock(&lab, "node", 1).await;
     let who = Caller {
-        once: Some(Once {
-            key: "a key".into(),
-            fingerprint: [7; 32],
-        }),
+        once: Some(Once::create("a key".into(), [7; 32])),
         ..lab.ada.clone()
     };
     let new = any(wish(&lab, "1 x node", 24, 26));

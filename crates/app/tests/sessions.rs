@@ -5,15 +5,18 @@ mod support;
 
 use std::sync::Arc;
 
-use berth_app::sessions::{NewSession, SessionChange, SessionFilter, SessionView};
+use berth_app::accounts::NewToken;
+use berth_app::sessions::{Key, NewSession, SessionChange, SessionFilter, SessionView};
 use berth_app::{Caller, Error};
 use berth_drivers::backend::DiskSpace;
+use berth_model::person::Scope;
 use berth_model::queue::Settings;
 use berth_model::reference::SessionReference;
 use berth_model::session::{Access, Session, State};
 use berth_model::workload::Outcome;
 use berth_model::{Reference, Standing};
 use jiff::SignedDuration;
+use secrecy::ExposeSecret;
 use serde_json::json;
 use support::queue::cut;
 use support::scripted::Scripted;
@@ -33,6 +36,7 @@ on_both!(
     what_its_owner_keeps_is_left_alone,
     nobody_sees_or_opens_what_is_not_theirs,
     a_colleague_comes_in_for_as_long_as_they_may,
+    a_visit_by_a_token_ends_with_the_token,
     an_admin_says_why_they_come_and_the_owner_sees_it,
     no_more_than_sixty_four_begin_at_once,
     killed_anywhere_it_comes_to_the_same_end,
@@ -456,6 +460,53 @@ async fn a_colleague_comes_in_for_as_long_as_they_may(lab: Lab) {
     assert!(come().await.is_none(), "he may no more");
     let again = lab.app.invite(&lab.bob, &session.label, None).await;
     assert!(matches!(again, Err(Error::NotFound(_))));
+}
+
+async fn a_visit_by_a_token_ends_with_the_token(lab: Lab) {
+    let (lab, _scripted) = self::lab(lab).await;
+    let session = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    let label = &session.label;
+    let come_in = async |hours: i64| {
+        let expires_at = lab.app.now() + SignedDuration::from_hours(hours);
+        let new = NewToken {
+            label: "a script".parse().expect("a label"),
+            scopes: Scope::ALL.into(),
+            expires_at,
+        };
+        let (token, secret) = lab
+            .app
+            .create_token(&lab.ada, new)
+            .await
+            .expect("made")
+            .value;
+        let secret = secret.expect("it is new");
+        let caller = lab
+            .app
+            .caller_by_token(secret.expose_secret(), "a test")
+            .await;
+        let caller = caller.expect("it is good");
+        let code = lab
+            .app
+            .invite(&caller, label, None)
+            .await
+            .expect("it is hers")
+            .code;
+        let entered = lab.app.enter(label, &code).await.expect("it works");
+        let (key, entered) = entered.expect("the code is good");
+        (token, key, entered.expires_at)
+    };
+    let come = async |key: &Key| lab.app.visitor(label, key).await.expect("it works");
+    let (token, key, until) = come_in(1).await;
+    assert_eq!(until, token.expires_at, "and not after twelve hours");
+    assert!(come(&key).await.is_some());
+    lab.wait_until_moment(until).await;
+    assert!(come(&key).await.is_none(), "the token has run out");
+    let (token, key, _) = come_in(24).await;
+    assert!(come(&key).await.is_some());
+    let revoked = lab.app.revoke_token(&lab.ada, None, token.id).await;
+    revoked.expect("revoked");
+    assert!(come(&key).await.is_none(), "the token is revoked");
 }
 
 async fn an_admin_says_why_they_come_and_the_owner_sees_it(lab: Lab) {

@@ -140,6 +140,45 @@ async fn guess_together(engine: Engine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_can_revoke_tokens_and_a_reset_does_on_sqlite() {
+    set_passwords(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_can_revoke_tokens_and_a_reset_does_on_postgres() {
+    set_passwords(Engine::Postgres).await;
+}
+
+async fn set_passwords(engine: Engine) {
+    let house = House::open(engine).await;
+    let http = &house.http;
+    let (token, new) = (house.world.who("ada"), "another quiet harbour");
+    let browser = http.sign_in("ada", PASSWORD).await;
+    let change = json!({"current": PASSWORD, "new": new});
+    http.post(&browser, "/me/password", &change)
+        .await
+        .expect(204);
+    http.get(&token, "/me").await.expect(200);
+    let change = json!({"current": new, "new": PASSWORD, "revoke_tokens": true});
+    http.post(&browser, "/me/password", &change)
+        .await
+        .expect(204);
+    http.get(&token, "/me").await.expect(401);
+    http.get(&browser, "/me").await.expect(200);
+    let token = house.world.who("bob");
+    http.get(&token, "/me").await.expect(200);
+    let root = house.world.who("root");
+    let link = http.post(&root, "/people/bob/reset-link", &json!({})).await;
+    let link = link.expect(200).json()["link"].to_string();
+    let secret = link.trim_matches('"').rsplit_once('#').expect("a secret").1;
+    let reset = json!({"token": secret, "new_password": new});
+    http.post(&Who::Nobody, "/password-reset", &reset)
+        .await
+        .expect(204);
+    http.get(&token, "/me").await.expect(401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn guessing_locks_an_account_and_a_reset_link_opens_it() {
     let house = House::open(Engine::Sqlite).await;
     let http = &house.http;

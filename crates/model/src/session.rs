@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub use catalogue::{APP_TOKEN, Activity, App, AppError, catalogue};
 
 use crate::id::{
-    PersonId, ProjectId, ReservationId, SessionId, SignInId, SiteId, StartId, VisitId, WorkloadId,
+    PersonId, ProjectId, ReservationId, SessionId, SignInId, SiteId, StartId, TokenId, VisitId,
+    WorkloadId,
 };
 use crate::name::{Name, Text};
 use crate::workload::Outcome;
@@ -326,6 +327,8 @@ pub struct Visit {
     pub person: PersonId,
     /// What they had signed in with; it ends the visit when it ends.
     pub sign_in: Option<SignInId>,
+    /// The API token that opened it, if one did; the visit ends with it.
+    pub token: Option<TokenId>,
     pub access: Access,
     /// Why somebody came to whom it was not shared; its owner sees that.
     pub reason: Option<Text>,

@@ -165,7 +165,7 @@ async fn change_me(
     Ok(Versioned(person.into(), version))
 }
 
-/// Change my password; my other sessions end.
+/// Change my password; my other sign-ins end, and my API tokens if I want that.
 #[utoipa::path(
     post, path = paths::MY_PASSWORD, tag = "session",
     request_body = PasswordChange,
@@ -177,13 +177,18 @@ async fn change_password(
     Body(change): Body<PasswordChange>,
 ) -> Result<StatusCode> {
     let (current, new) = (change.current.into_inner(), change.new.into_inner());
-    server.app.change_password(&caller, &current, &new).await?;
+    let revoke_tokens = change.revoke_tokens;
+    server
+        .app
+        .change_password(&caller, &current, &new, revoke_tokens)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Set a password with the token of a one-time link.
 ///
-/// Nobody needs to be signed in. The link is spent by this, and all sessions of that person end.
+/// Nobody needs to be signed in. The link is spent by this. All sign-ins of that person end, and all their API tokens are
+/// revoked.
 #[utoipa::path(
     post, path = paths::PASSWORD_RESET, tag = "session", security(()),
     request_body = PasswordReset,

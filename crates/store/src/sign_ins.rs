@@ -170,13 +170,13 @@ pub async fn revoke_token(
     Ok(revoked == 1)
 }
 
-pub async fn revoke_all_tokens(conn: &mut Conn, person: PersonId, now: Timestamp) -> Result<()> {
-    query("UPDATE api_token SET revoked_at = $1 WHERE person = $2 AND revoked_at IS NULL")
+/// Says how many live tokens there were.
+pub async fn revoke_all_tokens(conn: &mut Conn, person: PersonId, now: Timestamp) -> Result<u64> {
+    query("UPDATE api_token SET revoked_at = $1 WHERE person = $2 AND revoked_at IS NULL AND expires_at > $1")
         .bind(now)
         .bind(person.0)
         .execute(conn)
-        .await?;
-    Ok(())
+        .await
 }
 
 pub async fn insert_link(
@@ -376,13 +376,22 @@ pub async fn lives(conn: &mut Conn, id: SignInId, now: Timestamp) -> Result<bool
 }
 
 pub async fn token_lives(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result<bool> {
+    Ok(token_until(conn, id, now).await?.is_some())
+}
+
+/// Until when a token is good; none if it is not, or its person may not come in.
+pub async fn token_until(
+    conn: &mut Conn,
+    id: TokenId,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
     let row = query(
-        "SELECT 1 AS yes FROM api_token t JOIN person p ON p.id = t.person
+        "SELECT t.expires_at FROM api_token t JOIN person p ON p.id = t.person
          WHERE t.id = $1 AND t.expires_at > $2 AND t.revoked_at IS NULL AND p.state = 'active'",
     )
     .bind(id.0)
     .bind(now)
     .optional(conn)
     .await?;
-    Ok(row.is_some())
+    row.map(|row| row.moment("expires_at")).transpose()
 }

@@ -1,7 +1,7 @@
 //! Who has come in to a session. Only hashes of codes and keys are kept.
 
 use berth_model::session::Visit;
-use berth_model::{PersonId, SessionId, SignInId, Text, VisitId};
+use berth_model::{PersonId, SessionId, SignInId, Text, TokenId, VisitId};
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
@@ -14,6 +14,7 @@ fn visit(row: &Row) -> Result<Visit> {
         session: SessionId(row.get("session")?),
         person: PersonId(row.get("person")?),
         sign_in: row.get::<Option<uuid::Uuid>>("sign_in")?.map(SignInId),
+        token: row.get::<Option<uuid::Uuid>>("token")?.map(TokenId),
         access: row.word("access")?,
         reason: row.optional_parsed("reason")?,
         began: row.moment("began")?,
@@ -29,13 +30,15 @@ pub async fn insert(
     code_until: Timestamp,
 ) -> Result<()> {
     query(
-        "INSERT INTO visit (id, session, person, sign_in, access, reason, code_hash, code_expires_at, began, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "INSERT INTO visit (id, session, person, sign_in, token, access, reason, code_hash, code_expires_at, began,
+             expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(new.id.0)
     .bind(new.session.0)
     .bind(new.person.0)
     .bind(new.sign_in.map(|id| id.0))
+    .bind(new.token.map(|id| id.0))
     .bind(new.access.word())
     .bind(new.reason.as_ref().map(Text::as_str))
     .bind(code_hash)

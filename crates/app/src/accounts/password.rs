@@ -9,6 +9,7 @@ use berth_model::{FieldErrors, PersonId};
 use berth_store::{Conn, people, sign_ins};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
 
 use super::{random_text, stored_hash};
 use crate::App;
@@ -63,12 +64,13 @@ impl App {
         self.hasher.hash(password.clone()).await
     }
 
-    /// Changes the caller's own password; every other session of theirs ends.
+    /// Changes the caller's own password; every other sign-in of theirs ends, and their API tokens if they want that.
     pub async fn change_password(
         &self,
         caller: &Caller,
         current: &SecretString,
         new: &SecretString,
+        revoke_tokens: bool,
     ) -> Result<()> {
         caller.may(Action::ChangeOwnAccount, true, "account")?;
         let mut reader = self.store.read().await?;
@@ -93,7 +95,12 @@ impl App {
             } else {
                 sign_ins::end_all(&mut tx, caller.id()).await?;
             }
-            let change = Change::new("person.password", None, caller.id());
+            let tokens_revoked = match revoke_tokens {
+                true => sign_ins::revoke_all_tokens(&mut tx, caller.id(), self.now()).await?,
+                false => 0,
+            };
+            let change = Change::new("person.password", None, caller.id())
+                .after(json!({ "tokens_revoked": tokens_revoked }));
             self.record(&mut tx, caller, change.tell(EventKind::SignedOut, Audience::Person(caller.id()))).await
         })
     }
@@ -142,7 +149,8 @@ impl App {
         Ok(link)
     }
 
-    /// Sets a password by a one-time link. All sessions of that person end.
+    /// Sets a password by a one-time link. All sign-ins of that person end, and all their API tokens: whoever knew the old
+    /// password may have made some.
     pub async fn reset_password(
         &self,
         token: &SecretString,
@@ -167,10 +175,12 @@ impl App {
             let person = taken.ok_or(Error::LinkSpent)?;
             self.put_password(&mut tx, person, &hash).await?;
             sign_ins::end_all(&mut tx, person).await?;
+            let tokens_revoked = sign_ins::revoke_all_tokens(&mut tx, person, self.now()).await?;
             if let Some(person) = people::get(&mut tx, person).await? {
                 self.forget_attempts(&mut tx, &person.login).await?;
             }
-            let change = Change::new("person.password_reset", None, person);
+            let change = Change::new("person.password_reset", None, person)
+                .after(json!({ "tokens_revoked": tokens_revoked }));
             self.record(&mut tx, by.clone(), change.tell(EventKind::SignedOut, Audience::Person(person))).await
         })
     }

@@ -192,6 +192,7 @@ impl App {
                     session: session.id,
                     person,
                     sign_in: None,
+                    token: None,
                     access: berth_model::session::Access::Edit,
                     reason: None,
                     began: now,

@@ -106,6 +106,7 @@ impl App {
                 None => (Access::Edit, Some(reason.clone().ok_or(Error::ReasonMissing)?)),
             };
             let now = self.now();
+            let until = self.visit_until(&mut tx, caller).await?;
             let code = Key::drawn();
             let visit = Visit {
                 id: VisitId(fresh(now)),
@@ -115,10 +116,14 @@ impl App {
                     Via::Session(id) => Some(id),
                     Via::Token(_) | Via::Direct => None,
                 },
+                token: match caller.via {
+                    Via::Token(id) => Some(id),
+                    Via::Session(_) | Via::Direct => None,
+                },
                 access,
                 reason,
                 began: now,
-                expires_at: now + VISIT,
+                expires_at: until,
             };
             visits::insert(&mut tx, &visit, &stored_hash(code.reveal()), now + CODE).await?;
             if visit.reason.is_some() {
@@ -187,8 +192,19 @@ impl App {
             site: session.site,
             person: caller.person.clone(),
             access: access.ok_or(Error::NotFound("session"))?,
-            expires_at: self.now() + VISIT,
+            expires_at: self.visit_until(&mut reader, caller).await?,
         })
+    }
+
+    /// Until when a visit of this caller lasts at most: no token lets anybody in after it has run out.
+    async fn visit_until(&self, conn: &mut Conn, caller: &Caller) -> Result<Timestamp> {
+        let now = self.now();
+        let until = now + VISIT;
+        let Via::Token(id) = caller.via else {
+            return Ok(until);
+        };
+        let token = sign_ins::token_until(conn, id, now).await?;
+        Ok(token.ok_or(Error::TokenUnknown)?.min(until))
     }
 
     pub(super) async fn still_may(
@@ -200,6 +216,11 @@ impl App {
         let now = self.now();
         if let Some(sign_in) = visit.sign_in
             && !sign_ins::lives(conn, sign_in, now).await?
+        {
+            return Ok(None);
+        }
+        if let Some(token) = visit.token
+            && !sign_ins::token_lives(conn, token, now).await?
         {
             return Ok(None);
         }

@@ -43,6 +43,9 @@ pub enum Profile {
         /// Take the current and the new password as two lines from the standard input
         #[arg(long)]
         stdin: bool,
+        /// Revoke all your API tokens too, also the one of this command
+        #[arg(long)]
+        revoke_tokens: bool,
     },
     /// Set a password with the one-time link an admin gave you
     Reset {
@@ -68,17 +71,25 @@ pub async fn run(command: Profile, options: &Options) -> anyhow::Result<()> {
             };
             edit(&patch, &version, &Context::new(options)?).await
         }
-        Profile::Password { stdin } => {
+        Profile::Password {
+            stdin,
+            revoke_tokens,
+        } => {
             let context = Context::new(options)?;
             let [current, new] = two_secrets(stdin, ["Current password", "New password"])?;
             let change = PasswordChange {
                 current: password(&current)?,
                 new: new_password(&new)?,
+                revoke_tokens,
             };
             context.client.change_password(&change).await?;
-            context
-                .out
-                .say("Changed your password. Your other sessions have ended.\n")
+            context.out.say(match revoke_tokens {
+                false => "Changed your password. Your other sign-ins have ended.\n",
+                true => {
+                    "Changed your password. Your other sign-ins have ended, and your API tokens are revoked.\n\
+                     Sign in again with: berth login\n"
+                }
+            })
         }
         Profile::Reset { stdin } => reset(stdin, options).await,
     }
@@ -118,7 +129,8 @@ async fn reset(stdin: bool, options: &Options) -> anyhow::Result<()> {
     Client::new(&server, Credential::None)?
         .reset_password(&reset)
         .await?;
-    Output::new(options.output).say("Your password is set. Sign in with: berth login\n")
+    Output::new(options.output)
+        .say("Your password is set, and your API tokens are revoked. Sign in with: berth login\n")
 }
 
 /// The token stands after the `#` of the link, where no server's log sees it.

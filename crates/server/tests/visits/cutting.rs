@@ -126,6 +126,32 @@ async fn revoking_a_token_cuts_what_it_opened() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn revoking_a_token_cuts_the_browser_that_it_let_in() {
+    let house = House::open().await;
+    let session = house.session("ada", "lab").await;
+    let token = house.token("ada").await;
+    let visits = format!(
+        "{}/api/v1/sites/torino/sessions/{}/visits",
+        house.home, session.id
+    );
+    let ask = Ask::new("POST", &visits)
+        .header("content-type", "application/json")
+        .header("authorization", &format!("Bearer {token}"))
+        .body("{}".to_owned());
+    let browser = house.browser();
+    let way_in = browser.send(ask).await.expect(200).json();
+    let (_, page) = browser.visit(way_in["url"].as_str().unwrap()).await;
+    assert!(page.is_from_the_app());
+    let open = opened(&browser, &session).await;
+    let ada = house.person("ada");
+    let (_, tokens) = house.app.tokens(ada, None).await.unwrap();
+    let revoked = house.app.revoke_token(ada, None, tokens[0].id).await;
+    revoked.unwrap();
+    all_cut(open).await;
+    browser.send(Ask::get(&session.at("x"))).await.expect(401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_does_not_wait_for_sockets() {
     let house = House::open().await;
     let session = house.session("ada", "lab").await;

@@ -166,6 +166,7 @@ impl World {
             id: VisitId(fresh()),
             session: session.id,
             person: self.ada,
+            token: Some(berth_model::TokenId(fresh())),
             sign_in: None,
             access: Access::Edit,
             reason: Some("she asked for help".parse()?),

@@ -125,6 +125,6 @@ export const signIn = {
   repeat: 'The same again',
   repeatWrong: 'The two are not the same.',
   set: 'Set the password',
-  isSet: 'Your password is set. Sign in with it.',
+  isSet: 'Your password is set, and your API tokens are revoked. Sign in with it.',
   noToken: 'This link is not whole. Open it again from the message that you were sent, or ask for a new one.',
 };

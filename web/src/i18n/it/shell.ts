@@ -123,6 +123,6 @@ export const signIn: Messages['signIn'] = {
   repeat: 'Ancora la stessa',
   repeatWrong: 'Le due non sono uguali.',
   set: 'Imposta la password',
-  isSet: 'La password è impostata. Usala per accedere.',
+  isSet: 'La password è impostata e i tuoi token API sono revocati. Usala per accedere.',
   noToken: 'Il link non è completo. Riaprilo dal messaggio ricevuto, o chiedine uno nuovo.',
 };
