@@ -5,9 +5,9 @@
 //! older one is forgotten. Whoever asks often is always in the younger one, so forgetting forgives only those
 //! who have not been seen for long.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Buckets in one generation; two of them take a few megabytes.
@@ -62,13 +62,29 @@ impl<K: Eq + Hash> Limiter<K> {
         Self::new(interval, burst)
     }
 
+    /// Whether the caller's bucket has a token, without taking it.
+    pub fn look(&self, caller: &K, now: Instant) -> Result<(), Wait> {
+        let generations = self.generations();
+        let full_at = generations.full_at(caller).unwrap_or(now).max(now) + self.interval;
+        match full_at
+            .saturating_duration_since(now)
+            .checked_sub(self.depth)
+        {
+            Some(wait) if !wait.is_zero() => Err(Wait(wait)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A bucket is never half changed, so one that a panic left behind is as good as any.
+    fn generations(&self) -> std::sync::MutexGuard<'_, Generations<K>> {
+        self.generations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes one token from the caller's bucket, or says when there will be one.
     pub fn take(&self, caller: K, now: Instant) -> Result<(), Wait> {
-        // A bucket is never half changed, so one that a panic left behind is as good as any.
-        let mut generations = self
-            .generations
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut generations = self.generations();
         let full_at = generations.full_at(&caller).unwrap_or(now).max(now) + self.interval;
         let overdrawn = full_at
             .saturating_duration_since(now)
@@ -80,6 +96,47 @@ impl<K: Eq + Hash> Limiter<K> {
                 Ok(())
             }
         }
+    }
+}
+
+/// What was seen not long ago, in bounded memory.
+#[derive(Debug)]
+pub struct Recent<K> {
+    seen: Mutex<[HashSet<K>; 2]>,
+}
+
+impl<K: Eq + Hash> Default for Recent<K> {
+    fn default() -> Self {
+        Self {
+            seen: Mutex::new([HashSet::new(), HashSet::new()]),
+        }
+    }
+}
+
+impl<K: Eq + Hash> Recent<K> {
+    pub fn contains(&self, one: &K) -> bool {
+        self.seen()
+            .iter()
+            .any(|generation| generation.contains(one))
+    }
+
+    pub fn insert(&self, one: K) {
+        let mut seen = self.seen();
+        let [young, old] = &mut *seen;
+        if young.len() >= GENERATION_MAX {
+            *old = std::mem::take(young);
+        }
+        young.insert(one);
+    }
+
+    pub fn remove(&self, one: &K) {
+        for generation in self.seen().iter_mut() {
+            generation.remove(one);
+        }
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, [HashSet<K>; 2]> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -131,6 +188,27 @@ mod tests {
             assert_eq!(limiter.take("ada", start), Err(Wait(SECOND)));
         }
         assert!(limiter.take("ada", start + SECOND).is_ok());
+    }
+
+    #[test]
+    fn a_look_takes_nothing() {
+        let limiter = Limiter::per_second(1, 1).unwrap();
+        let start = Instant::now();
+        assert!(limiter.look(&"ada", start).is_ok());
+        assert!(limiter.take("ada", start).is_ok());
+        assert_eq!(limiter.look(&"ada", start), Err(Wait(SECOND)));
+        assert!(limiter.look(&"ada", start + SECOND).is_ok());
+    }
+
+    #[test]
+    fn what_was_seen_is_forgotten_after_many_others() {
+        let recent = Recent::default();
+        recent.insert(0);
+        assert!(recent.contains(&0) && !recent.contains(&1));
+        recent.remove(&0);
+        assert!(!recent.contains(&0));
+        (0..3 * GENERATION_MAX).for_each(|one| recent.insert(one));
+        assert!(!recent.contains(&0) && recent.contains(&(3 * GENERATION_MAX - 1)));
     }
 
     #[test]

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use berth_api::{Code, Problem, paths};
-use http::header::CONTENT_TYPE;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::request::Parts;
+use subtle::ConstantTimeEq;
 
 use crate::failure::{Failure, Result};
+use crate::request::address::Peer;
 use crate::server::Server;
 
 /// A probe that waits longer than this has its answer: not ready.
@@ -46,7 +49,51 @@ fn unready(detail: &str) -> Failure {
     problem.retry_after_s(1).into()
 }
 
-async fn metrics(State(server): State<Server>) -> Result<impl IntoResponse> {
+/// Headers of proxies: what carries one comes from somewhere else.
+const FORWARDED: [&str; 6] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+];
+
+/// The counters tell how busy the site is, so they are for whoever has the token, and for this machine's own programs.
+async fn may_read_metrics(server: &Server, parts: &Parts) -> Result<()> {
+    let peer = parts.extensions.get::<Peer>();
+    let is_local = peer.is_some_and(|Peer(peer)| peer.ip().to_canonical().is_loopback());
+    if is_local
+        && FORWARDED
+            .iter()
+            .all(|name| !parts.headers.contains_key(*name))
+    {
+        return Ok(());
+    }
+    let refused = Failure::new(Code::AuthTokenInvalid)
+        .detail("The counters are for programs with their token, or on the server's own machine.")
+        .hint("Send the token of `metrics_token_file` as `Authorization: Bearer …`.");
+    let Some(file) = &server.config.metrics_token_file else {
+        return Err(refused);
+    };
+    let wanted = tokio::fs::read_to_string(file).await.map_err(|error| {
+        tracing::warn!(%error, "cannot read metrics_token_file {}", file.display());
+        refused.clone()
+    })?;
+    let wanted = wanted.trim().as_bytes();
+    let shown = parts.headers.get(AUTHORIZATION);
+    let shown = shown.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+    // An empty file is no token.
+    let is_right = |shown: &[u8]| !wanted.is_empty() && bool::from(shown.ct_eq(wanted));
+    match shown.is_some_and(is_right) {
+        true => Ok(()),
+        false => Err(refused),
+    }
+}
+
+async fn metrics(State(server): State<Server>, request: Request) -> Result<impl IntoResponse> {
+    let (parts, _) = request.into_parts();
+    may_read_metrics(&server, &parts).await?;
     // A database that does not answer must not keep the other numbers from being read.
     if let Ok(Ok(health)) = tokio::time::timeout(PATIENCE, server.app.health()).await {
         let lag = Duration::try_from(health.sequencer_lag).unwrap_or_default();

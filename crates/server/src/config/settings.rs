@@ -74,6 +74,9 @@ settings! {
     trusted_proxies: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
+    /// The file with the token that `/metrics` asks for. Without it, and besides it, `/metrics` answers programs on this
+    /// machine that come directly and not through a proxy.
+    metrics_token_file: Option<PathBuf> = "", optional(path());
     /// Networks that are not public, and from which closure calendars may be read by address all
     /// the same, also without TLS.
     calendar_networks: Vec<Network> = "", list(parsed(

@@ -28,6 +28,7 @@ use crate::failure::{Failure, Result};
 use crate::request::{Identity, identify};
 use crate::router::unknown;
 use crate::server::Server;
+use crate::throttle::admit_code;
 
 /// What is Berth's own at a session's address.
 pub const RESERVED: &str = "/.berth/";
@@ -130,6 +131,7 @@ pub async fn own_page(
     if page != ENTER || parts.method != Method::GET {
         return Err(unknown().await);
     }
+    admit_code(parts, server)?;
     let said = Said::of(parts);
     let to = wanted(said.to.as_deref());
     let code = Key::new(said.code.unwrap_or_default());

@@ -35,6 +35,7 @@ use crate::config::Config;
 use crate::failure::{self, Failure, Result};
 use crate::request::address::{client_address, origin};
 use crate::server::Server;
+use crate::throttle::ShownToken;
 use known::{Known, Shown, Visitors};
 use path::Inside;
 use table::Table;
@@ -184,10 +185,13 @@ async fn pass(
 async fn who(server: &Server, label: &Label, parts: &Parts) -> Result<Option<Arc<Known>>> {
     let visits = &server.visits;
     if let Some(token) = token(&parts.headers) {
+        let admitted = ShownToken::admit(parts, server)?;
         let shown = Shown::Token(token.into());
         let origin = origin(parts, server);
         let found = visits.visitors.find(&server.app, label, shown, &origin);
-        return Ok(found.await?);
+        let found = found.await?;
+        admitted.was(found.is_some(), server);
+        return Ok(found);
     }
     for key in cookies(&parts.headers, visits.cookie).take(KEYS_MAX) {
         let shown = Shown::Key(Key::new(key.to_owned()));

@@ -1,6 +1,10 @@
 //! What every request meets: probes, problems, limits, headers, the base path.
 
 use anyhow::{Context, Result};
+use berth_app::accounts::NewToken;
+use berth_model::person::Scope;
+use jiff::SignedDuration;
+use secrecy::ExposeSecret;
 
 use crate::support::{PASSWORD, Running};
 
@@ -22,6 +26,72 @@ async fn probes_and_counters_answer() -> Result<()> {
             metrics.body
         );
     }
+    server.stop().await
+}
+
+#[tokio::test]
+async fn counters_are_for_this_machine_and_for_those_with_the_token() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("metrics.token");
+    let config = format!("metrics_token_file = '{}'", file.display());
+    let server = Running::start(&config).await?;
+    let ask = async |headers: &str| {
+        let answer = server.send("GET", "/metrics", headers, "").await?;
+        anyhow::Ok(answer.status)
+    };
+    assert_eq!(ask("").await?, 200, "directly from this machine");
+    let proxied = "x-forwarded-for: 192.0.2.7\r\n";
+    for proxied in [proxied, "forwarded: for=192.0.2.7\r\n", "via: 1.1 x\r\n"] {
+        assert_eq!(ask(proxied).await?, 401, "{proxied}");
+    }
+    let right = format!("{proxied}authorization: Bearer a long secret\r\n");
+    assert_eq!(ask(&right).await?, 401, "there is no file");
+    std::fs::write(&file, "\n")?;
+    assert_eq!(
+        ask(&format!("{proxied}authorization: Bearer \r\n")).await?,
+        401
+    );
+    std::fs::write(&file, "a long secret\n")?;
+    assert_eq!(ask(&right).await?, 200);
+    assert_eq!(
+        ask(&format!("{proxied}authorization: Bearer a long guess\r\n")).await?,
+        401
+    );
+    server.stop().await
+}
+
+#[tokio::test]
+async fn a_flood_of_bad_tokens_is_stopped_and_a_good_one_goes_on() -> Result<()> {
+    let server = Running::start("rate_limit_per_s = 1000\nrate_limit_burst = 1000").await?;
+    let new = NewToken {
+        label: "a program".parse()?,
+        scopes: Scope::ALL.into(),
+        expires_at: server.app.now() + SignedDuration::from_hours(1),
+    };
+    let made = server.app.create_token(&server.caller(), new).await?;
+    let (_, secret) = made.value;
+    let secret = secret.context("it is new")?;
+    let good = format!("authorization: Bearer {}\r\n", secret.expose_secret());
+    let ask = async |headers: &str| {
+        let answer = server.send("GET", "/api/v1/me", headers, "").await?;
+        anyhow::Ok(answer.status)
+    };
+    assert_eq!(ask(&good).await?, 200);
+    let mut refused = 0;
+    for guess in 0..200 {
+        let bad = format!("authorization: Bearer berth_{guess}\r\n");
+        match ask(&bad).await? {
+            401 => {}
+            429 => refused += 1,
+            other => anyhow::bail!("{other}"),
+        }
+    }
+    assert!(refused > 0, "two hundred bad tokens were looked for");
+    assert_eq!(
+        ask(&good).await?,
+        200,
+        "who was here before is not kept out"
+    );
     server.stop().await
 }
 
