@@ -15,6 +15,7 @@ use support::{Lab, name, site};
 
 on_both!(
     several_approvals_are_all_needed,
+    a_resource_that_comes_later_brings_its_approval,
     silence_means_what_the_policy_says,
     buffers_are_held_and_follow_the_booking,
     an_early_end_brings_the_cleaning_forward,
@@ -83,6 +84,46 @@ async fn several_approvals_are_all_needed(lab: Lab) {
     lab.book(&lab.bob, &["rack-b"], 8, 9).await;
     let bobs = lab.book(&lab.bob, &["gpu-01.gpu0"], 8, 9).await;
     assert_eq!(bobs.state, State::Confirmed, "he could give leave himself");
+}
+
+async fn a_resource_that_comes_later_brings_its_approval(lab: Lab) {
+    project(&lab, "leads", &[&lab.bob]).await;
+    let rule = json!({"approval": {"approvers": [{"project": "leads"}]}});
+    must_set(&lab, &of_site(), rule).await;
+    let asked = lab.book(&lab.ada, &["gpu-02"], 5, 7).await;
+    assert_eq!(asked.terms.approvals.len(), 1, "by the policy");
+    let more = ReservationChange {
+        items: Some(lab.wish(&["gpu-02", "vault-01"], 5, 7).items),
+        ..Default::default()
+    };
+    let change = async |what: &ReservationChange| {
+        let place = site();
+        let changed = lab
+            .app
+            .change_reservation(&lab.ada, &place, asked.id, None, what);
+        changed.await.expect("it only waits").reservation
+    };
+    let changed = change(&more).await;
+    assert_eq!(
+        changed.terms.approvals.len(),
+        2,
+        "and by the type that came"
+    );
+    // Another change asks nobody twice.
+    let longer = ReservationChange {
+        end: Some(lab.at(8)),
+        ..Default::default()
+    };
+    assert_eq!(change(&longer).await.terms.approvals.len(), 2);
+    let approve = async |who: &Caller| {
+        let approved = lab
+            .app
+            .approve_reservation(who, &site(), asked.id, None)
+            .await;
+        approved.expect("they are asked").reservation.state
+    };
+    assert_eq!(approve(&lab.bob).await, State::PendingApproval);
+    assert_eq!(approve(&lab.admin).await, State::Confirmed);
 }
 
 async fn silence_means_what_the_policy_says(lab: Lab) {

@@ -15,7 +15,7 @@ use berth_store::inventory::wanted;
 use super::buffers::buffers;
 use super::check::{self, Item};
 use super::create::learn;
-use super::leave::{asked_by_policies, asked_by_types};
+use super::leave::{asked_by_policies, asked_by_types, is_by_type};
 use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
@@ -101,7 +101,17 @@ impl App {
         grows: bool,
     ) -> Result<()> {
         shift_check_in(before, after);
-        if before.state == State::PendingApproval {
+        let is_pending = before.state == State::PendingApproval;
+        let mut by_types = Vec::new();
+        if is_pending {
+            // A resource that came with the change may be of a type that asks for leave of its own.
+            by_types = asked_by_types(after, directory);
+            by_types.retain(|new| {
+                let mut known = before.terms.approvals.iter();
+                !known.any(|known| is_by_type(known) && known.from == new.from)
+            });
+            self.give_leave(conn, caller, place, &mut by_types).await?;
+            after.terms.approvals.extend(by_types.clone());
             after.terms.wait_for_approvals(after.span.start());
         }
         let kept = self.policies_of(conn, &place.site).await?;
@@ -123,18 +133,18 @@ impl App {
                 .release_at
                 .map_or(CheckIn::NotAsked, CheckIn::Until);
         }
-        let is_pending = before.state == State::PendingApproval;
         let mut approvals: Vec<AskedApproval> = asked_by_policies(&accepted).collect();
         for asked in &mut approvals {
             let earlier = before.terms.approvals.iter();
-            let earlier = earlier.filter(|earlier| earlier.from == asked.from && !grows);
+            let earlier = earlier
+                .filter(|earlier| earlier.from == asked.from && !is_by_type(earlier) && !grows);
             asked.decision = earlier
                 .filter_map(|earlier| earlier.decision.clone())
                 .next();
         }
         let others = before.terms.approvals.iter().filter(|earlier| {
             let is_asked_again = approvals.iter().any(|asked| asked.from == earlier.from);
-            !is_asked_again
+            is_by_type(earlier) || !is_asked_again
         });
         let others = others.cloned().map(|earlier| AskedApproval {
             decision: earlier.decision.clone().filter(|_| !grows || !is_pending),
@@ -143,6 +153,7 @@ impl App {
         let others: Vec<AskedApproval> = others.collect();
         if is_pending {
             approvals.extend(others);
+            approvals.extend(by_types);
             after.terms.approvals = approvals;
             after.terms.wait_for_approvals(after.span.start());
             return Ok(());

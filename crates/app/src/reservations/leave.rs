@@ -94,6 +94,11 @@ pub(super) fn asked_by_types(draft: &Reservation, directory: &Directory) -> Vec<
     names.into_iter().map(asked).collect()
 }
 
+/// Whether a type's own flag asks for it. A policy of the same type is another question, and always has a time.
+pub(super) fn is_by_type(asked: &AskedApproval) -> bool {
+    asked.decide_by.is_none()
+}
+
 pub(super) fn asked_by_policies(accepted: &Accepted) -> impl Iterator<Item = AskedApproval> {
     accepted.approvals.iter().map(|approval| AskedApproval {
         from: approval.from.clone(),
