@@ -65,7 +65,7 @@ impl App {
 
     async fn audit_filter(&self, conn: &mut Conn, wanted: &WantedEntries) -> Result<Filter> {
         let actor = match &wanted.actor {
-            Some(actor) => Some(self.person(conn, actor).await?.id),
+            Some(actor) => Some(self.narrowed_to(conn, actor).await?),
             None => None,
         };
         Ok(Filter {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use berth_engine::rights::{Action, Standing, Verdict, decide};
 use berth_model::audit::Actor;
 use berth_model::person::{Person, Scope};
+use berth_model::reference::PersonReference;
 use berth_model::site::OutsiderView;
-use berth_model::{PersonId, SignInId, TokenId};
+use berth_model::{PersonId, Reference, SignInId, TokenId};
 
 use crate::error::{Error, Result};
 use crate::once::Once;
@@ -56,6 +57,14 @@ impl Caller {
     /// Refuses a change that was made for another version than the one there is.
     pub(crate) fn expects(&self, current: u64) -> Result<()> {
         version::expect(self.version, current)
+    }
+
+    /// Whether a reference names the caller.
+    pub(crate) fn is(&self, person: &PersonReference) -> bool {
+        match person {
+            Reference::Id(id) => *id == self.id(),
+            Reference::Name(login) => *login == self.person.login,
+        }
     }
 
     pub(crate) fn actor(&self) -> Actor {

@@ -4,8 +4,8 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, TimeZone};
 use berth_model::reference::PersonReference;
-use berth_model::{LoginName, PersonId, Reference, Text};
-use berth_store::{Conn, people, sign_ins};
+use berth_model::{LoginName, PersonId, Reference, SiteId, Text};
+use berth_store::{Conn, people, sign_ins, sites};
 use secrecy::SecretString;
 
 use crate::App;
@@ -38,6 +38,9 @@ pub struct PersonChange {
     pub suspended: Option<bool>,
 }
 
+/// The id that no person has.
+const NOBODY: PersonId = PersonId(uuid::Uuid::nil());
+
 impl App {
     pub(crate) async fn person(&self, conn: &mut Conn, person: &PersonReference) -> Result<Person> {
         let found = match person {
@@ -47,6 +50,38 @@ impl App {
         found
             .filter(|person| person.state != PersonState::Removed)
             .ok_or(Error::NotFound("person"))
+    }
+
+    /// Somebody whom a caller names in a site. People of other tenants look the same as nobody: `what` is all that is said.
+    pub(crate) async fn member_named(
+        &self,
+        conn: &mut Conn,
+        site: SiteId,
+        person: &PersonReference,
+        what: &'static str,
+    ) -> Result<Person> {
+        let found = self.person(conn, person).await;
+        let found = found.map_err(|error| match error {
+            Error::NotFound(_) => Error::NotFound(what),
+            other => other,
+        })?;
+        // Until the end, so that a removal of this member and what is done for them cannot pass each other by.
+        let role = sites::role_locked(conn, site, found.id).await?;
+        role.map(|_| found).ok_or(Error::NotFound(what))
+    }
+
+    /// Whose things a list is narrowed to. A login that nobody has narrows it to nothing, as that of a stranger does.
+    pub(crate) async fn narrowed_to(
+        &self,
+        conn: &mut Conn,
+        person: &PersonReference,
+    ) -> Result<PersonId> {
+        match (self.person(conn, person).await, person) {
+            (Ok(person), _) => Ok(person.id),
+            (Err(Error::NotFound(_)), Reference::Id(id)) => Ok(*id),
+            (Err(Error::NotFound(_)), Reference::Name(_)) => Ok(NOBODY),
+            (Err(error), _) => Err(error),
+        }
     }
 
     pub async fn create_person(

@@ -6,7 +6,7 @@ use berth_model::person::Person;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::site::Project;
 use berth_model::{Name, PersonId, ProjectId, Reference, SiteId, Text};
-use berth_store::{Conn, projects, sites};
+use berth_store::{Conn, projects};
 use jiff::Timestamp;
 
 use crate::App;
@@ -172,10 +172,8 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let project = self.project(&mut tx, place.id(), project).await?;
-            let person = self.person(&mut tx, person).await?;
-            if sites::role_locked(&mut tx, place.id(), person.id).await?.is_none() {
-                return Err(Error::NotFound("member of this site"));
-            }
+            let what = "member of this site";
+            let person = self.member_named(&mut tx, place.id(), person, what).await?;
             self.write_joined(&mut tx, caller, &project, person.id).await?;
             let since = projects::member_since(&mut tx, project.id, person.id).await?;
             Ok((person, since.ok_or(Error::NotFound("member of this project"))?))
@@ -192,8 +190,8 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageProjects).await?;
             let project = self.project(&mut tx, place.id(), project).await?;
-            let person = self.person(&mut tx, person).await?;
-            if !self.write_left(&mut tx, caller, &project, person.id).await? {
+            let person = self.narrowed_to(&mut tx, person).await?;
+            if !self.write_left(&mut tx, caller, &project, person).await? {
                 return Err(Error::NotFound("member of this project"));
             }
             Ok(())

@@ -52,8 +52,8 @@ impl App {
     ) -> Result<Settlement> {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeMembers).await?;
-            let person = self.person(&mut tx, person).await?;
-            place.may(caller, Action::RemoveMember, person.id == caller.id(), "member")?;
+            place.may(caller, Action::RemoveMember, caller.is(person), "member")?;
+            let person = self.member_named(&mut tx, place.id(), person, "member").await?;
             let membership = sites::membership_of(&mut tx, place.id(), person.id).await?;
             let membership = membership.ok_or(Error::NotFound("member"))?;
             if person.id != caller.id() && !may_grant(place.standing, Grant::InSite(membership.role)) {

@@ -145,7 +145,7 @@ impl App {
             None => caller.id(),
             Some(owner) => {
                 let mut reader = self.store.read().await?;
-                self.person(&mut reader, owner).await?.id
+                self.narrowed_to(&mut reader, owner).await?
             }
         };
         let project = match &new.project {

@@ -9,7 +9,7 @@ use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference, WorkloadReference};
 use berth_model::workload::{Class, EndsBy, Run, State, Workload};
 use berth_model::{PersonId, ProjectId, Recut, Reference, ResourceId, SiteId, WorkloadId};
-use berth_store::{Conn, people, workloads};
+use berth_store::{Conn, workloads};
 use jiff::{SignedDuration, Timestamp};
 
 use super::For;
@@ -223,11 +223,7 @@ impl App {
             .await?;
         let owner = match &filter.owner {
             None => None,
-            Some(Reference::Id(id)) => Some(*id),
-            Some(Reference::Name(login)) => {
-                let known = people::by_login(&mut reader, login).await?;
-                Some(known.ok_or(Error::NotFound("person"))?.id)
-            }
+            Some(owner) => Some(self.narrowed_to(&mut reader, owner).await?),
         };
         let project = match &filter.project {
             None => None,

@@ -12,7 +12,7 @@ use berth_model::{
 };
 use berth_store::booking::Booking;
 use berth_store::inventory::{Wanted, wanted};
-use berth_store::{Conn, booking, projects, reservations, secrets, sites};
+use berth_store::{Conn, booking, projects, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -375,14 +375,13 @@ impl App {
             // Held with the place already, or a global admin, who books without being a member.
             None => caller.person.clone(),
             Some(owner) => {
-                let owner = self.person(conn, owner).await?;
-                if owner.id != caller.id() {
+                if caller.is(owner) {
+                    caller.person.clone()
+                } else {
                     place.may(caller, Action::BookForOthers, false, "person")?;
-                    // Until the end, so that a removal of this member and their booking cannot pass each other by.
-                    let role = sites::role_locked(conn, place.id(), owner.id).await?;
-                    role.ok_or(Error::NotFound("member of this site"))?;
+                    let what = "member of this site";
+                    self.member_named(conn, place.id(), owner, what).await?
                 }
-                owner
             }
         };
         directory.add_person(&owner);

@@ -5,7 +5,7 @@ use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, SiteReference};
 use berth_model::reservation::{CheckIn, HistoryEntry, Privacy, Reservation};
 use berth_model::{FieldErrors, Occurrence, ReservationId, Text};
-use berth_store::{Conn, projects, reservations, sites};
+use berth_store::{Conn, projects, reservations};
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -95,11 +95,11 @@ impl App {
                 self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
             before.state.can_change()?;
             version::expect(version, before.version)?;
-            let to = self.person(&mut tx, to).await?;
-            // Held until the end, so that a removal of this member and the hand-over cannot pass each other by.
-            if sites::role_locked(&mut tx, place.id(), to.id).await?.is_none() {
-                return Err(FieldErrors::one("to", "is not a member of this site").into());
-            }
+            let to = self.member_named(&mut tx, place.id(), to, "member of this site").await;
+            let to = to.map_err(|error| match error {
+                Error::NotFound(_) => FieldErrors::one("to", "is not a member of this site").into(),
+                other => other,
+            })?;
             if let Some(project) = before.project
                 && projects::member_since(&mut tx, project, to.id).await?.is_none()
             {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use berth_drivers::backend::{Job, Used};
 use berth_engine::rights::Action;
-use berth_model::reference::{SessionReference, SiteReference};
+use berth_model::reference::{PersonReference, SessionReference, SiteReference};
 use berth_model::session::{App as Catalogued, Pause, Session, Start, State, Visit};
 use berth_model::workload::{Run, Workload};
 use berth_model::{Name, PersonId};
-use berth_store::{Conn, loans, people, queues, sessions, visits, workloads};
+use berth_store::{Conn, loans, queues, sessions, visits, workloads};
 use jiff::Timestamp;
 
 use super::start::{is_retried, session_profile};
@@ -355,11 +355,10 @@ impl App {
         Ok(policy.profiles.iter().filter_map(view).collect())
     }
 
-    /// Whose login it is.
-    pub async fn person_of(&self, login: &berth_model::LoginName) -> Result<PersonId> {
+    /// Whose sessions are asked for. Whether there is such a person is not told.
+    pub async fn sessions_of(&self, owner: &PersonReference) -> Result<PersonId> {
         let mut reader = self.store.read().await?;
-        let known = people::by_login(&mut reader, login).await?;
-        Ok(known.ok_or(Error::NotFound("person"))?.id)
+        self.narrowed_to(&mut reader, owner).await
     }
 }
 

@@ -17,6 +17,100 @@ const NOTHING: &str = "01kc3v9xwbe8rv5w2n9q3m7t4h";
 pub async fn check(stage: &Stage, wrong: &mut Vec<String>) {
     by_path(stage, wrong).await;
     by_reference(stage, wrong).await;
+    by_login(stage, wrong).await;
+}
+
+/// A login that nobody has.
+const NOBODY: &str = "nobody-at-all";
+
+/// Requests that name a person: whether another tenant's people exist is told to nobody, neither by a refusal nor by
+/// an empty list.
+async fn by_login(stage: &Stage, wrong: &mut Vec<String>) {
+    let Stage { http, world, .. } = stage;
+    let site = format!("/sites/{}", world.torino);
+    let (start, end) = stage.fresh.slot();
+    let booking = |resource: &str, owner: &str| json!({"title": "x", "start": start, "end": end, "owner": owner, "resources": [{"resource": resource}]});
+    let own =
+        json!({"title": "x", "start": start, "end": end, "resources": [{"resource": "gpu-01"}]});
+    let own = http
+        .make(&world.who("ada"), &format!("{site}/reservations"), &own)
+        .await;
+    let own = own["id"].as_str().expect("an id").to_owned();
+    let project = json!({"name": stage.fresh.name(), "title": "A project"});
+    let project = http
+        .make(&stage.root, &format!("{site}/projects"), &project)
+        .await;
+    let members = format!(
+        "{site}/projects/{}/members",
+        project["id"].as_str().expect("an id")
+    );
+    type Ask<'a> = (
+        &'static str,
+        Box<dyn Fn(&str) -> String + 'a>,
+        Box<dyn Fn(&str) -> Option<Value> + 'a>,
+    );
+    let path = |text: &str| {
+        let text = text.to_owned();
+        Box::new(move |login: &str| text.replace("LOGIN", login)) as Box<dyn Fn(&str) -> String>
+    };
+    let no_body = || Box::new(|_: &str| None) as Box<dyn Fn(&str) -> Option<Value>>;
+    let requests: Vec<Ask> = vec![
+        (
+            "GET",
+            path(&format!("{site}/reservations?owner=LOGIN")),
+            no_body(),
+        ),
+        (
+            "GET",
+            path(&format!("{site}/series?owner=LOGIN")),
+            no_body(),
+        ),
+        (
+            "GET",
+            path(&format!("{site}/workloads?owner=LOGIN")),
+            no_body(),
+        ),
+        (
+            "GET",
+            path(&format!("{site}/sessions?owner=LOGIN")),
+            no_body(),
+        ),
+        ("GET", path(&format!("{site}/audit?actor=LOGIN")), no_body()),
+        ("DELETE", path(&format!("{site}/members/LOGIN")), no_body()),
+        ("PUT", path(&format!("{members}/LOGIN")), no_body()),
+        ("DELETE", path(&format!("{members}/LOGIN")), no_body()),
+        (
+            "POST",
+            path(&format!("{site}/reservations")),
+            Box::new(|login| Some(booking("gpu-02", login))),
+        ),
+        (
+            "POST",
+            path(&format!("{site}/reservations/{own}/hand-over")),
+            Box::new(|login| Some(json!({"to": login}))),
+        ),
+    ];
+    for caller in ["ada", "adele"] {
+        let who = world.who(caller);
+        for (method, path, body) in &requests {
+            let ask = async |login: &str| -> Answer {
+                let request = http.request(&who, method, &path(login));
+                let request = match body(login) {
+                    Some(body) => request.json(&body),
+                    None => request,
+                };
+                http.send(request).await
+            };
+            let (real, none) = (ask("bruno").await, ask(NOBODY).await);
+            let hidden = real.text.replace("bruno", NOBODY);
+            if (real.status, &hidden) != (none.status, &none.text) {
+                wrong.push(format!(
+                    "{method} {} by {caller}: {real:?} / {none:?}",
+                    path("LOGIN")
+                ));
+            }
+        }
+    }
 }
 
 /// Each operation on something in a site, with this site's things under the other's address.

@@ -11,7 +11,7 @@ use berth_api::sessions::{
 use berth_api::workloads::Ends;
 use berth_api::{Code, Names, paths};
 use berth_app::sessions::{self, SessionChange, SessionFilter, SessionView};
-use berth_model::{Reference, session as model};
+use berth_model::session as model;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -52,8 +52,7 @@ async fn list_sessions(
 ) -> Result<Json<SessionList>> {
     let owner = match query.owner {
         None => None,
-        Some(Reference::Id(id)) => Some(id),
-        Some(Reference::Name(login)) => Some(server.app.person_of(&login).await?),
+        Some(owner) => Some(server.app.sessions_of(&owner).await?),
     };
     let filter = SessionFilter {
         is_everybodys: query.everybody,

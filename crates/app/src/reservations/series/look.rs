@@ -43,7 +43,7 @@ impl App {
             .place(&mut reader, caller, site, Action::SeeReservation)
             .await?;
         let owner = match &filter.owner {
-            Some(owner) => Some(self.person(&mut reader, owner).await?.id),
+            Some(owner) => Some(self.narrowed_to(&mut reader, owner).await?),
             None => None,
         };
         let query = series::Filter {
