@@ -116,25 +116,32 @@ async fn look(parts: &Parts, server: &Server) -> Result<Identity> {
             session: None,
         });
     }
-    let Some(token) = cookie(&parts.headers, cookie_name(&server.config)) else {
-        return Ok(Identity::Anonymous);
-    };
-    let token = SessionToken::new(token);
-    let caller = match server.app.caller_by_session(&token, &origin).await {
-        Ok(caller) => caller,
-        Err(Error::Expired) => {
-            return Err(Failure::new(Code::AuthSignInRequired)
-                .detail("Your session has ended.")
-                .hint("Sign in again."));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    expect_own_page(parts, server, &token)?;
-    Ok(Identity::Known {
-        caller: Box::new(caller),
-        session: Some(token),
-    })
+    let mut is_signed = false;
+    // A neighbouring host, or a path, can set a cookie of the same name, and browsers send them in any order.
+    for token in cookies(&parts.headers, cookie_name(&server.config)).take(COOKIES_MAX) {
+        is_signed = true;
+        let token = SessionToken::new(token);
+        let caller = match server.app.caller_by_session(&token, &origin).await {
+            Ok(caller) => caller,
+            Err(Error::Expired) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        expect_own_page(parts, server, &token)?;
+        return Ok(Identity::Known {
+            caller: Box::new(caller),
+            session: Some(token),
+        });
+    }
+    match is_signed {
+        false => Ok(Identity::Anonymous),
+        true => Err(Failure::new(Code::AuthSignInRequired)
+            .detail("Your session has ended.")
+            .hint("Sign in again.")),
+    }
 }
+
+/// How many cookies of one name are looked at; each costs a look in the database.
+const COOKIES_MAX: usize = 4;
 
 /// The scheme's name is written in any case (RFC 9110); `token` is Jupyter's word for it.
 fn bearer(value: &str) -> Option<&str> {
@@ -154,14 +161,14 @@ pub fn cookie_name(config: &Config) -> &'static str {
     }
 }
 
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(COOKIE)
         .iter()
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(key, value)| *key == name && !value.is_empty())
+        .filter(move |(key, value)| *key == name && !value.is_empty())
         .map(|(_, value)| value)
 }
 
@@ -233,9 +240,11 @@ mod tests {
             COOKIE,
             "berth_session=; berth_session=abc=d".parse().unwrap(),
         );
-        assert_eq!(cookie(&headers, SESSION_COOKIE), Some("abc=d"));
-        assert_eq!(cookie(&headers, HOST_SESSION_COOKIE), None);
-        assert_eq!(cookie(&HeaderMap::new(), SESSION_COOKIE), None);
+        headers.append(COOKIE, "berth_session=e".parse().unwrap());
+        let all = |headers, name| cookies(headers, name).collect::<Vec<_>>();
+        assert_eq!(all(&headers, SESSION_COOKIE), ["abc=d", "e"]);
+        assert!(all(&headers, HOST_SESSION_COOKIE).is_empty());
+        assert!(all(&HeaderMap::new(), SESSION_COOKIE).is_empty());
     }
 
     #[test]

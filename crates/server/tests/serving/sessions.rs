@@ -99,3 +99,23 @@ async fn another_site_s_page_cannot_act_with_the_cookie() -> Result<()> {
     answer.expect_problem(401, "auth.token_invalid")?;
     server.stop().await
 }
+
+#[tokio::test]
+async fn a_cookie_of_the_same_name_does_not_hide_the_right_one() -> Result<()> {
+    let server = Running::start("").await?;
+    let body = format!(r#"{{"login":"ada","password":"{PASSWORD}"}}"#);
+    let json = "content-type: application/json\r\n";
+    let signed_in = server.send("POST", "/api/v1/sign-in", json, &body).await?;
+    let cookie = signed_in.header("set-cookie").unwrap_or_default();
+    let cookie = cookie.split(';').next().unwrap_or_default();
+    let (name, _) = cookie.split_once('=').unwrap_or_default();
+    let ask = async |cookies: &str| {
+        let headers = format!("cookie: {cookies}\r\n");
+        let answer = server.send("GET", "/api/v1/me", &headers, "").await?;
+        anyhow::Ok(answer.status)
+    };
+    assert_eq!(ask(&format!("{name}=planted; {cookie}")).await?, 200);
+    assert_eq!(ask(&format!("{cookie}; {name}=planted")).await?, 200);
+    assert_eq!(ask(&format!("{name}=planted; {name}=too")).await?, 401);
+    server.stop().await
+}

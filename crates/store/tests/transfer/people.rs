@@ -53,6 +53,7 @@ pub async fn insert_people(tx: &mut Tx) -> Result<PersonId> {
     };
     sign_ins::insert_token(tx, &token, &[0, 1, 255]).await?;
     sign_ins::insert_link(tx, ada.id, &[9; 32], hour(0), hour(1)).await?;
+    sign_ins::know_network(tx, ada.id, "192.0.2.7", hour(0)).await?;
     // The one table without a key, with two rows alike.
     for subject in ["ada", "192.0.2.7", "ada"] {
         sign_ins::note_failure(tx, subject, hour(0)).await?;
