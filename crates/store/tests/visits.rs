@@ -77,6 +77,7 @@ impl Visited {
             session: self.session,
             person: self.person,
             sign_in: None,
+            token: None,
             access: Access::Edit,
             reason: None,
             began: hour(0),
