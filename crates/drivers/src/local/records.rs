@@ -14,7 +14,7 @@ use berth_model::RunId;
 use jiff::Timestamp;
 
 use super::folder::{Folder, is_full, sync_folder, uuid_of};
-use super::{Local, cannot, shelf};
+use super::{Local, cannot, on_a_thread, shelf};
 use crate::backend::{Doing, Trouble};
 use crate::records::{KEPT_LOG_BYTES, RunRecords};
 
@@ -55,13 +55,13 @@ impl Local {
 impl RunRecords for Local {
     fn folders(&self, unchanged_since: Timestamp) -> Doing<'_, Vec<RunId>> {
         let runs = self.runs();
-        blocking(move || unchanged(&runs, unchanged_since))
+        on_a_thread(move || unchanged(&runs, unchanged_since))
     }
 
     fn remove_folder(&self, run: RunId) -> Doing<'_, ()> {
         let (folder, log) = (self.folder(run), kept_log(&self.settings.folder, run));
         Box::pin(async move {
-            let renamed = blocking(move || set_aside(&folder, &log)).await?;
+            let renamed = on_a_thread(move || set_aside(&folder, &log)).await?;
             match renamed {
                 Some(renamed) => remove(renamed).await,
                 None => Ok(()),
@@ -72,7 +72,7 @@ impl RunRecords for Local {
     fn finish_removals(&self) -> Doing<'_, ()> {
         let (runs, logs) = (self.runs(), logs_folder(&self.settings.folder));
         Box::pin(async move {
-            let left = blocking(move || {
+            let left = on_a_thread(move || {
                 for cut_off in with_extension(&logs, PART)? {
                     fs::remove_file(cut_off)?;
                 }
@@ -87,26 +87,16 @@ impl RunRecords for Local {
 
     fn logs(&self, ended_before: Timestamp) -> Doing<'_, Vec<RunId>> {
         let logs = logs_folder(&self.settings.folder);
-        blocking(move || unchanged(&logs, ended_before))
+        on_a_thread(move || unchanged(&logs, ended_before))
     }
 
     fn remove_log(&self, run: RunId) -> Doing<'_, ()> {
         let log = kept_log(&self.settings.folder, run);
-        blocking(move || match fs::remove_file(log) {
+        on_a_thread(move || match fs::remove_file(log) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         })
     }
-}
-
-fn blocking<'a, T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Doing<'a, T> {
-    Box::pin(async move {
-        let done = tokio::task::spawn_blocking(work).await;
-        let done = done.map_err(|error| Trouble::NoAnswer(error.to_string()))?;
-        done.map_err(cannot)
-    })
 }
 
 /// The runs that entries of a folder are named after, of those that have not changed since a moment.
@@ -189,7 +179,7 @@ async fn remove(aside: PathBuf) -> Result<(), Trouble> {
     // The run wrote what is below `io`: that is for the system's own programs.
     let io = Folder::at(aside.clone()).io();
     shelf::remove(&io).await.map_err(cannot)?;
-    blocking(move || match fs::remove_dir_all(&aside) {
+    on_a_thread(move || match fs::remove_dir_all(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     })

@@ -7,6 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use berth_model::{EnvironmentId, Name};
 use tokio::process::Command;
@@ -18,6 +19,8 @@ use crate::environments::{ABOUT, Prepared, Removed, Sealed, Shelf};
 
 /// No version is longer.
 const VERSION_BYTES_MAX: u64 = 64;
+/// How long one of the system's programs may work on a folder.
+const TOOL: Duration = Duration::from_secs(600);
 
 impl Local {
     pub(super) fn shelf_folder(&self) -> PathBuf {
@@ -161,8 +164,18 @@ pub async fn sweep_out(folder: &Path) -> io::Result<()> {
     remove(folder).await
 }
 
-/// Runs one of the system's programs on a folder; gives back what it said.
+/// Runs one of the system's programs on a folder; gives back what it said. A folder may hold so much that it takes hours.
 async fn tool(program: &str, arguments: &[&str], folder: &Path) -> io::Result<String> {
+    match tokio::time::timeout(TOOL, run(program, arguments, folder)).await {
+        Ok(said) => said,
+        Err(_) => Err(io::Error::other(format!(
+            "{program} was stopped: the folder holds too much to be worked through in {} minutes",
+            TOOL.as_secs() / 60
+        ))),
+    }
+}
+
+async fn run(program: &str, arguments: &[&str], folder: &Path) -> io::Result<String> {
     let output = Command::new(program)
         .args(arguments)
         .arg("--")
@@ -213,5 +226,53 @@ mod tests {
         assert!(!folder.exists());
         assert!(Path::new("/etc").exists());
         remove(&folder).await.unwrap();
+    }
+
+    /// The build runs what its packages bring, so each of these may be there in place of what it should have written.
+    #[tokio::test]
+    async fn what_an_attacker_wrote_in_place_of_the_version_is_not_read() {
+        use std::os::unix::fs::symlink;
+        type Attack = (&'static str, fn(&Path));
+        let attacks: [Attack; 8] = [
+            ("a FIFO", |at| {
+                nix::unistd::mkfifo(at, nix::sys::stat::Mode::S_IRWXU).unwrap();
+            }),
+            ("a link", |at| {
+                symlink("/proc/sys/kernel/ostype", at).unwrap()
+            }),
+            ("a link to itself", |at| symlink("python", at).unwrap()),
+            ("a hard link", |at| {
+                let other = at.with_file_name("other");
+                std::fs::write(&other, "3.11.2").unwrap();
+                std::fs::hard_link(&other, at).unwrap();
+            }),
+            ("a directory", |at| std::fs::create_dir(at).unwrap()),
+            ("a huge file", |at| {
+                std::fs::write(at, "3".repeat(1 << 20)).unwrap()
+            }),
+            ("a sparse file", |at| {
+                std::fs::File::create(at).unwrap().set_len(1 << 40).unwrap();
+            }),
+            ("a socket", |at| {
+                std::os::unix::net::UnixListener::bind(at).unwrap();
+            }),
+        ];
+        for (attack, make) in attacks {
+            let here = tempfile::tempdir().unwrap();
+            let folder = here.path().join("one");
+            std::fs::create_dir_all(folder.join("berth")).unwrap();
+            make(&folder.join("berth/python"));
+            let sealed = seal(&folder, false).await.unwrap();
+            assert_eq!(sealed.python, None, "{attack}");
+        }
+        // A folder on the way there that leads elsewhere is not followed either.
+        let here = tempfile::tempdir().unwrap();
+        let elsewhere = here.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::fs::write(elsewhere.join("python"), "3.11.2").unwrap();
+        let folder = here.path().join("one");
+        std::fs::create_dir(&folder).unwrap();
+        symlink(&elsewhere, folder.join("berth")).unwrap();
+        assert_eq!(seal(&folder, false).await.unwrap().python, None);
     }
 }
