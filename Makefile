@@ -16,7 +16,7 @@ schemathesis_home = $(BERTH_CACHE)/schemathesis-$(shell sed -n 's/^schemathesis_
 
 .PHONY: help
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## build Berth and serve the living demo on http://localhost:8080
@@ -33,6 +33,11 @@ test: ## everything CI checks, on both databases
 	@$(MAKE) --no-print-directory web/dist
 	@$(MAKE) --no-print-directory tidy
 	scripts/with-postgres $(MAKE) --no-print-directory suite
+	@scripts/advisories
+
+.PHONY: advisories
+advisories: ## look known vulnerabilities of dependencies up; fails where that cannot be done
+	@scripts/advisories --or-fail
 
 .PHONY: check
 check: tidy ## the quick loop: format, lint, unit tests
@@ -78,7 +83,6 @@ fmt: ## format the code
 tidy:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
-	@scripts/advisories
 
 .PHONY: suite
 suite:
