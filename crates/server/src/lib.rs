@@ -65,6 +65,10 @@ pub enum ServeError {
     Tls(#[from] TlsError),
     #[error("a controller stopped working")]
     Controller(#[source] JoinError),
+    #[error(
+        "sessions would share Berth's own address, and a script in one could act as its visitors in Berth and in other sessions; set `session_origin` to a name with a wildcard, or `unsafe_shared_origin = true` if all people here trust each other"
+    )]
+    SharedOrigin,
 }
 
 /// Serves until `stop`, then finishes what is under way. `ready` is told the address once requests are taken.
@@ -89,6 +93,7 @@ pub async fn serve_demo(
 }
 
 async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    check_origin(&server)?;
     let tls = match server.config.tls() {
         Some((certificate, key)) => Some(listen::tls::load(certificate, key)?),
         None => None,
@@ -107,7 +112,6 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
     if server.config.queue_backend == QueueBackend::Local {
         controllers.spawn(hub::door::keep(server.clone(), controllers_stop.clone()));
     }
-    warn_of_shared_origin(&server);
     ready(address);
     let mut serving = pin!(listen::run(&server, router, listener, tls));
     let outcome = tokio::select! {
@@ -132,11 +136,19 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
     outcome
 }
 
-fn warn_of_shared_origin(server: &Server) {
-    if server.visits.share_origin() && server.config.queue_backend != QueueBackend::None {
-        tracing::warn!(
-            "sessions share Berth's own address, so that what runs in one can act as its visitors in Berth and in other sessions; set `session_origin` to a name with a wildcard unless all people here trust each other"
-        );
+/// An admin chooses on purpose that sessions share Berth's own address.
+fn check_origin(server: &Server) -> Result<(), ServeError> {
+    let is_shared =
+        server.visits.share_origin() && server.config.queue_backend != QueueBackend::None;
+    match (is_shared, server.config.unsafe_shared_origin) {
+        (true, false) => Err(ServeError::SharedOrigin),
+        (true, true) => {
+            tracing::warn!(
+                "sessions share Berth's own address, so that what runs in one can act as its visitors in Berth and in other sessions (unsafe_shared_origin)"
+            );
+            Ok(())
+        }
+        (false, _) => Ok(()),
     }
 }
 

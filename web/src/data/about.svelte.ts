@@ -4,11 +4,15 @@ import { api, call } from '../api/client';
 class About {
   /** Several people's work may run on a machine that cannot keep them apart. */
   sharesUser = $state(false);
+  /** Sessions share Berth's own address, where what runs in one can act as its visitors. */
+  sharesOrigin = $state(false);
 
   /** A server that does not answer says so elsewhere; what it said last still holds. */
   async refresh(): Promise<void> {
     try {
-      this.sharesUser = (await call(api.GET('/about'))).unsafe_shared_user;
+      const told = await call(api.GET('/about'));
+      this.sharesUser = told.unsafe_shared_user;
+      this.sharesOrigin = told.sessions_share_origin ?? false;
     } catch {
       return;
     }

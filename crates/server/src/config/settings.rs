@@ -111,6 +111,9 @@ settings! {
     /// Whether several people's work may run on this machine although the boundary of a run does not
     /// hold there: it has no sandbox, or the server is not root. Every page then says so.
     unsafe_shared_user: bool = "false", truth();
+    /// Whether sessions may share Berth's own address where they have no origin of their own
+    /// (`session_origin`). What runs in one can then act as its visitors. Every page then says so.
+    unsafe_shared_origin: bool = "false", truth();
     /// A folder with environments that were made before the server is started (by
     /// `berth env prepare`); every site with a queue has them.
     prepared_environments: Option<PathBuf> = "", optional(path());

@@ -34,10 +34,22 @@ async fn a_link_to_a_session_leads_in_by_way_of_berth() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_sessions_would_share_its_origin_starts_only_where_an_admin_wants_it() {
+    let shared = "public_url = 'http://berth.example.org'";
+    let here = tokio::runtime::Handle::current();
+    let start = move || drop(here.block_on(House::with(shared)));
+    let started = tokio::task::spawn_blocking(start).await;
+    assert!(started.is_err(), "it does not start");
+    let wanted = format!("{shared}\nunsafe_shared_origin = true");
+    House::with(&wanted).await.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_cookie_is_as_narrow_as_can_be() {
     let secure =
         "public_url = 'https://berth.example.org'\nsession_origin = 'https://s.example.org'";
-    let shared = "public_url = 'https://berth.example.org'\nbase_path = '/lab'";
+    let shared =
+        "public_url = 'https://berth.example.org'\nbase_path = '/lab'\nunsafe_shared_origin = true";
     for (config, name, path, rest) in [
         (
             "public_url = 'http://localhost:{port}'",
@@ -232,7 +244,8 @@ async fn large_uploads_pass_and_are_no_business_of_the_limits() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn below_a_path_the_same_is_asked_of_visitors() {
-    let house = House::with("public_url = 'http://berth.example.org'").await;
+    let house =
+        House::with("public_url = 'http://berth.example.org'\nunsafe_shared_origin = true").await;
     let session = house.session("ada", "lab").await;
     let path = format!("http://berth.example.org/s/{}/", session.label);
     assert_eq!(session.url, path);

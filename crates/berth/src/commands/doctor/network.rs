@@ -50,9 +50,14 @@ pub fn sessions(config: &Config) -> Finding {
     }
     let found = "sessions share Berth's own address: a script in one can act as its visitors in Berth and in other sessions";
     let advice = "set `session_origin` to a name with a wildcard, unless all people here trust each other; docs/sessions.md says how";
-    match runs_something {
-        true => Finding::warn(SUBJECT, found, advice),
-        false => Finding::ok(SUBJECT, "nothing runs sessions here"),
+    match (runs_something, config.unsafe_shared_origin) {
+        (true, true) => Finding::warn(SUBJECT, found, advice),
+        (true, false) => Finding::fail(
+            SUBJECT,
+            "sessions have no origin of their own, so the server does not start",
+            "set `session_origin` to a name with a wildcard, or `unsafe_shared_origin` if all people here trust each other",
+        ),
+        (false, _) => Finding::ok(SUBJECT, "nothing runs sessions here"),
     }
 }
 
