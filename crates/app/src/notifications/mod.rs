@@ -213,6 +213,14 @@ impl SeenNotification {
             }
             // What became of them is theirs to know.
             EventKind::MemberJoined | EventKind::JoinDeclined => true,
+            EventKind::SessionFailed
+            | EventKind::SessionIdle
+            | EventKind::SessionOutOfMemory
+            | EventKind::SessionVisited => {
+                self.by = field(&told.data, "by");
+                true
+            }
+            EventKind::ProfilePaused => may(Action::SeeQueue),
             _ => {
                 let id: Option<ReservationId> = told.subject.parse().ok();
                 self.reservation = id.and_then(|id| visible.get(&id)).cloned();
