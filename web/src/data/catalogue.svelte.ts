@@ -63,7 +63,10 @@ const known = new Map<string, Catalogue>();
 /** A file that is applied changes many resources at once, and they are read once. */
 const GATHER_MS = 200;
 
-/** The catalogue of a site; reading it begins with the first who asks. */
+/**
+ * The catalogue of a site; reading it begins with the first who asks. Ask in a `$derived` of its own: what Svelte creates
+ * inside a reaction, that reaction does not follow.
+ */
 export function catalogueOf(site: string): Catalogue {
   let catalogue = known.get(site);
   if (!catalogue) {
