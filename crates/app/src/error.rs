@@ -159,6 +159,13 @@ fn inherited(resource: &Name, from: &Name) -> String {
     }
 }
 
+/// Where a request cannot go on without the backend's answer.
+impl From<berth_drivers::backend::Trouble> for Error {
+    fn from(trouble: berth_drivers::backend::Trouble) -> Self {
+        Error::Internal(trouble.to_string())
+    }
+}
+
 impl From<berth_store::Error> for Error {
     fn from(error: berth_store::Error) -> Self {
         match (&error, error.refused()) {

@@ -13,7 +13,7 @@ use berth_model::person::Scope;
 use berth_model::queue::Settings;
 use berth_model::reference::SessionReference;
 use berth_model::session::{Access, Session, State};
-use berth_model::workload::Outcome;
+use berth_model::workload::{Outcome, RunState};
 use berth_model::{Reference, Standing};
 use jiff::SignedDuration;
 use secrecy::ExposeSecret;
@@ -31,6 +31,7 @@ on_both!(
     a_profile_that_fails_for_three_people_is_paused,
     a_full_disk_pauses_no_profile_and_nothing_is_tried_again,
     what_idles_is_stopped_after_a_warning,
+    what_cannot_be_seen_goes_on_until_its_time_is_over,
     what_runs_out_of_memory_inside_is_told_once_and_the_session_goes_on,
     a_kernel_that_computes_is_not_idle,
     what_its_owner_keeps_is_left_alone,
@@ -327,6 +328,32 @@ async fn what_idles_is_stopped_after_a_warning(lab: Lab) {
         said.contains("nothing was done in it for 60 minutes"),
         "{said}"
     );
+}
+
+async fn what_cannot_be_seen_goes_on_until_its_time_is_over(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let session = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    let busy = r#"[{"execution_state": "busy", "last_activity": "2026-11-16T08:00:00Z"}]"#;
+    scripted.script().kernels = busy.to_owned();
+    scripted.script().is_unreachable = true;
+    let run = async || {
+        let shown = view(&lab, &lab.ada, &session).await.expect("hers");
+        let workload = shown.session.workload.expect("it runs");
+        let mut reader = lab.app.store.read().await.expect("a reader");
+        let runs = berth_store::workloads::runs_of(&mut reader, workload, 1).await;
+        runs.expect("runs").remove(0)
+    };
+    let before = run().await;
+    lab.set_clock(before.until + SignedDuration::from_mins(4));
+    settle(&lab).await;
+    assert!(!run().await.state.is_over(), "clocks differ");
+    lab.set_clock(before.until + SignedDuration::from_mins(6));
+    settle(&lab).await;
+    let after = run().await;
+    let outcome = Outcome::TimedOut;
+    assert_eq!(after.state, RunState::Ended { outcome });
+    assert_eq!(after.ended_at, Some(before.until), "no more is counted");
 }
 
 async fn what_runs_out_of_memory_inside_is_told_once_and_the_session_goes_on(lab: Lab) {

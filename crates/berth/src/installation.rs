@@ -206,7 +206,7 @@ fn this_machine(config: &Config) -> anyhow::Result<ThisMachine> {
     Ok(machine)
 }
 
-/// What runs work on this machine. Where it has a site to stand in, it runs the work of its own node and no other.
+/// The backend of this machine. Where the machine stands in a site, its backend runs the work of its own node and no other.
 fn joined(config: &Config, machine: ThisMachine) -> (Arc<dyn Backend>, Option<Moving>) {
     let backend = machine.backend();
     let Some(site) = &config.machine_site else {

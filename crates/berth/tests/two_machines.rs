@@ -1,5 +1,5 @@
 //! Two servers on one PostgreSQL, each with a machine of its own where work really runs. Each dies, or is cut off, in turn:
-//! what runs on its machine is not taken for ended, keeps what it holds, and goes on.
+//! the work on its machine goes on, keeps its claims, and is not taken for ended.
 
 mod support;
 
@@ -82,7 +82,7 @@ impl Pair {
         .await
     }
 
-    /// Submits work that runs until it is told to end, and says where it runs.
+    /// Submits work that runs until somebody cancels it, and says where it runs.
     async fn run(&self, by: usize) -> Job {
         let task = json!({"cores_milli": 200, "memory_mib": 64});
         let body = json!({
@@ -177,10 +177,10 @@ async fn what_runs_on_another_servers_machine_is_unreachable_and_never_ended() {
     let one = pair.run(second).await;
     assert_eq!(
         one.on, first,
-        "whoever leads starts work on its own machine only"
+        "the leader starts work on its own machine only"
     );
 
-    // The leader dies. The other one starts the next work: so it has looked at what runs, and seen nothing of the first.
+    // The leader dies. Before the other one starts work, it looks at all runs and cannot see the first.
     pair.servers[first].kill9().expect("it ends");
     let two = pair.run(second).await;
     assert_eq!(two.on, second);

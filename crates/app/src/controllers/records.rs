@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::App;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 const LOOK_EVERY: Duration = Duration::from_secs(600);
 /// Runs that the database is asked about at once.
@@ -38,14 +38,14 @@ pub(super) async fn remove_old(app: &App) -> Result<()> {
     let Some(records) = backend.and_then(|backend| backend.records()) else {
         return Ok(());
     };
-    records.finish_removals().await.map_err(failed)?;
+    records.finish_removals().await?;
     let before = app.now() - app.settings.run_retention;
-    let folders = records.folders(before).await.map_err(failed)?;
+    let folders = records.folders(before).await?;
     for run in ended_by(app, &folders, before).await? {
         note(run, records.remove_folder(run).await);
     }
     let before = app.now() - app.settings.log_retention;
-    let logs = records.logs(before).await.map_err(failed)?;
+    let logs = records.logs(before).await?;
     for run in ended_by(app, &logs, before).await? {
         note(run, records.remove_log(run).await);
     }
@@ -67,8 +67,4 @@ fn note(run: RunId, removed: Result<(), Trouble>) {
     if let Err(trouble) = removed {
         tracing::warn!(%trouble, %run, "the records of a run could not be removed; trying again");
     }
-}
-
-fn failed(trouble: Trouble) -> Error {
-    Error::Internal(trouble.to_string())
 }

@@ -9,7 +9,6 @@ mod progress;
 mod settle;
 mod surroundings;
 
-use berth_drivers::backend::Job;
 use berth_drivers::environments::Shelf;
 use berth_engine::rights::Action;
 use berth_model::environment::{Environment, EnvironmentName, EnvironmentState};
@@ -23,16 +22,13 @@ use serde_json::json;
 use crate::App;
 use crate::caller::Caller;
 use crate::directory::Directory;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
 
 pub use make::{EnvironmentChange, NewEnvironment};
 pub use progress::Progress;
-
-/// How much of a build's log is shown.
-const LOG_BYTES: u64 = 64 << 10;
 
 /// An environment as it is shown.
 #[derive(Debug, Clone)]
@@ -220,7 +216,7 @@ impl App {
 
     /// What its newest run said.
     async fn build_log(&self, conn: &mut Conn, of: &Environment) -> Result<String> {
-        let (Some(id), Some(backend)) = (of.workload, &self.backend) else {
+        let Some(id) = of.workload else {
             return Ok(String::new());
         };
         let workload = workloads::get(conn, of.site, id).await?;
@@ -228,8 +224,7 @@ impl App {
         let (Some(workload), Some(run)) = (&workload, runs.first()) else {
             return Ok(String::new());
         };
-        let log = backend.log(Job { workload, run }, LOG_BYTES).await;
-        log.map_err(|trouble| Error::Internal(trouble.to_string()))
+        self.log_of(workload, run).await
     }
 }
 

@@ -228,7 +228,11 @@ impl App {
         let mut runs = workloads::live_runs_of(conn, workload.id).await?;
         runs.retain(|run| tasks.is_none_or(|tasks| tasks.contains(run.task)));
         for run in &runs {
-            let by = now.checked_add(grace).unwrap_or(run.until).min(run.until);
+            // What cannot be told to end keeps what it has until it can.
+            let by = match self.reaches(run.machine.as_deref()) {
+                true => now.checked_add(grace).unwrap_or(run.until).min(run.until),
+                false => run.until,
+            };
             let since = match run.state {
                 RunState::Stopping { since, .. } => since,
                 _ => now,

@@ -9,7 +9,7 @@ use berth_store::workloads;
 use serde_json::{Map, Value};
 
 use crate::App;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{By, Change};
 use crate::transact::transact;
 
@@ -20,9 +20,7 @@ impl App {
         let Some(backend) = &self.backend else {
             return Ok(());
         };
-        let internal =
-            |trouble: berth_drivers::backend::Trouble| Error::Internal(trouble.to_string());
-        let attempts = backend.attempts().await.map_err(internal)?;
+        let attempts = backend.attempts().await?;
         if attempts.is_empty() {
             return Ok(());
         }
@@ -39,7 +37,7 @@ impl App {
                 Ok(())
             })?;
         }
-        backend.forget_attempts(&attempts).await.map_err(internal)
+        Ok(backend.forget_attempts(&attempts).await?)
     }
 }
 

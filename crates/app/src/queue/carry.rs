@@ -375,9 +375,24 @@ pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<Over> {
             Some(Over::plainly(now, because.outcome()))
         }
         (Sign::Unknown, _) => Some(Over::plainly(now, Outcome::NodeFailed)),
-        // Whoever cannot see it knows nothing of its end.
+        // A keeper ends its run in time without any server, so a machine that never returns holds no quota for ever.
+        (Sign::Unreachable, state) if is_long_over(run, now) => {
+            let outcome = match state {
+                RunState::Starting => Outcome::NodeFailed,
+                RunState::Stopping { because, .. } => because.outcome(),
+                RunState::Running | RunState::Ended { .. } => Outcome::TimedOut,
+            };
+            Some(Over::plainly(run.until, outcome))
+        }
         (Sign::Running | Sign::Unreachable, _) => None,
     }
+}
+
+/// Clocks of machines differ, and a keeper takes a moment to end a run.
+const LONG_OVER: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
+
+fn is_long_over(run: &Run, now: Timestamp) -> bool {
+    run.until.duration_until(now) > LONG_OVER
 }
 
 pub(crate) fn told(workload: &Workload) -> serde_json::Value {

@@ -156,7 +156,7 @@ impl App {
         Ok(plan)
     }
 
-    /// Nothing new starts on machines of other servers: what runs there is their servers' to see and to end.
+    /// Nothing new starts on machines of other servers: only their servers can see and end work there.
     fn leave_out_unreachable(&self, resources: &mut [Resource]) {
         for resource in resources {
             let machine = resource.attributes.get_named(IDENTITY);

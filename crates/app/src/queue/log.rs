@@ -8,7 +8,7 @@ use berth_store::workloads;
 
 use crate::App;
 use crate::caller::Caller;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// No more is shown of a log than its end.
 const LOG_BYTES: u64 = 64 * 1024;
@@ -18,8 +18,7 @@ impl App {
         let Some(backend) = &self.backend else {
             return Ok(String::new());
         };
-        let log = backend.log(Job { workload, run }, LOG_BYTES).await;
-        log.map_err(|trouble| Error::Internal(trouble.to_string()))
+        Ok(backend.log(Job { workload, run }, LOG_BYTES).await?)
     }
 
     /// The last of what a workload's newest run said; its program is its owner's business.

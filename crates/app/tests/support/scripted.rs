@@ -25,6 +25,8 @@ pub struct Scripted {
 pub struct Script {
     /// Whether it does not hear that something is to be started.
     pub is_deaf: bool,
+    /// Whether it cannot see the machine on which things run.
+    pub is_unreachable: bool,
     /// Whether what is started answers.
     pub answers: bool,
     /// How many of the next questions are taken and never answered.
@@ -141,6 +143,7 @@ impl Backend for Scripted {
         let sign = |job: &Job<'_>| {
             let run = job.run;
             match run.state {
+                _ if script.is_unreachable => Sign::Unreachable,
                 _ if !script.started.contains_key(&run.id) => Sign::Unknown,
                 RunState::Stopping { .. } if script.lingers && now < run.until => Sign::Running,
                 RunState::Stopping { because, .. } if script.stopped.contains(&run.id) => {

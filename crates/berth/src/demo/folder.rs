@@ -71,7 +71,7 @@ impl Folder {
         Ok(Vault::open_or_create(&self.config.secret_key_file)?)
     }
 
-    /// The machine, with what runs on it for this world. All of a demo's people are whoever started it, so they share it
+    /// The machine, with what runs on it for this world. One person plays all people of a demo, so they share it
     /// even where the server is not root.
     pub fn machine(&self) -> anyhow::Result<ThisMachine> {
         let shared = Config {

@@ -27,7 +27,7 @@ struct Attack {
     answers: bool,
 }
 
-/// In place of the socket by which the attacker's own session is reached. Whoever comes for it meets this.
+/// In place of the socket by which visitors reach the attacker's own session.
 const fn socket(name: &'static str, begin: &'static str) -> Attack {
     Attack {
         name,
@@ -330,7 +330,7 @@ async fn channels(attacker: &Person) {
     assert_eq!(refused.count(), 9, "{said}");
 }
 
-/// Whoever knocks without the run's key is counted, and the site's admin reads the sum.
+/// The keeper counts connections without the run's key, and the site's admin reads the sum.
 async fn in_the_audit_log(attacker: &Person, desk: &super::Desk) {
     let socket = attacker.folder.join("app.sock");
     for _ in 0..300 {

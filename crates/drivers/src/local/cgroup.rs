@@ -266,7 +266,10 @@ fn delegated(root: &Path, own: &str) -> Option<PathBuf> {
         true => path.parent()?,
         false => path,
     };
-    is_within.then(|| root.join(path))
+    let group = root.join(path);
+    // Only the top of all groups has no type, and its processes are not ours to move.
+    let is_group = is_within && group.join("cgroup.type").exists();
+    is_group.then_some(group)
 }
 
 /// A group that has groups below it may have no processes of its own.
@@ -337,6 +340,7 @@ mod tests {
         // What may not be written is a folder here: tests are root, and root may write every file.
         fs::create_dir(root.path().join("cgroup.subtree_control")).unwrap();
         fs::write(service.join("cgroup.procs"), "41\n42\n").unwrap();
+        fs::write(service.join("cgroup.type"), "domain\n").unwrap();
         fs::write(service.join(GUARANTEED), "4096\n").unwrap();
         for own in ["", "0::/", "0::/../other", "1:name=systemd:/x"] {
             assert_eq!(Groups::below(root.path(), own), None, "{own}");
