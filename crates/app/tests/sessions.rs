@@ -33,6 +33,7 @@ on_both!(
     what_idles_is_stopped_after_a_warning,
     what_cannot_be_seen_goes_on_until_its_time_is_over,
     what_runs_out_of_memory_inside_is_told_once_and_the_session_goes_on,
+    a_restart_of_the_server_does_not_begin_the_idle_time_anew,
     a_kernel_that_computes_is_not_idle,
     what_its_owner_keeps_is_left_alone,
     nobody_sees_or_opens_what_is_not_theirs,
@@ -317,10 +318,10 @@ async fn what_idles_is_stopped_after_a_warning(lab: Lab) {
     pass(&lab, 45).await;
     let idle = view(&lab, &lab.ada, &session).await.expect("hers").session;
     assert_eq!((idle.state, idle.warned_at), (State::Ready, None));
-    pass(&lab, 20).await;
+    pass(&lab, 10).await;
     let warned = view(&lab, &lab.ada, &session).await.expect("hers").session;
     assert!(warned.warned_at.is_some(), "she hears of it before");
-    pass(&lab, 30).await;
+    pass(&lab, 10).await;
     let over = view(&lab, &lab.ada, &session).await.expect("hers").session;
     assert_eq!(over.state, State::Stopped);
     let said = over.said.expect("it says why").to_string();
@@ -385,6 +386,32 @@ async fn what_runs_out_of_memory_inside_is_told_once_and_the_session_goes_on(lab
     scripted.script().out_of_memory = 0;
     let anew = self::again(&lab, &SessionReference::Id(stopped.id)).await;
     assert_eq!((anew.memory_kills, anew.said), (0, None));
+}
+
+async fn a_restart_of_the_server_does_not_begin_the_idle_time_anew(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let session = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    pass(&lab, 50).await;
+    let lab = lab.succeeded_by(scripted.clone()).await;
+    pass(&lab, 5).await;
+    let warned = view(&lab, &lab.ada, &session).await.expect("hers").session;
+    assert!(warned.warned_at.is_some(), "55 of 60 minutes are over");
+    // It computes while no server looks: the first look after that cannot know, and does not stop it.
+    lab.set_clock(lab.app.now() + SignedDuration::from_mins(30));
+    let lab = lab.succeeded_by(scripted.clone()).await;
+    settle(&lab).await;
+    assert_eq!(state(&lab, &session).await, State::Ready);
+    scripted.script().cpu_us += 60_000_000;
+    pass(&lab, 1).await;
+    let busy = view(&lab, &lab.ada, &session).await.expect("hers").session;
+    assert_eq!((busy.state, busy.warned_at), (State::Ready, None));
+    // Where it does nothing, the second look stops it.
+    pass(&lab, 57).await;
+    lab.set_clock(lab.app.now() + SignedDuration::from_mins(30));
+    let lab = lab.succeeded_by(scripted.clone()).await;
+    pass(&lab, 2).await;
+    assert_eq!(state(&lab, &session).await, State::Stopped);
 }
 
 async fn a_kernel_that_computes_is_not_idle(lab: Lab) {

@@ -46,7 +46,8 @@ impl Default for Culling {
     }
 }
 
-/// What was last seen of the sessions that run. Lost with the server: the first look after that only begins to count.
+/// What was last seen of the sessions that run. Lost with the server: the first look after that has no processor time to
+/// compare with, so it may warn and does not stop.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse(Mutex<Seen>);
 
@@ -126,6 +127,17 @@ pub(super) struct Looked {
     pub session: Session,
     idle: SignedDuration,
     pub active_at: Option<Timestamp>,
+    /// Whether its processor time was compared with an earlier look.
+    is_compared: bool,
+}
+
+/// What two looks at the processor time of a run say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Processor {
+    Busy,
+    Idle,
+    /// There is no earlier look, or it was a moment ago.
+    NotCompared,
 }
 
 impl App {
@@ -177,7 +189,15 @@ impl App {
         }
         let soon = now.checked_add(LOOK_AGAIN).ok();
         let soon = soon.filter(|_| !looks.is_empty());
-        self.pulse.seen().looks = looks;
+        {
+            let mut seen = self.pulse.seen();
+            seen.looks = looks;
+            // What could not be compared is looked at again as soon as it can be, however often servers start.
+            if done.iter().any(|one| !one.is_compared) {
+                let compared_at = now.checked_add(CPU_WINDOW).ok();
+                seen.next = seen.next.min(compared_at).or(compared_at);
+            }
+        }
         for looked in done {
             self.warn_or_stop(lease, looked, now).await?;
         }
@@ -203,7 +223,7 @@ impl App {
             let lends = one.session.lends_since.is_some();
             let is_borrowed =
                 job.is_some_and(|job| self.pulse.seen().borrowed.contains_key(&job.run.id));
-            let by_processor = job.and_then(|job| self.computes(job, lends, now));
+            let processor = job.map_or(Processor::Idle, |job| self.processor(job, lends, now));
             let session = one.session.clone();
             let (backend, places) = (self.backend.clone(), places.clone());
             let (workload, run) = (one.workload.clone(), one.run.clone());
@@ -218,7 +238,7 @@ impl App {
                     _ => Life::default(),
                 };
                 let by_others = [
-                    by_processor,
+                    (processor == Processor::Busy).then_some(now),
                     // A clock of another machine's may be ahead of ours.
                     life.written_at.map(|at| at.min(now)),
                     // While somebody else has its GPUs, that they compute says nothing of its owner.
@@ -233,15 +253,19 @@ impl App {
                     session,
                     idle,
                     active_at: by_others.into_iter().chain(by_kernels).max(),
+                    is_compared: processor != Processor::NotCompared,
                 }
             });
         }
     }
 
-    /// Now, if it took processor time since the last look. The first look has nothing to compare with, and lets it pass,
-    /// unless the session lends: a server that was started anew is no owner who came back.
-    fn computes(&self, job: Job<'_>, lends: bool, now: Timestamp) -> Option<Timestamp> {
-        let used = self.backend.as_ref()?.used(job)?.cpu_us;
+    /// Whether it took processor time since the last look.
+    fn processor(&self, job: Job<'_>, lends: bool, now: Timestamp) -> Processor {
+        let used = self.backend.as_ref().and_then(|backend| backend.used(job));
+        // Nobody counts it, so it will never be compared.
+        let Some(used) = used.map(|used| used.cpu_us) else {
+            return Processor::Idle;
+        };
         let mut seen = self.pulse.seen();
         let known = seen.cpu.get(&job.run.id).copied();
         let least = CPU_WINDOW.min(self.settings.culling.every);
@@ -249,17 +273,17 @@ impl App {
             let glanced = seen.glanced.insert(job.run.id, (used, now));
             let is_busy = |before| is_work(before, (used, now), BURST_PERMILLE);
             if glanced.is_some_and(is_busy) {
-                return Some(now);
+                return Processor::Busy;
             }
         }
         // Over a moment, what an open page does by itself would look like work.
         if known.is_some_and(|(_, at)| at.duration_until(now) < least) {
-            return None;
+            return Processor::NotCompared;
         }
-        seen.cpu.insert(job.run.id, (used, now));
-        match known {
-            None => (!lends).then_some(now),
-            Some(before) => is_work(before, (used, now), BUSY_PERMILLE).then_some(now),
+        match seen.cpu.insert(job.run.id, (used, now)) {
+            None => Processor::NotCompared,
+            Some(before) if is_work(before, (used, now), BUSY_PERMILLE) => Processor::Busy,
+            Some(_) => Processor::Idle,
         }
     }
 
@@ -280,7 +304,7 @@ impl App {
         let was_warned = active
             .warned_at
             .is_some_and(|at| at.duration_until(now) >= warning.min(every));
-        let (after, kind) = if now >= ends && was_warned {
+        let (after, kind) = if now >= ends && was_warned && looked.is_compared {
             let said = idle_words(looked.idle);
             let after = active.stop(said, now)?;
             self.cancel_what_runs(&mut tx, By::SYSTEM, &after).await?;
