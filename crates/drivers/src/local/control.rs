@@ -49,6 +49,8 @@ pub enum ToSandbox {
 pub enum ToKeeper {
     /// The network namespace exists.
     Ready,
+    /// The sandbox exists, and its first process has the run's spec.
+    Started,
     Hub,
     Fork,
     Ended(Fate),

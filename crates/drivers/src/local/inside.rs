@@ -38,6 +38,7 @@ pub async fn run() -> io::Result<()> {
     let channel = io::stdin().as_fd().try_clone_to_owned()?;
     let spec = spec_from(&channel)?;
     let channel = Arc::new(Channel::new(channel)?);
+    channel.send(&ToKeeper::Started, None).await?;
     if !spec.is_sandboxed {
         brood::take_in_orphans()?;
     }

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -17,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::attempts::Attempts;
@@ -34,6 +36,11 @@ use crate::backend::AttemptKind;
 const LOG_BYTES: u64 = 8 << 20;
 /// How long the sandbox and its network may take to come.
 const PREPARING: Duration = Duration::from_secs(60);
+/// How long a machine that cannot make a sandbox yet is tried again: it may have just started, or be too busy.
+const NOT_READY_MAX: Duration = Duration::from_secs(120);
+/// Between two tries; twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How long to wait for what a process that has ended said last.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -67,17 +74,14 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
     }
     folder.begin()?;
     spec.environment = folder.take_environment()?;
-    let end = match begin(folder, &spec, program, group.as_ref()).await {
-        Ok(run) => {
-            let end = run.see_it_through(folder, group.as_ref(), ears).await?;
-            tell_of_full_disk(end, &spec.home)
-        }
-        Err(error) => End {
-            at: now(),
-            how: How::CouldNotStart,
-            said: error.to_string(),
-        },
+    let start = Start {
+        folder,
+        spec: &spec,
+        program,
+        group: group.as_ref(),
     };
+    let end = start.until_the_end(ears).await?;
+    let end = tell_of_full_disk(end, &spec.home);
     if !spec.is_sandboxed {
         brood::end_all().await;
     }
@@ -100,6 +104,7 @@ fn now() -> Timestamp {
     Timestamp::now()
 }
 
+const TOLD_TO_END: &str = "it was told to end";
 const KEEPER_KILLED: &str = "the process that watched over it was killed, and so it was ended";
 const OLDER_VERSION: &str = "Berth was upgraded, and this version does not adopt work that the one before started; it was ended: start it again";
 
@@ -141,21 +146,84 @@ impl Ears {
     }
 }
 
+/// What a run is started from.
+#[derive(Clone, Copy)]
+struct Start<'a> {
+    folder: &'a Folder,
+    spec: &'a Spec,
+    /// This very program, which goes on inside as another.
+    program: &'a Path,
+    group: Option<&'a Group>,
+}
+
+impl Start<'_> {
+    /// Runs it. A sandbox that cannot be made yet is tried again; an app that began is never started twice.
+    async fn until_the_end(self, mut ears: Ears) -> io::Result<End> {
+        let give_up_at = Instant::now() + NOT_READY_MAX;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let why = match begin(self).await {
+                Ok(running) => match running.see_it_through(self, &mut ears).await? {
+                    Course::Ended(end) => return Ok(end),
+                    Course::NoSandbox(why) => why,
+                },
+                Err(error) => error.to_string(),
+            };
+            clean_up(self.group).await;
+            if !self.spec.is_sandboxed || Instant::now() >= give_up_at {
+                return Ok(End {
+                    at: now(),
+                    how: How::CouldNotStart,
+                    said: why,
+                });
+            }
+            let seconds = pause.as_secs();
+            let line = format!("[berth: {why}; the start is tried again in {seconds} s]\n");
+            append_to_log(self.folder, &line).await.ok();
+            let until = self.folder.until()?;
+            let left = Duration::try_from(now().duration_until(until)).unwrap_or_default();
+            let is_over = tokio::select! {
+                _ = ears.end.recv() => true,
+                () = tokio::time::sleep(pause.min(left)) => self.folder.until()? <= now(),
+            };
+            if is_over || self.folder.is_told_to_end() {
+                return Ok(End {
+                    at: now(),
+                    how: How::Stopped,
+                    said: TOLD_TO_END.to_owned(),
+                });
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// What became of a start.
+enum Course {
+    Ended(End),
+    /// Its sandbox ended before the app began.
+    NoSandbox(String),
+}
+
 struct Running {
     sandbox: Child,
     channel: Arc<Channel>,
     fate: oneshot::Receiver<Fate>,
+    /// Whether the sandbox was made, and its first process began.
+    has_started: Arc<AtomicBool>,
     attempts: Arc<Attempts>,
-    /// Ends when this is dropped.
+    /// Both end when this is dropped.
     _network: Option<Child>,
+    _relay: JoinSet<()>,
 }
 
-async fn begin(
-    folder: &Folder,
-    spec: &Spec,
-    program: &Path,
-    group: Option<&Group>,
-) -> io::Result<Running> {
+async fn begin(start: Start<'_>) -> io::Result<Running> {
+    let Start {
+        folder,
+        spec,
+        program,
+        group,
+    } = start;
     if !spec.is_sandboxed {
         make_open_folder(folder, spec.user)?;
     }
@@ -199,15 +267,20 @@ async fn begin(
         false => None,
     };
     channel.send(&ToSandbox::Go, None).await?;
-    let start = spec_in_memory(spec)?;
-    channel.send(&ToSandbox::Start, Some(start.as_fd())).await?;
+    let settings = spec_in_memory(spec)?;
+    channel
+        .send(&ToSandbox::Start, Some(settings.as_fd()))
+        .await?;
     let attempts = Arc::new(Attempts::of(spec.run, folder.work()?));
+    let mut visits = JoinSet::new();
     if let Some(relay) = relay {
-        tokio::spawn(relay.let_in(channel.clone(), attempts.clone()));
+        visits.spawn(relay.let_in(channel.clone(), attempts.clone()));
     }
+    let has_started = Arc::new(AtomicBool::new(false));
     let bringing = spec.warm.clone().zip(spec.user);
     let sandbox_talks = Conversation {
         channel: channel.clone(),
+        has_started: has_started.clone(),
         attempts: attempts.clone(),
         hub: Hub::new(folder, spec.run)?,
         has_hub: spec.has_hub,
@@ -224,8 +297,10 @@ async fn begin(
         sandbox,
         channel,
         fate,
+        has_started,
         attempts,
         _network: network,
+        _relay: visits,
     })
 }
 
@@ -258,6 +333,7 @@ fn spec_in_memory(spec: &Spec) -> io::Result<std::fs::File> {
 /// What the first process of the sandbox asks for while the run goes on.
 struct Conversation {
     channel: Arc<Channel>,
+    has_started: Arc<AtomicBool>,
     attempts: Arc<Attempts>,
     hub: Hub,
     has_hub: bool,
@@ -292,6 +368,10 @@ impl Conversation {
             };
             let answered = match (received.message, received.sender) {
                 (ToKeeper::Ended(fate), _) => return Some(fate),
+                (ToKeeper::Started, _) => {
+                    self.has_started.store(true, Ordering::SeqCst);
+                    Ok(())
+                }
                 (ToKeeper::Hub, _) if self.has_hub => self.hub.connect(&self.channel).await,
                 (ToKeeper::Fork, Some(inside)) => self.fork(inside).await,
                 _ => {
@@ -323,12 +403,8 @@ impl Conversation {
 }
 
 impl Running {
-    async fn see_it_through(
-        mut self,
-        folder: &Folder,
-        group: Option<&Group>,
-        mut ears: Ears,
-    ) -> io::Result<End> {
+    async fn see_it_through(mut self, start: Start<'_>, ears: &mut Ears) -> io::Result<Course> {
+        let Start { folder, group, .. } = start;
         let mut is_told = folder.is_told_to_end();
         if is_told {
             self.order(ToSandbox::Stop).await;
@@ -374,17 +450,20 @@ impl Running {
         let fate = fate.ok().and_then(Result::ok);
         self.attempts.settle().ok();
         let out_of_memory = group.map_or(0, |group| group.used().out_of_memory);
-        let (how, said) = judge(
-            fate,
-            status,
-            is_told || ends_at.is_some(),
-            out_of_memory > 0,
-        );
-        Ok(End {
+        let is_told = is_told || ends_at.is_some();
+        let has_started = self.has_started.load(Ordering::SeqCst);
+        if fate.is_none() && !has_started && !is_told && out_of_memory == 0 {
+            let code = status.code().unwrap_or(-1);
+            return Ok(Course::NoSandbox(format!(
+                "its sandbox did not start (exit code {code}); its log says why"
+            )));
+        }
+        let (how, said) = judge(fate, is_told, out_of_memory > 0);
+        Ok(Course::Ended(End {
             at: now(),
             how,
             said,
-        })
+        }))
     }
 
     async fn order(&self, order: ToSandbox) {
@@ -403,16 +482,11 @@ fn last_moment(now: Timestamp, until: Timestamp) -> Timestamp {
 }
 
 /// What it comes to, in a word for the machine and a sentence for its owner.
-fn judge(
-    fate: Option<Fate>,
-    status: std::process::ExitStatus,
-    is_told: bool,
-    ran_out_of_memory: bool,
-) -> (How, String) {
+fn judge(fate: Option<Fate>, is_told: bool, ran_out_of_memory: bool) -> (How, String) {
     match fate {
         Some(Fate::CouldNotStart(why)) => (How::CouldNotStart, why),
         // However it took that: what was sent away has not come to the end of its work.
-        _ if is_told => (How::Stopped, "it was told to end".to_owned()),
+        _ if is_told => (How::Stopped, TOLD_TO_END.to_owned()),
         Some(Fate::Exited(0)) => (How::Exited(0), "it ended by itself".to_owned()),
         Some(Fate::Signalled(9)) | None if ran_out_of_memory => (
             How::OutOfMemory,
@@ -431,11 +505,10 @@ fn judge(
             How::Signalled(signal),
             format!("it was ended by signal {signal}"),
         ),
-        None => {
-            let code = status.code().unwrap_or(-1);
-            let said = format!("its sandbox did not start (exit code {code}); its log says why");
-            (How::CouldNotStart, said)
-        }
+        None => (
+            How::Signalled(9),
+            "the first process of its sandbox was killed, and so it was ended".to_owned(),
+        ),
     }
 }
 
@@ -496,6 +569,14 @@ async fn write_log(mut said: impl AsyncRead + Unpin, path: PathBuf, older: PathB
             Err(_) => lost += count as u64,
         }
     }
+}
+
+/// Writes a line of the keeper's own between two tries to start.
+async fn append_to_log(folder: &Folder, line: &str) -> io::Result<()> {
+    let mut options = tokio::fs::OpenOptions::new();
+    options.create(true).append(true).mode(0o600);
+    let mut file = options.open(folder.log()).await?;
+    append(&mut file, line.as_bytes()).await
 }
 
 async fn append(file: &mut tokio::fs::File, bytes: &[u8]) -> io::Result<()> {

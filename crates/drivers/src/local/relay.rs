@@ -27,6 +27,11 @@ pub struct Relay {
 impl Relay {
     pub fn open(folder: &Folder) -> io::Result<Relay> {
         let socket = folder.socket();
+        // A sandbox that did not start may have left one, in a folder that no run sees.
+        match std::fs::remove_file(&socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let listener = UnixListener::bind(&socket)?;
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
         Ok(Relay {
