@@ -65,8 +65,11 @@ pub struct ControllerHealth {
     pub fence: Option<u64>,
     /// How long it rests at most between two rounds.
     pub pause_s: f64,
-    /// How long ago its last round was on the server that answers; null if it never ran here.
+    /// How long ago its last round ended on the server that answers; null if it never ran here.
     pub last_round_s: Option<f64>,
+    /// How long ago the server that answers left it to another, because a round did not end in its time; null once a round
+    /// ended again.
+    pub gave_up_s: Option<f64>,
     /// For how long something has been due that it did not do yet.
     pub lag_s: f64,
 }

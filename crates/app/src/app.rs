@@ -1,7 +1,7 @@
 //! The application: the store, a clock, the vault, and the bells that wake controllers.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use berth_drivers::backend::Backend;
 use berth_drivers::local::machine::WeakBoundary;
@@ -43,6 +43,8 @@ pub struct Settings {
     /// Where sessions are found from outside.
     pub addresses: Arc<dyn Addresses>,
     pub culling: Culling,
+    /// How long a controller's round may take before this server leaves the controller to another.
+    pub round_limit: Duration,
     /// Why the boundary of a run does not hold on this server's machine; none where it does, or nothing runs there.
     pub weak_boundary: Option<WeakBoundary>,
     /// Where packages of environments are taken from; from where the installer takes them by itself, if none.
@@ -51,6 +53,7 @@ pub struct Settings {
 
 impl Settings {
     pub const LOCK_OUT: SignedDuration = SignedDuration::from_mins(15);
+    pub const ROUND_LIMIT: Duration = Duration::from_secs(120);
 }
 
 impl Default for Settings {
@@ -68,6 +71,7 @@ impl Default for Settings {
             environments_bytes_max: None,
             addresses: Arc::new(AtLocalhost),
             culling: Culling::default(),
+            round_limit: Self::ROUND_LIMIT,
             weak_boundary: None,
             package_index: None,
         }

@@ -1,7 +1,7 @@
 //! How the installation is, for whoever watches it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use berth_drivers::local::machine::WeakBoundary;
 use berth_engine::rights::Action;
@@ -44,25 +44,43 @@ pub struct ControllerHealth {
     /// How long it pauses at most between two rounds.
     pub pause: SignedDuration,
     pub lease: Option<leases::Held>,
-    /// When this server last took part, with the lease in its hands.
+    /// When its last round on this server ended.
     pub last_round: Option<Timestamp>,
+    /// When this server gave it up, because a round did not end in its time. None once a round ended again.
+    pub gave_up: Option<Timestamp>,
     /// For how long something has been due that it did not do yet.
     pub lag: SignedDuration,
 }
 
-/// When each controller of this server last had its turn.
+/// How the rounds of each controller of this server ended.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds(Mutex<HashMap<&'static str, Timestamp>>);
+pub(crate) struct Rounds(Mutex<HashMap<&'static str, Round>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    ended: Option<Timestamp>,
+    gave_up: Option<Timestamp>,
+}
 
 impl Rounds {
-    pub fn note(&self, name: &'static str, at: Timestamp) {
-        let mut rounds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rounds.insert(name, at);
+    pub fn ended(&self, name: &'static str, at: Timestamp) {
+        let round = Round {
+            ended: Some(at),
+            gave_up: None,
+        };
+        self.all().insert(name, round);
     }
 
-    fn last(&self, name: &str) -> Option<Timestamp> {
-        let rounds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rounds.get(name).copied()
+    pub fn given_up(&self, name: &'static str, at: Timestamp) {
+        self.all().entry(name).or_default().gave_up = Some(at);
+    }
+
+    fn last(&self, name: &str) -> Round {
+        self.all().get(name).copied().unwrap_or_default()
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<&'static str, Round>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,7 +126,8 @@ impl App {
             name: of.name,
             pause: SignedDuration::try_from(of.pause).unwrap_or(SignedDuration::MAX),
             lease: held.iter().find(|held| held.name == of.name).cloned(),
-            last_round: self.rounds.last(of.name),
+            last_round: self.rounds.last(of.name).ended,
+            gave_up: self.rounds.last(of.name).gave_up,
             lag: lag(of.name),
         };
         Ok(HealthReport {

@@ -110,15 +110,21 @@ impl Shelf for Shelved {
     }
 
     fn prepared(&self, key: &Name) -> Option<PathBuf> {
-        let path = self.folder.path().join("prepared").join(key.as_str());
-        path.is_dir().then_some(path)
+        Some(self.folder.path().join("prepared").join(key.as_str()))
     }
 
-    fn all_prepared(&self) -> Vec<(Name, Prepared)> {
+    fn existing(&self, folders: Vec<PathBuf>) -> Doing<'_, Vec<PathBuf>> {
+        let existing = folders.into_iter().filter(|folder| folder.is_dir());
+        let existing = existing.collect();
+        Box::pin(async move { Ok(existing) })
+    }
+
+    fn all_prepared(&self) -> Doing<'_, Vec<(Name, Prepared)>> {
         let brought = Prepared::brought("jupyterlab").expect("Berth brings it");
         let key = brought.key().expect("a key");
-        let lying = self.prepared(&key).map(|_| (key, brought));
-        lying.into_iter().collect()
+        let folder = self.prepared(&key).filter(|folder| folder.is_dir());
+        let lying = folder.map(|_| (key, brought)).into_iter().collect();
+        Box::pin(async move { Ok(lying) })
     }
 
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {

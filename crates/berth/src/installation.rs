@@ -177,6 +177,7 @@ fn app_with(
             .as_ref()
             .map(|index| index.as_str().to_owned()),
         addresses: berth_server::session_addresses(config),
+        round_limit: Settings::ROUND_LIMIT,
         culling: Culling {
             every: seconds(config.cull_every_s),
             warning: seconds(config.cull_warning_s),

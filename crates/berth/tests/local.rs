@@ -1,6 +1,8 @@
 //! Work as processes of this machine, with the real sandbox: what it sees, what it may use, and that it outlives whoever
 //! started it. A machine without bubblewrap fails these; `make test` installs it.
 
+#[path = "local/hung.rs"]
+mod hung;
 #[path = "local/not_ready.rs"]
 mod not_ready;
 #[path = "local/warm.rs"]
@@ -106,8 +108,9 @@ impl Machine {
         workload: &Workload,
         run: &Run,
     ) -> std::io::Result<tokio::net::UnixStream> {
-        let door = self.local.door(Job { workload, run });
-        door::connect(&door.expect("it serves visitors")).await
+        let door = self.local.door(Job { workload, run }).await;
+        let door = door.expect("it works").expect("it serves visitors");
+        door::connect(&door).await
     }
 
     async fn until_over(&self, workload: &Workload, run: &Run) -> (Outcome, String, String) {

@@ -214,8 +214,8 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>>;
 
     /// Where a run that serves visitors lets them in, once it has begun.
-    fn door(&self, _job: Job<'_>) -> Option<Door> {
-        None
+    fn door<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Option<Door>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// The last of what a run said, at most so many bytes; nothing where no log is kept.

@@ -199,11 +199,14 @@ pub trait Shelf: Send + Sync + std::fmt::Debug {
     /// Where one is that was made here.
     fn made(&self, id: EnvironmentId) -> PathBuf;
 
-    /// Where one is that was prepared before; none where nothing is.
+    /// Where one is that was prepared before; none where nothing can be prepared.
     fn prepared(&self, key: &Name) -> Option<PathBuf>;
 
+    /// Those of these folders that exist.
+    fn existing(&self, folders: Vec<PathBuf>) -> Doing<'_, Vec<PathBuf>>;
+
     /// All that were prepared before, by their keys.
-    fn all_prepared(&self) -> Vec<(Name, Prepared)>;
+    fn all_prepared(&self) -> Doing<'_, Vec<(Name, Prepared)>>;
 
     /// Lets nobody write in it any more, and makes sure that it survives this machine.
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed>;

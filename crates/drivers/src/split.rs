@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use berth_model::{PersonId, Recut, ResourceId};
+use futures::future::join_all;
 use jiff::Timestamp;
 
 use crate::backend::{
@@ -122,22 +123,29 @@ impl Backend for Split {
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         Box::pin(async move {
             let (here, there) = self.parted(jobs);
+            let looks = [(here, Some(&self.here)), (there, self.elsewhere.as_ref())];
+            let looks = looks.into_iter().filter_map(|(places, backend)| {
+                let backend = backend.filter(|_| !places.is_empty())?;
+                Some(async move {
+                    let theirs: Vec<Job<'_>> = places.iter().map(|place| jobs[*place]).collect();
+                    let seen = backend.look(&theirs, now).await;
+                    // One that does not answer takes nothing from what the other knows.
+                    let seen = seen.unwrap_or_else(|trouble| {
+                        tracing::warn!(%trouble, "a backend could not look at what runs");
+                        vec![Sign::Unreachable; theirs.len()]
+                    });
+                    places.into_iter().zip(seen)
+                })
+            });
             let mut signs = vec![Sign::Unknown; jobs.len()];
-            for (places, backend) in [(here, Some(&self.here)), (there, self.elsewhere.as_ref())] {
-                let Some(backend) = backend.filter(|_| !places.is_empty()) else {
-                    continue;
-                };
-                let theirs: Vec<Job<'_>> = places.iter().map(|place| jobs[*place]).collect();
-                let seen = backend.look(&theirs, now).await?;
-                for (place, sign) in places.into_iter().zip(seen) {
-                    signs[place] = sign;
-                }
+            for (place, sign) in join_all(looks).await.into_iter().flatten() {
+                signs[place] = sign;
             }
             Ok(signs)
         })
     }
 
-    fn door(&self, job: Job<'_>) -> Option<Door> {
+    fn door<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Door>> {
         self.keeper(&job).door(job)
     }
 

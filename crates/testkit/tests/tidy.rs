@@ -212,3 +212,76 @@ fn every_link_between_documents_leads_somewhere() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Rooms whose code runs on the workers of the async runtime, where a call that waits for a disk or a program delays others.
+const ASYNC_ROOMS: &[&str] = &[
+    "crates/app/src/",
+    "crates/proxy/src/",
+    "crates/server/src/",
+    "crates/drivers/src/backend.rs",
+    "crates/drivers/src/door.rs",
+    "crates/drivers/src/local.rs",
+    "crates/drivers/src/split.rs",
+];
+
+/// What waits for a disk, a program or a name server.
+const BLOCKING: &[&str] = &[
+    "std::fs::",
+    " fs::",
+    "(fs::",
+    "File::open",
+    "File::create",
+    "std::process::Command",
+    "thread::sleep",
+    "to_socket_addrs",
+    "statvfs(",
+    ".is_dir()",
+    ".is_file()",
+];
+
+/// Such calls that are made all the same, and why they may be.
+const BLOCKING_MAY: &[(&str, &str)] = &[
+    (
+        "crates/app/src/vault.rs",
+        "the key is read before anything is served",
+    ),
+    (
+        "crates/server/src/config.rs",
+        "the configuration is read before anything is served",
+    ),
+    (
+        "crates/server/src/hub/door.rs",
+        "the socket is made before anything is served",
+    ),
+    (
+        "crates/server/src/routes/health.rs",
+        "it asks the kernel and not the disk",
+    ),
+];
+
+#[test]
+fn no_worker_of_the_async_runtime_waits_for_a_disk() {
+    let mut wrong = Vec::new();
+    for (file, text) in rust_files() {
+        let name = file.display().to_string();
+        let is_async = ASYNC_ROOMS.iter().any(|room| name.starts_with(room));
+        let may = BLOCKING_MAY.iter().any(|(file, _)| name == *file);
+        if !is_async || may || name.ends_with("tests.rs") || name.contains("/tests/") {
+            continue;
+        }
+        let code = text
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        for (number, line) in (1..).zip(code.lines()) {
+            let is_code = !line.trim_start().starts_with("//") && !line.contains("tokio::fs");
+            if is_code && BLOCKING.iter().any(|call| line.contains(call)) {
+                wrong.push(format!("{name}:{number}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "use spawn_blocking with a deadline: {wrong:#?}"
+    );
+}

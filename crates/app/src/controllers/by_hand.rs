@@ -64,7 +64,12 @@ impl ByHand {
     /// Carries the queues on, and says when time will next change something in them.
     pub async fn carry_queues_on(&mut self) -> Result<Option<Timestamp>> {
         let lease = self.queue.ours().await?.ok_or_else(held_elsewhere)?;
-        self.app.carry_queues_on(&lease).await
+        let mut next: Option<Timestamp> = None;
+        for site in self.app.sites_with_queues().await? {
+            let again = Box::pin(self.app.carry_queue_on(&lease, site)).await?;
+            next = next.into_iter().chain(again).min();
+        }
+        Ok(next)
     }
 
     /// Carries sessions on, and says when to look again at the latest.
@@ -81,7 +86,8 @@ impl ByHand {
 
     /// Removes what has run out, and the records of runs that ended long ago.
     pub async fn sweep(&mut self) -> Result<()> {
-        sweeper::sweep(&self.app, &mut self.sweeper).await?;
+        let lease = self.sweeper.ours().await?.ok_or_else(held_elsewhere)?;
+        sweeper::sweep(&self.app, &lease).await?;
         records::remove_old(&self.app).await
     }
 

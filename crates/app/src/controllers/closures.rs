@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_store::leases::Lease;
 use tokio_util::sync::CancellationToken;
 
 use super::lease::Keeper;
@@ -22,15 +23,12 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) {
     loop {
-        let worked = tokio::select! {
+        let work = async |lease: Lease| round(&app, &lease, fetch.as_ref()).await;
+        let turn = keeper.turn("closure calendars could not be read again", work);
+        let more = tokio::select! {
             () = stop.cancelled() => break,
-            worked = round(&app, &mut keeper, fetch.as_ref()) => worked,
+            turn = turn => turn.has_more(),
         };
-        let more = worked.unwrap_or_else(|error| {
-            tracing::warn!(%error, "closure calendars could not be read again; trying later");
-            keeper.doubt();
-            false
-        });
         if more {
             continue;
         }
@@ -43,18 +41,11 @@ pub(super) async fn run(
 }
 
 /// Looks again at what is due; says whether there may be more.
-async fn round(app: &App, keeper: &mut Keeper, fetch: &dyn Fetch) -> Result<bool> {
-    if keeper.ours().await?.is_none() {
-        return Ok(false);
-    }
+async fn round(app: &App, lease: &Lease, fetch: &dyn Fetch) -> Result<bool> {
     let due = app.closures_due(BATCH).await?;
     for (closure, source) in &due {
         let looked = look(closure, source, fetch).await;
-        // Asked for anew after what may have taken long.
-        let Some(lease) = keeper.ours().await? else {
-            return Ok(false);
-        };
-        app.take_in_leased(&lease, closure, &looked).await?;
+        app.take_in_leased(lease, closure, &looked).await?;
     }
     Ok(!due.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Keeping a lease: renewed while we run, given back when we stop.
+//! Keeping a lease: renewed while a round runs, given back when the server stops, and given up when a round does not end.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,8 @@ use crate::error::Result;
 /// How long a server may be silent before another takes over.
 const TTL_S: u32 = 5;
 const RENEW_EVERY: Duration = Duration::from_secs(1);
+/// How long a server leaves a controller that it gave up to others. It takes it again if nobody else wants it.
+const LEFT_TO_OTHERS: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Keeper {
@@ -18,6 +20,25 @@ pub(super) struct Keeper {
     name: &'static str,
     server: String,
     held: Option<(Lease, Instant)>,
+    gave_up: Option<Instant>,
+}
+
+/// What came of a controller's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    Done {
+        has_more: bool,
+    },
+    /// Another server runs the controller.
+    NotOurs,
+    /// It is said in the log, and the next turn asks for the lease anew.
+    Trouble,
+}
+
+impl Turn {
+    pub fn has_more(self) -> bool {
+        self == Turn::Done { has_more: true }
+    }
 }
 
 impl Keeper {
@@ -27,6 +48,7 @@ impl Keeper {
             name,
             server: server.to_owned(),
             held: None,
+            gave_up: None,
         }
     }
 
@@ -35,8 +57,11 @@ impl Keeper {
         if let Some((lease, renewed)) = &self.held
             && renewed.elapsed() < RENEW_EVERY
         {
-            self.app.rounds.note(self.name, self.app.now());
             return Ok(Some(lease.clone()));
+        }
+        let is_left = |at: Instant| at.elapsed() < LEFT_TO_OTHERS;
+        if self.gave_up.is_some_and(is_left) {
+            return Ok(None);
         }
         let name: Name = self
             .name
@@ -54,9 +79,6 @@ impl Keeper {
                 self.name
             );
         }
-        if lease.is_some() {
-            self.app.rounds.note(self.name, self.app.now());
-        }
         self.held = lease.clone().map(|lease| (lease, Instant::now()));
         Ok(lease)
     }
@@ -73,29 +95,55 @@ impl Keeper {
         }
     }
 
-    /// One round, if the lease is ours; says whether there may be more. After trouble the next asks for the lease anew.
+    /// One round, if the lease is ours. One that does not end in its time is dropped, and the lease is another server's.
     pub async fn turn(
         &mut self,
         trouble: &'static str,
         round: impl AsyncFnOnce(Lease) -> Result<bool>,
-    ) -> bool {
-        let worked = match self.ours().await {
-            Ok(Some(lease)) => {
-                let round = round(lease);
-                // A round that takes longer than the lease lasts must not lose it half-way.
-                tokio::select! {
-                    worked = round => worked,
-                    error = self.keep_on() => Err(error),
-                }
-            }
-            Ok(None) => Ok(false),
-            Err(error) => Err(error),
+    ) -> Turn {
+        let lease = match self.ours().await {
+            Ok(Some(lease)) => lease,
+            Ok(None) => return Turn::NotOurs,
+            Err(error) => return self.failed(&error, trouble),
         };
-        worked.unwrap_or_else(|error| {
-            tracing::warn!(%error, controller = self.name, "{trouble}; trying again");
-            self.doubt();
-            false
-        })
+        let limit = self.app.settings.round_limit;
+        // A round that takes longer than the lease lasts must not lose it half-way.
+        let worked = tokio::select! {
+            worked = round(lease) => Some(worked),
+            error = self.keep_on() => Some(Err(error)),
+            () = tokio::time::sleep(limit) => None,
+        };
+        match worked {
+            Some(Ok(has_more)) => {
+                self.app.rounds.ended(self.name, self.app.now());
+                Turn::Done { has_more }
+            }
+            Some(Err(error)) => self.failed(&error, trouble),
+            None => {
+                self.give_up(trouble).await;
+                Turn::Trouble
+            }
+        }
+    }
+
+    fn failed(&mut self, error: &crate::Error, trouble: &'static str) -> Turn {
+        tracing::warn!(%error, controller = self.name, "{trouble}; trying again");
+        self.doubt();
+        Turn::Trouble
+    }
+
+    /// Leaves the controller to another server, because a round did not end in its time.
+    pub async fn give_up(&mut self, trouble: &'static str) {
+        let seconds = self.app.settings.round_limit.as_secs();
+        tracing::error!(
+            controller = self.name,
+            "{trouble}: a round did not end within {seconds} s; this server leaves the controller to another"
+        );
+        self.app.rounds.given_up(self.name, self.app.now());
+        // The database may be what does not answer; then the lease runs out by itself.
+        let given_back = tokio::time::timeout(RENEW_EVERY, self.give_back());
+        given_back.await.ok();
+        self.gave_up = Some(Instant::now());
     }
 
     /// Forgets the lease after an error, so that the next round asks again.

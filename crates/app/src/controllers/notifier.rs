@@ -20,7 +20,8 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
         let work = async |lease| round(&app, &lease).await;
         let more = keeper
             .turn("people could not be told what happened", work)
-            .await;
+            .await
+            .has_more();
         if more && !stop.is_cancelled() {
             continue;
         }

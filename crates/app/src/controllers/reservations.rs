@@ -24,7 +24,8 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
         let work = async |lease| round(&app, &lease).await;
         let more = keeper
             .turn("reservations could not be carried on", work)
-            .await;
+            .await
+            .has_more();
         if more && !stop.is_cancelled() {
             continue;
         }

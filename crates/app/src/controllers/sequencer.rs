@@ -6,7 +6,7 @@ use berth_store::leases::{self, Lease};
 use berth_store::sequencer;
 use tokio_util::sync::CancellationToken;
 
-use super::lease::Keeper;
+use super::lease::{Keeper, Turn};
 use crate::App;
 use crate::error::{Error, Result};
 
@@ -16,19 +16,13 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
-        let worked = async {
-            match keeper.ours().await? {
-                Some(lease) => number_all(&app, &lease).await,
-                None => Ok(()),
-            }
+        let work = async |lease: Lease| {
+            number_all(&app, &lease).await?;
+            Ok(false)
         };
-        let pause = match worked.await {
-            Ok(()) => LOOK_EVERY,
-            Err(error) => {
-                tracing::warn!(%error, "the sequencer could not work; it tries again");
-                keeper.doubt();
-                AFTER_TROUBLE
-            }
+        let pause = match keeper.turn("the sequencer could not work", work).await {
+            Turn::Trouble => AFTER_TROUBLE,
+            Turn::Done { .. } | Turn::NotOurs => LOOK_EVERY,
         };
         tokio::select! {
             () = stop.cancelled() => break,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use berth_store::leases::Lease;
 use berth_store::{events, leases, notifications, sign_ins, visits};
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
@@ -23,10 +24,11 @@ const VISITS_AT_ONCE: u64 = 500;
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
-        if let Err(error) = sweep(&app, &mut keeper).await {
-            tracing::warn!(%error, "the sweep failed; it is tried again later");
-            keeper.doubt();
-        }
+        let work = async |lease: Lease| {
+            sweep(&app, &lease).await?;
+            Ok(false)
+        };
+        keeper.turn("the sweep failed", work).await;
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(SWEEP_EVERY) => {}
@@ -35,29 +37,23 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-pub(super) async fn sweep(app: &App, keeper: &mut Keeper) -> Result<()> {
-    let Some(lease) = keeper.ours().await? else {
-        return Ok(());
-    };
+pub(super) async fn sweep(app: &App, lease: &Lease) -> Result<()> {
     let now = app.now();
     let mut tx = app.store.begin().await?;
-    leases::check(&mut tx, &lease).await?;
+    leases::check(&mut tx, lease).await?;
     sign_ins::sweep(&mut tx, now, now - app.settings.session_idle, now - KEPT).await?;
     events::forget_before(&mut tx, now - app.settings.event_retention).await?;
     notifications::forget_before(&mut tx, now - NOTIFICATIONS_KEPT).await?;
     tx.commit().await?;
-    while sweep_visits(app, keeper).await? {}
+    while sweep_visits(app, lease).await? {}
     Ok(())
 }
 
 /// Sweeps one batch of visits; returns whether there may be more.
-async fn sweep_visits(app: &App, keeper: &mut Keeper) -> Result<bool> {
-    let Some(lease) = keeper.ours().await? else {
-        return Ok(false);
-    };
+async fn sweep_visits(app: &App, lease: &Lease) -> Result<bool> {
     let now = app.now();
     let mut tx = app.store.begin().await?;
-    leases::check(&mut tx, &lease).await?;
+    leases::check(&mut tx, lease).await?;
     let swept = visits::sweep(&mut tx, now, now - VISITS_KEPT, VISITS_AT_ONCE).await?;
     tx.commit().await?;
     Ok(swept >= VISITS_AT_ONCE)

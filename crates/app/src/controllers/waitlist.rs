@@ -28,10 +28,13 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     // However many events come in between, they do not put it off.
     let mut look_everywhere_at = Instant::now() + LOOK_EVERY;
     loop {
-        if let Err(error) = round(&app, &mut keeper, &sites, &mut told).await {
-            tracing::warn!(%error, "those who wait could not be served; trying again");
-            keeper.doubt();
-        }
+        let work = async |lease: Lease| {
+            round(&app, &lease, &sites, &mut told).await?;
+            Ok(false)
+        };
+        keeper
+            .turn("those who wait could not be served", work)
+            .await;
         loop {
             tokio::select! {
                 () = stop.cancelled() => {
@@ -96,15 +99,12 @@ fn lets_go(kind: EventKind) -> bool {
     )
 }
 
-async fn round(app: &App, keeper: &mut Keeper, sites: &Where, told: &mut Told) -> Result<()> {
-    let Some(lease) = keeper.ours().await? else {
-        return Ok(());
-    };
+async fn round(app: &App, lease: &Lease, sites: &Where, told: &mut Told) -> Result<()> {
     match sites {
-        Where::Everywhere => serve(app, &lease, None, told).await,
+        Where::Everywhere => serve(app, lease, None, told).await,
         Where::In(sites) => {
             for site in sites {
-                serve(app, &lease, Some(*site), told).await?;
+                serve(app, lease, Some(*site), told).await?;
             }
             Ok(())
         }

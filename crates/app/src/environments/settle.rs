@@ -201,7 +201,7 @@ impl App {
     /// What lies prepared becomes a curated environment of every site that has a queue; what lies there no more cannot
     /// be used until it does again.
     async fn take_in_prepared(&self, lease: &Lease, shelf: &dyn Shelf) -> Result<()> {
-        let lying = shelf.all_prepared();
+        let lying = shelf.all_prepared().await?;
         let mut reader = self.store.read().await?;
         let known = environments::prepared(&mut reader).await?;
         let sites = queues::sites(&mut reader).await?;

@@ -2,6 +2,7 @@
 //! is being made, its folder.
 
 use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use berth_drivers::backend::Seen;
@@ -84,16 +85,22 @@ impl App {
         }
         if with_kernels {
             let offered = environments::offered(conn, site, person).await?;
-            let mut kernels = Vec::new();
             // A notebook knows the kernel of the environment it runs in by itself, and would list it twice.
             let others = offered.into_iter().filter(|one| Some(one.id) != runs_in);
+            let mut chains = Vec::new();
             for one in others.take(KERNELS_MAX) {
-                let chain = self.environment_chain(conn, one).await?;
-                // One whose folder is gone must not keep a notebook from starting.
-                let is_there = |one: &Environment| whereabouts(shelf, one).is_dir();
-                if let Some(first) = chain.first().filter(|_| chain.iter().all(is_there)) {
+                chains.push(self.environment_chain(conn, one).await?);
+            }
+            let folders = chains.iter().flatten().map(|one| folder_of(shelf, one));
+            let existing = shelf.existing(folders.collect()).await;
+            let existing: HashSet<PathBuf> = existing.unwrap_or_default().into_iter().collect();
+            // One whose folder is gone must not keep a notebook from starting.
+            let is_there = |one: &Environment| existing.contains(&folder_of(shelf, one));
+            let mut kernels = Vec::new();
+            for chain in chains.iter().filter(|chain| chain.iter().all(is_there)) {
+                if let Some(first) = chain.first() {
                     kernels.push(format!("{}/berth", first.inside()));
-                    around.see_all(shelf, &chain);
+                    around.see_all(shelf, chain);
                 }
             }
             if !kernels.is_empty() {
@@ -157,7 +164,7 @@ impl Surroundings {
             let to = PathBuf::from(one.inside());
             if self.mounts.iter().all(|mount| mount.to != to) {
                 self.mounts.push(Seen {
-                    from: whereabouts(shelf, one),
+                    from: folder_of(shelf, one),
                     to,
                     is_writable: false,
                 });
@@ -166,8 +173,8 @@ impl Surroundings {
     }
 }
 
-/// Where it is on this machine. One that was prepared and is no more is nowhere, and whatever runs it says so.
-fn whereabouts(shelf: &dyn Shelf, one: &Environment) -> PathBuf {
+/// Its folder on this machine. Where that is gone, whatever is to run in it says so.
+fn folder_of(shelf: &dyn Shelf, one: &Environment) -> PathBuf {
     let prepared = one.prepared.as_ref().and_then(|key| shelf.prepared(key));
     prepared.unwrap_or_else(|| shelf.made(one.id))
 }

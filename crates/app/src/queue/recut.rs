@@ -18,6 +18,7 @@ use serde_json::json;
 use super::carry::is_refused;
 use super::plan::Plan;
 use super::plan::cuts::{CUT_MAX, NewCut};
+use super::round::in_time;
 use crate::App;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
@@ -115,7 +116,7 @@ impl App {
         for recut in plan.cutting.live.clone() {
             let now = self.now();
             let later = now + BACK_OFF;
-            let outcome = match backend.recut(&recut, Fence(lease.fence), now).await {
+            let outcome = match in_time(backend.recut(&recut, Fence(lease.fence), now)).await {
                 Ok(Progress::UnderWay { again: then }) => Err(then),
                 Ok(Progress::Done) => Ok(CutOutcome::Done),
                 Err(Trouble::Refused(why)) => {

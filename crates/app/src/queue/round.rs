@@ -1,12 +1,14 @@
 //! One round of a site's queue: look what has become of what runs, plan, carry out, tell whatever runs it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use berth_drivers::backend::{Fence, Job, Sign, Trouble};
-use berth_model::workload::{Because, Outcome, Run, RunState};
+use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Sign, Trouble};
+use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
 use berth_model::{RunId, SiteId};
 use berth_store::leases::Lease;
 use berth_store::{Error as StoreError, queues};
+use futures::future::join_all;
 use jiff::Timestamp;
 
 use super::carry::{Begun, Over, is_refused, over};
@@ -17,34 +19,36 @@ use crate::error::{Error, Result};
 
 /// However much can begin at once, a round ends some time; the next one goes on.
 const PLANS_MAX: usize = 50;
+/// Calls to the backend that a site makes at the same time.
+const CALLS_AT_ONCE: usize = 16;
+/// How long a backend may take to answer. It is asked again.
+const ANSWER: Duration = Duration::from_secs(30);
+
+pub(super) async fn in_time<T>(call: Doing<'_, T>) -> Result<T, Trouble> {
+    let answer = tokio::time::timeout(ANSWER, call).await;
+    answer.unwrap_or_else(|_| {
+        let seconds = ANSWER.as_secs();
+        Err(Trouble::NoAnswer(format!("it took more than {seconds} s")))
+    })
+}
 
 impl App {
-    /// Carries the queues of all sites on; says when to look again at the latest.
-    pub(crate) async fn carry_queues_on(&self, lease: &Lease) -> Result<Option<Timestamp>> {
+    /// The sites whose work is run from here.
+    pub(crate) async fn sites_with_queues(&self) -> Result<Vec<SiteId>> {
         // Where nothing runs work, nothing may hold what others could book.
         if self.backend.is_none() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let mut reader = self.store.read().await?;
-        let sites = queues::sites(&mut reader).await?;
-        drop(reader);
-        let mut next: Option<Timestamp> = None;
-        for site in sites {
-            // One site's trouble is not another's. A round is large, and has no place on its caller's stack.
-            let again = match Box::pin(self.carry_queue_on(lease, site)).await {
-                Ok(again) => again,
-                Err(error @ Error::Store(StoreError::Retry)) => return Err(error),
-                Err(error) => {
-                    tracing::warn!(%error, %site, "a site's queue could not be carried on; trying again");
-                    None
-                }
-            };
-            next = next.into_iter().chain(again).min();
-        }
-        Ok(next)
+        Ok(queues::sites(&mut reader).await?)
     }
 
-    async fn carry_queue_on(&self, lease: &Lease, site: SiteId) -> Result<Option<Timestamp>> {
+    /// Carries a site's queue on; says when to look again at the latest.
+    pub(crate) async fn carry_queue_on(
+        &self,
+        lease: &Lease,
+        site: SiteId,
+    ) -> Result<Option<Timestamp>> {
         let all = self.queues.of(site);
         let mut kept = all.lock().await;
         let ours = For::Carrying(lease.fence);
@@ -107,7 +111,7 @@ impl App {
                     run: &one.run,
                 })
                 .collect();
-            let signs = match backend.look(&jobs, now).await {
+            let signs = match in_time(backend.look(&jobs, now)).await {
                 Ok(signs) => signs,
                 Err(trouble) => {
                     tracing::warn!(%trouble, "what runs could not be looked at; trying again");
@@ -195,58 +199,65 @@ impl App {
             return Ok(());
         };
         let fence = Fence(lease.fence);
-        let mut waiting: Vec<_> = plan
-            .runs
-            .values()
-            .filter(|one| one.is_to_be_told)
-            .map(|one| one.run.id)
-            .collect();
-        waiting.sort_unstable();
-        for id in waiting {
-            let Some(running) = plan.runs.get(&id) else {
-                continue;
-            };
-            let (run, workload) = (running.run.clone(), Arc::clone(&running.workload));
-            let job = Job {
-                workload: &workload,
-                run: &run,
-            };
-            let heard = match run.state {
-                RunState::Starting => {
-                    let grant = self.granted(&workload, &run).await?;
-                    backend.start(job, &grant, fence, self.now()).await
-                }
-                RunState::Stopping { .. } => backend.stop(job, fence, self.now()).await,
-                RunState::Running => backend.prolong(job, fence, self.now()).await,
-                RunState::Ended { .. } => Ok(()),
-            };
-            let now_is: Option<Run> = match heard {
-                Ok(()) if run.state == RunState::Starting => self.note_running(lease, &run).await?,
-                Ok(()) => Some(run),
-                Err(Trouble::Fenced) => return Err(Error::Store(StoreError::Retry)),
-                Err(Trouble::Unreachable) => None,
-                Err(Trouble::NoAnswer(why)) => {
-                    tracing::warn!(%why, run = %id, "a run could not be told; trying again");
-                    None
-                }
-                Err(Trouble::Refused(why)) => {
-                    tracing::warn!(%why, run = %id, "a run was refused by what was to run it");
-                    let failed = Over {
-                        at: self.now(),
-                        outcome: Outcome::CouldNotStart,
-                        said: why.parse().ok(),
-                    };
-                    if let Some((workload, run)) = self.end_run(lease, id, failed).await? {
-                        plan.ended(&run, workload, self.now());
-                        self.let_guests_stay(plan, run.id).await?;
-                    }
-                    None
-                }
-            };
-            if let (Some(now_is), Some(running)) = (now_is, plan.runs.get_mut(&id)) {
-                running.run = now_is;
-                running.is_to_be_told = false;
+        let waiting = plan.runs.values().filter(|one| one.is_to_be_told);
+        let waiting = waiting.map(|one| (one.run.clone(), Arc::clone(&one.workload)));
+        let mut waiting: Vec<(Run, Arc<Workload>)> = waiting.collect();
+        waiting.sort_unstable_by_key(|(run, _)| run.id);
+        for some in waiting.chunks(CALLS_AT_ONCE) {
+            let mut grants = Vec::new();
+            for (run, workload) in some {
+                grants.push(match run.state {
+                    RunState::Starting => Some(self.granted(workload, run).await?),
+                    _ => None,
+                });
             }
+            let calls = some.iter().zip(&grants).map(|((run, workload), grant)| {
+                let job = Job { workload, run };
+                tell_backend(backend.as_ref(), job, grant.as_ref(), fence, self.now())
+            });
+            let heard = join_all(calls).await;
+            for ((run, _), heard) in some.iter().zip(heard) {
+                self.note_heard(lease, plan, run, heard).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the backend said of what it was told.
+    async fn note_heard(
+        &self,
+        lease: &Lease,
+        plan: &mut Plan,
+        run: &Run,
+        heard: Result<(), Trouble>,
+    ) -> Result<()> {
+        let id = run.id;
+        let now_is: Option<Run> = match heard {
+            Ok(()) if run.state == RunState::Starting => self.note_running(lease, run).await?,
+            Ok(()) => Some(run.clone()),
+            Err(Trouble::Fenced) => return Err(Error::Store(StoreError::Retry)),
+            Err(Trouble::Unreachable) => None,
+            Err(Trouble::NoAnswer(why)) => {
+                tracing::warn!(%why, run = %id, "a run could not be told; trying again");
+                None
+            }
+            Err(Trouble::Refused(why)) => {
+                tracing::warn!(%why, run = %id, "a run was refused by what was to run it");
+                let failed = Over {
+                    at: self.now(),
+                    outcome: Outcome::CouldNotStart,
+                    said: why.parse().ok(),
+                };
+                if let Some((workload, run)) = self.end_run(lease, id, failed).await? {
+                    plan.ended(&run, workload, self.now());
+                    self.let_guests_stay(plan, run.id).await?;
+                }
+                None
+            }
+        };
+        if let (Some(now_is), Some(running)) = (now_is, plan.runs.get_mut(&id)) {
+            running.run = now_is;
+            running.is_to_be_told = false;
         }
         Ok(())
     }
@@ -261,6 +272,22 @@ impl App {
             })
             .collect();
         self.backend.as_ref()?.next(&jobs, self.now())
+    }
+}
+
+/// Tells the backend what the run's state asks for. Only what starts needs a grant.
+async fn tell_backend(
+    backend: &dyn Backend,
+    job: Job<'_>,
+    grant: Option<&Grant>,
+    fence: Fence,
+    now: Timestamp,
+) -> Result<(), Trouble> {
+    match (job.run.state, grant) {
+        (RunState::Starting, Some(grant)) => in_time(backend.start(job, grant, fence, now)).await,
+        (RunState::Stopping { .. }, _) => in_time(backend.stop(job, fence, now)).await,
+        (RunState::Running, _) => in_time(backend.prolong(job, fence, now)).await,
+        (RunState::Starting, None) | (RunState::Ended { .. }, _) => Ok(()),
     }
 }
 

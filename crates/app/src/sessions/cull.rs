@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use berth_drivers::backend::{Door, Job, Life};
+use berth_drivers::backend::{Door, Job};
 use berth_drivers::door;
 use berth_model::event::EventKind;
 use berth_model::session::{Activity, Session, State};
@@ -219,7 +219,6 @@ impl App {
             let base = self.settings.addresses.base(&one.session.label);
             let path = (activity == Some(Activity::Jupyter)).then_some(base);
             let job = one.job();
-            let door = job.and_then(|job| self.backend.as_ref()?.door(job));
             let lends = one.session.lends_since.is_some();
             let is_borrowed =
                 job.is_some_and(|job| self.pulse.seen().borrowed.contains_key(&job.run.id));
@@ -230,13 +229,19 @@ impl App {
             tasks.spawn(async move {
                 // Only a closed semaphore says no, and nobody closes it.
                 let _place = places.acquire_owned().await;
-                let life = match (backend, &workload, &run) {
+                let (life, door) = match (&backend, &workload, &run) {
                     (Some(backend), Some(workload), Some(run)) => {
-                        let life = timeout(LIFE, backend.life(Job { workload, run })).await;
-                        life.ok().and_then(Result::ok).unwrap_or_default()
+                        let job = Job { workload, run };
+                        let life = timeout(LIFE, backend.life(job)).await;
+                        let door = timeout(LIFE, backend.door(job)).await;
+                        (
+                            life.ok().and_then(Result::ok),
+                            door.ok().and_then(Result::ok),
+                        )
                     }
-                    _ => Life::default(),
+                    _ => (None, None),
                 };
+                let life = life.unwrap_or_default();
                 let by_others = [
                     (processor == Processor::Busy).then_some(now),
                     // A clock of another machine's may be ahead of ours.
@@ -245,7 +250,7 @@ impl App {
                     (life.computes && !is_borrowed).then_some(now),
                 ];
                 let by_others = by_others.into_iter().flatten().max();
-                let by_kernels = match (door, path) {
+                let by_kernels = match (door.flatten(), path) {
                     (Some(door), Some(base)) => kernels(&door, &base, now).await,
                     _ => None,
                 };

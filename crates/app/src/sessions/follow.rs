@@ -182,14 +182,25 @@ impl App {
         let mut before = self.asking.take();
         let mut tasks = HashMap::new();
         for one in asked {
-            let Some(job) = one.job() else { continue };
-            let Some(door) = backend.door(job) else {
+            let (Some(workload), Some(run)) = (&one.workload, &one.run) else {
                 continue;
             };
-            let path = self.health_of(one);
-            let ask = || AbortOnDropHandle::new(tokio::spawn(answers(door, path)));
-            let task = before.remove(&job.run.id).unwrap_or_else(ask);
-            tasks.insert(job.run.id, (one.session.id, task));
+            let ask = || {
+                let (backend, path) = (backend.clone(), self.health_of(one));
+                let (workload, run) = (workload.clone(), run.clone());
+                AbortOnDropHandle::new(tokio::spawn(async move {
+                    let job = Job {
+                        workload: &workload,
+                        run: &run,
+                    };
+                    match backend.door(job).await {
+                        Ok(Some(door)) => answers(door, path).await,
+                        Ok(None) | Err(_) => false,
+                    }
+                }))
+            };
+            let task = before.remove(&run.id).unwrap_or_else(ask);
+            tasks.insert(run.id, (one.session.id, task));
         }
         let patience = Instant::now() + OTHERS_WAIT;
         for (run, (session, mut task)) in tasks {

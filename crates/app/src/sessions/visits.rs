@@ -11,6 +11,7 @@ use berth_model::person::{Person, PersonState};
 use berth_model::session::{Access, Session, State, Visit};
 use berth_model::{SessionId, SiteId, Text, VisitId};
 use berth_store::{Conn, people, sessions, sign_ins, sites, visits};
+use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -281,18 +282,17 @@ impl App {
         let is_ready = |session: &Session| session.state == State::Ready;
         let ready: Vec<Session> = some.into_iter().filter(is_ready).collect();
         let followed = self.follow_up(conn, ready).await?;
-        Ok(followed
-            .iter()
-            .filter_map(|one| self.door_of(one))
-            .collect())
+        let doors = join_all(followed.iter().map(|one| self.door_of(one))).await;
+        Ok(doors.into_iter().flatten().collect())
     }
 
-    fn door_of(&self, one: &Followed) -> Option<OpenDoor> {
+    async fn door_of(&self, one: &Followed) -> Option<OpenDoor> {
         let job = one.job().filter(|job| !job.run.state.is_over())?;
+        let door = self.backend.as_ref()?.door(job).await;
         Some(OpenDoor {
             session: one.session.id,
             label: one.session.label.clone(),
-            door: self.backend.as_ref()?.door(job)?,
+            door: door.ok()??,
             speaks_hub: one.app.as_ref().is_some_and(speaks_hub),
             knows_its_base: one.app.as_ref().is_some_and(|app| app.knows_its_base),
         })

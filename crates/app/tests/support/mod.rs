@@ -236,7 +236,7 @@ impl Lab {
         self.with(settings, None)
     }
 
-    fn with(
+    pub fn with(
         self,
         settings: Settings,
         backend: Option<Arc<dyn berth_drivers::backend::Backend>>,

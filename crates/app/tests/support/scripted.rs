@@ -27,6 +27,8 @@ pub struct Script {
     pub is_deaf: bool,
     /// Whether it cannot see the machine on which things run.
     pub is_unreachable: bool,
+    /// Whether a look at what runs never comes back.
+    pub look_hangs: bool,
     /// Whether what is started answers.
     pub answers: bool,
     /// How many of the next questions are taken and never answered.
@@ -169,15 +171,22 @@ impl Backend for Scripted {
             }
         };
         let signs = jobs.iter().map(sign).collect();
-        Box::pin(async move { Ok(signs) })
+        let hangs = script.look_hangs;
+        Box::pin(async move {
+            match hangs {
+                true => std::future::pending().await,
+                false => Ok(signs),
+            }
+        })
     }
 
-    fn door(&self, _job: Job<'_>) -> Option<Door> {
-        Some(Door {
+    fn door<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Option<Door>> {
+        let door = Door {
             socket: self.socket(),
             key: key(),
             has_app_token: false,
-        })
+        };
+        Box::pin(async { Ok(Some(door)) })
     }
 
     fn log<'a>(&'a self, _job: Job<'a>, _bytes: u64) -> Doing<'a, String> {

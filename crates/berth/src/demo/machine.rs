@@ -120,7 +120,7 @@ impl Backend for InRealTime {
         self.here.look(jobs, now)
     }
 
-    fn door(&self, job: Job<'_>) -> Option<Door> {
+    fn door<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Door>> {
         self.here.door(job)
     }
 

@@ -58,7 +58,7 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
         self.0.look(jobs, now)
     }
 
-    fn door(&self, job: Job<'_>) -> Option<Door> {
+    fn door<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Door>> {
         self.0.door(job)
     }
 

@@ -158,7 +158,8 @@ async fn people_at_the_same_time_get_copies_that_know_nothing_of_each_other() {
     for (workload, run) in &running {
         assert!(machine.is_warm(run));
         let job = Job { workload, run };
-        let door = machine.local.door(job).expect("it serves");
+        let door = machine.local.door(job).await.expect("it works");
+        let door = door.expect("it serves");
         eventually("its answer", async || {
             let path = "/api/status";
             let answer = door::ask(&door, path, Duration::from_secs(5)).await;

@@ -1,13 +1,12 @@
 //! Signs of life that a run leaves beside processor time: files that changed in its home, GPUs that compute.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use tokio::process::Command;
 
-use super::spec::Spec;
-use crate::backend::Life;
 use crate::beneath::{Beneath, WalkLimits};
 
 /// What is used is near the top of a home, so the scan stops here.
@@ -15,19 +14,18 @@ const SCAN: WalkLimits = WalkLimits {
     entries_max: 5_000,
     time_max: Duration::from_secs(5),
 };
+/// How long the driver may take to answer. Nobody waits for one that hangs.
+const DRIVER: Duration = Duration::from_secs(5);
 /// This much of a GPU, in per cent, is work.
 const BUSY_PERCENT: u32 = 5;
 
-pub fn look(spec: &Spec) -> Life {
-    Life {
-        written_at: written_at(&spec.home, SCAN),
-        computes: !spec.gpus.is_empty() && computes(&spec.gpus, &utilization()),
-    }
-}
-
 /// When a file in the home last changed. Hidden files do not count: programs write there by themselves, an open page among
 /// them. Nor do files dated in the future, which would count for ever.
-fn written_at(home: &Path, limits: WalkLimits) -> Option<Timestamp> {
+pub fn written_at(home: &Path) -> Option<Timestamp> {
+    written_within(home, SCAN)
+}
+
+fn written_within(home: &Path, limits: WalkLimits) -> Option<Timestamp> {
     let now = SystemTime::now();
     let mut newest: Option<SystemTime> = None;
     let home = Beneath::open(home).ok()?;
@@ -43,8 +41,13 @@ fn moment(at: SystemTime) -> Option<Timestamp> {
     Timestamp::try_from(at).ok()
 }
 
-/// What the driver says of each GPU; nothing, where there is none.
-fn utilization() -> String {
+/// Whether one of these GPUs, by number or UUID, has work to do.
+pub async fn computes(gpus: &[String]) -> bool {
+    !gpus.is_empty() && is_one_busy(gpus, &utilization().await)
+}
+
+/// What the driver says of each GPU; nothing, where there is none, or where it does not answer.
+async fn utilization() -> String {
     let asked = Command::new("nvidia-smi")
         .args([
             "--query-gpu=index,uuid,utilization.gpu",
@@ -52,15 +55,15 @@ fn utilization() -> String {
         ])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
+        .kill_on_drop(true)
         .output();
-    asked.map_or_else(
-        |_| String::new(),
-        |output| String::from_utf8_lossy(&output.stdout).into_owned(),
-    )
+    match tokio::time::timeout(DRIVER, asked).await {
+        Ok(Ok(output)) => String::from_utf8_lossy(&output.stdout).into_owned(),
+        _ => String::new(),
+    }
 }
 
-/// Whether one of these, by number or UUID, has work to do.
-fn computes(own: &[String], listed: &str) -> bool {
+fn is_one_busy(own: &[String], listed: &str) -> bool {
     listed.lines().any(|line| {
         let mut fields = line.split(',').map(str::trim);
         let (Some(index), Some(uuid), Some(percent)) =
@@ -87,32 +90,36 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join(".cache")).unwrap();
         fs::write(home.path().join(".cache/state"), "x").unwrap();
-        assert_eq!(written_at(home.path(), SCAN), None);
+        assert_eq!(written_at(home.path()), None);
         fs::create_dir(home.path().join("data")).unwrap();
         let file = home.path().join("data/results.csv");
         fs::write(&file, "1,2").unwrap();
         let changed = file.metadata().unwrap().modified().unwrap();
-        assert_eq!(written_at(home.path(), SCAN), moment(changed));
+        assert_eq!(written_at(home.path()), moment(changed));
         let one = WalkLimits {
             entries_max: 1,
             ..SCAN
         };
-        assert_eq!(written_at(home.path(), one), None, "the scan has an end");
+        assert_eq!(
+            written_within(home.path(), one),
+            None,
+            "the scan has an end"
+        );
         let ahead = fs::File::create(home.path().join("ahead")).unwrap();
         ahead
             .set_modified(SystemTime::now() + Duration::from_secs(1 << 20))
             .unwrap();
-        assert_eq!(written_at(home.path(), SCAN), moment(changed));
+        assert_eq!(written_at(home.path()), moment(changed));
     }
 
     #[test]
     fn a_gpu_computes_for_whom_it_was_given_to() {
         let listed = "0, GPU-8f3c, 97\n1, GPU-91aa, 0\n2, GPU-77bb, [N/A]\n";
-        let own = |gpu: &str| computes(&[gpu.to_owned()], listed);
+        let own = |gpu: &str| is_one_busy(&[gpu.to_owned()], listed);
         assert!(own("GPU-8f3c") && own("0"));
         assert!(!own("GPU-91aa") && !own("1"));
         assert!(own("GPU-77bb"), "one that is cut is taken to");
         assert!(!own("GPU-none"));
-        assert!(!computes(&["0".to_owned()], ""));
+        assert!(!is_one_busy(&["0".to_owned()], ""));
     }
 }

@@ -48,7 +48,7 @@ pub fn read_log(work: &Path, run: RunId, bytes: u64) -> io::Result<Option<String
 
 impl Local {
     fn runs(&self) -> PathBuf {
-        self.settings.folder.join("runs")
+        self.settings().folder.join("runs")
     }
 }
 
@@ -59,7 +59,7 @@ impl RunRecords for Local {
     }
 
     fn remove_folder(&self, run: RunId) -> Doing<'_, ()> {
-        let (folder, log) = (self.folder(run), kept_log(&self.settings.folder, run));
+        let (folder, log) = (self.folder(run), kept_log(&self.settings().folder, run));
         Box::pin(async move {
             let renamed = on_a_thread(move || set_aside(&folder, &log)).await?;
             match renamed {
@@ -70,7 +70,7 @@ impl RunRecords for Local {
     }
 
     fn finish_removals(&self) -> Doing<'_, ()> {
-        let (runs, logs) = (self.runs(), logs_folder(&self.settings.folder));
+        let (runs, logs) = (self.runs(), logs_folder(&self.settings().folder));
         Box::pin(async move {
             let left = on_a_thread(move || {
                 for cut_off in with_extension(&logs, PART)? {
@@ -86,12 +86,12 @@ impl RunRecords for Local {
     }
 
     fn logs(&self, ended_before: Timestamp) -> Doing<'_, Vec<RunId>> {
-        let logs = logs_folder(&self.settings.folder);
+        let logs = logs_folder(&self.settings().folder);
         on_a_thread(move || unchanged(&logs, ended_before))
     }
 
     fn remove_log(&self, run: RunId) -> Doing<'_, ()> {
-        let log = kept_log(&self.settings.folder, run);
+        let log = kept_log(&self.settings().folder, run);
         on_a_thread(move || match fs::remove_file(log) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

@@ -12,23 +12,24 @@ use std::time::Duration;
 use berth_model::{EnvironmentId, Name};
 use tokio::process::Command;
 
-use super::{Local, cannot};
+use super::hands::Hands;
+use super::{LOOK_PATIENCE, Local, SLOW, cannot, on_a_thread};
 use crate::backend::{Doing, Trouble};
 use crate::beneath::Beneath;
-use crate::environments::{ABOUT, Prepared, Removed, Sealed, Shelf};
+use crate::environments::{Prepared, Removed, Sealed, Shelf};
 
 /// No version is longer.
 const VERSION_BYTES_MAX: u64 = 64;
 /// How long one of the system's programs may work on a folder.
 const TOOL: Duration = Duration::from_secs(600);
 
-impl Local {
-    pub(super) fn shelf_folder(&self) -> PathBuf {
+impl Hands {
+    pub fn shelf_folder(&self) -> PathBuf {
         self.settings.folder.join("environments")
     }
 
     /// Makes the folder of one that is to be made, for the person who makes it.
-    pub(super) fn begin_environment(&self, folder: &Path, user: Option<u32>) -> io::Result<()> {
+    pub fn begin_environment(&self, folder: &Path, user: Option<u32>) -> io::Result<()> {
         use std::os::unix::fs::{DirBuilderExt, chown};
         let mut made = std::fs::DirBuilder::new();
         made.mode(0o755).recursive(true).create(folder)?;
@@ -53,29 +54,40 @@ impl Local {
 
 impl Shelf for Local {
     fn made(&self, id: EnvironmentId) -> PathBuf {
-        self.shelf_folder().join(id.0.simple().to_string())
+        let folder = self.hands.shelf_folder();
+        folder.join(id.0.simple().to_string())
     }
 
     fn prepared(&self, key: &Name) -> Option<PathBuf> {
-        let folder = self.settings.prepared.as_ref()?.join(key.as_str());
-        folder.join(ABOUT).is_file().then_some(folder)
+        let prepared = self.settings().prepared.as_ref()?;
+        Some(prepared.join(key.as_str()))
     }
 
-    fn all_prepared(&self) -> Vec<(Name, Prepared)> {
-        match &self.settings.prepared {
-            Some(folder) => prepared_in(folder),
-            None => Vec::new(),
-        }
+    fn existing(&self, folders: Vec<PathBuf>) -> Doing<'_, Vec<PathBuf>> {
+        let looked = on_a_thread(move || {
+            let existing = folders.into_iter().filter(|folder| folder.is_dir());
+            Ok(existing.collect())
+        });
+        Box::pin(async move {
+            let looked = tokio::time::timeout(LOOK_PATIENCE, looked).await;
+            looked.unwrap_or_else(|_| Err(Trouble::NoAnswer(SLOW.to_owned())))
+        })
+    }
+
+    fn all_prepared(&self) -> Doing<'_, Vec<(Name, Prepared)>> {
+        let prepared = self.settings().prepared.clone();
+        on_a_thread(move || Ok(prepared.map_or_else(Vec::new, |folder| prepared_in(&folder))))
     }
 
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {
         Box::pin(async move {
             let folder = self.made(id);
-            if !folder.is_dir() {
+            let looked = folder.clone();
+            if !on_a_thread(move || Ok(looked.is_dir())).await? {
                 let why = "there is nothing where it was to be made";
                 return Err(Trouble::Refused(why.into()));
             }
-            seal(&folder, self.settings.first_user.is_some())
+            seal(&folder, self.settings().first_user.is_some())
                 .await
                 .map_err(cannot)
         })
@@ -84,7 +96,8 @@ impl Shelf for Local {
     fn remove(&self, id: EnvironmentId) -> Doing<'_, Removed> {
         Box::pin(async move {
             let folder = self.made(id);
-            if self.is_seen(&folder).map_err(cannot)? {
+            let (hands, looked) = (self.hands.clone(), folder.clone());
+            if on_a_thread(move || hands.is_seen(&looked)).await? {
                 return Ok(Removed::StillSeen);
             }
             remove(&folder).await.map_err(cannot)?;
@@ -152,7 +165,7 @@ pub async fn sweep_out(folder: &Path) -> io::Result<()> {
         for run in runs {
             let run = super::Folder::at(run?.path());
             run.tell_to_end()?;
-            while let super::Kept::By(keeper) = run.kept()? {
+            while let super::folder::Kept::By(keeper) = run.kept()? {
                 if keeper > 0 {
                     // Told to end at once, it does not ask what it keeps.
                     kill(nix::unistd::Pid::from_raw(keeper), Signal::SIGKILL).ok();

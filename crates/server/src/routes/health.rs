@@ -73,6 +73,7 @@ fn controller(found: &Found, now: Timestamp) -> ControllerHealth {
         fence: lease.map(|lease| lease.fence),
         pause_s: found.pause.as_secs_f64(),
         last_round_s: found.last_round.map(since),
+        gave_up_s: found.gave_up.map(since),
         lag_s: found.lag.as_secs_f64(),
     }
 }

@@ -65,6 +65,7 @@ export const health = {
     sequencer: { what: () => 'Events wait for their number.', advice: 'Pages and notifications lag behind. Look at the server’s log for the controller sequencer, and restart the server if it says nothing.' },
     clock: { what: () => 'The server’s clock and yours differ by more than a minute.', advice: 'Set both by a time server; bookings follow the server’s.' },
     never: { what: (name) => `${name} was never run.`, advice: 'Start a server; each runs all controllers that no other does.' },
+    stuck: { what: (name) => `A round of ${name} did not end in its time, so this server left it to another.`, advice: 'Look at this server’s log and at its machine’s disks. Restart it once another server runs the controller.' },
     late: { what: (name) => `${name} is behind with something due.`, advice: 'Look at the log of the server that runs it. If it hangs, restart that server; another takes over, or it goes on by itself.' },
     stale: { what: (name) => `${name} has not had a round here for long.`, advice: 'Another server may run it now; if there is none, look at the log.' },
   } satisfies Record<Trouble | ControllerTrouble, Told> as Record<Trouble | ControllerTrouble, Told>,

@@ -60,6 +60,7 @@ export const health: Messages['health'] = {
     sequencer: { what: () => 'Gli eventi aspettano il loro numero.', advice: 'Pagine e notifiche restano indietro. Guarda nel log del server il controllore sequencer, e riavvia il server se non dice nulla.' },
     clock: { what: () => 'L’orologio del server e il tuo differiscono di più di un minuto.', advice: 'Regolali su un server del tempo; le prenotazioni seguono quello del server.' },
     never: { what: (name) => `${name} non è mai stato eseguito.`, advice: 'Avvia un server; ciascuno esegue i controllori che nessun altro esegue.' },
+    stuck: { what: (name) => `Un giro di ${name} non è finito in tempo, perciò questo server lo ha lasciato a un altro.`, advice: 'Guarda il log di questo server e i dischi della sua macchina. Riavvialo quando un altro server esegue il controllore.' },
     late: { what: (name) => `${name} è in ritardo con qualcosa.`, advice: 'Guarda il log del server che lo esegue. Se è bloccato, riavvialo; un altro subentra, o riprende da solo.' },
     stale: { what: (name) => `${name} non fa un giro qui da molto.`, advice: 'Forse ora lo esegue un altro server; se non ce n’è, guarda il log.' },
   },

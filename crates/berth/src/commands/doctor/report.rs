@@ -82,6 +82,12 @@ fn controller(one: &ControllerHealth) -> Finding {
     if one.holder.is_none() {
         let advice = "start a server; each runs all controllers that no other does";
         Finding::fail(SUBJECT, format!("`{name}` was never run"), advice)
+    } else if let Some(ago) = one.gave_up_s {
+        let found = format!(
+            "`{name}`: a round did not end in its time {ago:.0} s ago, and this server left it to another"
+        );
+        let advice = "look at this server's log and at its machine's disks; restart it if another server runs the controller";
+        Finding::fail(SUBJECT, found, advice)
     } else if late {
         let found = format!(
             "`{name}`, run by {by}, is {:.0} s behind with something due",
@@ -131,6 +137,9 @@ mod tests {
         };
         assert_eq!(last(json!({})).0, Level::Ok);
         assert_eq!(last(json!({"lag_s": 40.0})).0, Level::Fail);
+        let gave_up = last(json!({"gave_up_s": 7.0}));
+        assert_eq!(gave_up.0, Level::Fail);
+        assert!(gave_up.1.contains("left it to another"), "{gave_up:?}");
         assert_eq!(last(json!({"last_round_s": 60.0})).0, Level::Warn);
         assert_eq!(last(json!({"last_round_s": null})).0, Level::Ok);
         let never = last(json!({"holder": null}));

@@ -30,6 +30,7 @@ test('a controller is judged as the command line does', () => {
   expect(told(report({ lag_s: 40 }))).toEqual(['late']);
   expect(told(report({ last_round_s: 60 }))).toEqual(['stale']);
   expect(told(report({ holder: null }))).toEqual(['never']);
+  expect(told(report({ gave_up_s: 7 }))).toEqual(['stuck']);
 });
 
 test('a boundary that does not hold is told', () => {

@@ -13,15 +13,16 @@ const DISK_LOW = 1024 * MIB;
 /** Clocks that differ by more make times on the pages look wrong. */
 const CLOCK_MS = 60_000;
 
-export type ControllerTrouble = 'never' | 'late' | 'stale';
+export type ControllerTrouble = 'never' | 'stuck' | 'late' | 'stale';
 
 export function controllerTrouble(one: ControllerHealth): ControllerTrouble | null {
   if (!one.holder) return 'never';
+  if (typeof one.gave_up_s === 'number') return 'stuck';
   if (one.lag_s > one.pause_s + LATE_S) return 'late';
   return (one.last_round_s ?? 0) > 2 * one.pause_s + LATE_S ? 'stale' : null;
 }
 
-export const CONTROLLER_LEVEL: Record<ControllerTrouble, Level> = { never: 'bad', late: 'bad', stale: 'warn' };
+export const CONTROLLER_LEVEL: Record<ControllerTrouble, Level> = { never: 'bad', stuck: 'bad', late: 'bad', stale: 'warn' };
 
 export function diskLevel(free: number): Level {
   if (free < DISK_FULL) return 'bad';

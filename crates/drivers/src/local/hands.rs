@@ -1,0 +1,455 @@
+//! What a server does on this machine with files and processes. Everything here may wait for a disk, so it is called on
+//! threads ([`Turns`](super::turns::Turns)) and never by an async worker.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
+
+use berth_model::session::APP_TOKEN;
+use berth_model::workload::{Because, Outcome, Program, Run, RunState, Serves};
+use berth_model::{PersonId, RunId};
+use jiff::Timestamp;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::cgroup::Groups;
+use super::folder::{Folder, How, Kept};
+use super::spec::{Limits, Listens, Network, Places, Spec};
+use super::turns::Patience;
+use super::{Settings, cannot, enter, machine, network, records, warm};
+use crate::backend::{Door, Grant, Job, Seen, Sign, Trouble};
+use crate::door::Key;
+
+/// The addresses at which clouds tell their machines secrets. No setting opens them.
+const METADATA: [&str; 2] = ["169.254.169.254/32", "169.254.170.2/32"];
+const PROCESSES_MAX: u64 = 4096;
+const MIB: u64 = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Hands {
+    pub settings: Settings,
+    pub groups: Option<Groups>,
+    /// Held while a run is given its folder, and a new person theirs.
+    beginning: Mutex<()>,
+    warm: Option<warm::Pool>,
+}
+
+impl Hands {
+    pub fn open(settings: Settings) -> io::Result<Hands> {
+        use std::os::unix::fs::DirBuilderExt;
+        for name in ["runs", "logs", "homes", "environments", "attempts"] {
+            let folder = settings.folder.join(name);
+            let mut private = std::fs::DirBuilder::new();
+            private.mode(0o700).recursive(true).create(folder)?;
+        }
+        let runs = std::fs::read_dir(settings.folder.join("runs"))?;
+        for unfinished in runs.filter_map(Result::ok).map(|entry| entry.path()) {
+            if unfinished.extension().is_some_and(|end| end == "new") {
+                std::fs::remove_dir_all(unfinished)?;
+            }
+        }
+        let can_be_warm = settings.weak_boundary().is_none();
+        let warm = match settings.prepared.as_ref().filter(|_| can_be_warm) {
+            Some(prepared) => warm::Pool::open(&settings.folder, prepared, settings.warm_max)?,
+            None => None,
+        };
+        Ok(Hands {
+            warm,
+            settings,
+            groups: Groups::find(),
+            beginning: Mutex::new(()),
+        })
+    }
+
+    pub fn folder(&self, run: RunId) -> Folder {
+        Folder::of(&self.settings.folder.join("runs"), run)
+    }
+
+    /// Starts a run, unless it was started. `index` are the addresses of the package index that it may reach.
+    pub fn start(
+        &self,
+        job: Job<'_>,
+        grant: &Grant,
+        index: Vec<String>,
+        patience: &Patience,
+    ) -> Result<(), Trouble> {
+        let folder = self.folder(job.run.id);
+        if !folder.path().exists() {
+            let key = Key::generate().map_err(cannot)?;
+            let beginning = self.beginning.lock();
+            let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
+            let spec = self.spec(job, grant, &key, index)?;
+            folder.make(&spec, &key, job.run.until).map_err(cannot)?;
+        }
+        match folder.kept().map_err(cannot)? {
+            Kept::NotYet if folder.is_told_to_end() => Ok(()),
+            // Whoever asked may have told others by now that nothing runs.
+            Kept::NotYet if patience.is_over() => Err(Trouble::NoAnswer("it took too long".into())),
+            Kept::NotYet => self.keep(&folder).map_err(cannot),
+            Kept::By(_) | Kept::NoMore => Ok(()),
+        }
+    }
+
+    pub fn stop(&self, run: &Run) -> Result<(), Trouble> {
+        let folder = self.folder(run.id);
+        if !folder.path().exists() {
+            return Ok(());
+        }
+        // On a full disk it is told to end, though that may not be noted.
+        let noted = folder.set_until(run.until);
+        let to_save = Because::Checkpoint;
+        if matches!(run.state, RunState::Stopping { because, .. } if because == to_save) {
+            self.signal(run.id, Signal::SIGUSR1).map_err(cannot)?;
+            return noted.map_err(cannot);
+        }
+        let told = folder.tell_to_end();
+        self.signal(run.id, Signal::SIGTERM).map_err(cannot)?;
+        noted.and(told).map_err(cannot)
+    }
+
+    pub fn prolong(&self, run: &Run) -> Result<(), Trouble> {
+        let folder = self.folder(run.id);
+        match folder.path().exists() {
+            true => folder.set_until(run.until).map_err(cannot),
+            false => Ok(()),
+        }
+    }
+
+    pub fn door(&self, run: RunId, program: &Program) -> Option<Door> {
+        let folder = self.folder(run);
+        program.serves?;
+        let mut values = program.environment.values();
+        Some(Door {
+            socket: folder.socket(),
+            key: folder.key().ok()?,
+            has_app_token: values.any(|value| value.contains(APP_TOKEN)),
+        })
+    }
+
+    pub fn log(&self, run: &Run, bytes: u64) -> Result<String, Trouble> {
+        let folder = self.folder(run.id);
+        let log = folder.log_tail(bytes).map_err(cannot)?;
+        if folder.path().exists() {
+            return Ok(log);
+        }
+        let kept = records::read_log(&self.settings.folder, run.id, bytes);
+        let never_began = matches!(
+            run.state,
+            RunState::Ended {
+                outcome: Outcome::CouldNotStart
+            }
+        );
+        let is_removed = run.state.is_over() && !never_began;
+        Ok(match kept.map_err(cannot)? {
+            Some(kept) => kept,
+            None if is_removed => records::LOG_REMOVED.to_owned(),
+            None => String::new(),
+        })
+    }
+
+    fn spec(
+        &self,
+        job: Job<'_>,
+        grant: &Grant,
+        key: &Key,
+        index: Vec<String>,
+    ) -> Result<Spec, Trouble> {
+        let Job { workload, run } = job;
+        let wish = workload.ask.wishes.get(run.wish);
+        let Some(task) = wish.map(|wish| &wish.task) else {
+            return Err(Trouble::Refused("it has no such wish".into()));
+        };
+        if run.pieces.len() != 1 {
+            return Err(Trouble::Refused(
+                "one machine runs one task; a gang needs a cluster".into(),
+            ));
+        }
+        self.check_boundary(grant)?;
+        let (home, user) = self.home(grant).map_err(cannot)?;
+        let is_sandboxed = self.settings.has_sandbox;
+        if !is_sandboxed {
+            check_mounts(&grant.mounts)?;
+        }
+        let places = match (is_sandboxed, user) {
+            (true, _) => Places::in_sandbox(&grant.login),
+            (false, Some(_)) => enter::staged(),
+            (false, None) => Places::in_the_open(home.clone(), self.folder(run.id).io()),
+        };
+        for mount in &grant.mounts {
+            self.see(mount, user)?;
+        }
+        let cores = task.cores_milli.get();
+        let memory = task.memory_mib.get() * MIB;
+        let program = &workload.ask.program;
+        let number = workload.number.to_string();
+        let path = |text: &String| {
+            PathBuf::from(
+                text.replace("%j", &number)
+                    .replace("%a", &run.task.to_string()),
+            )
+        };
+        Ok(Spec {
+            run: run.id,
+            login: grant.login.clone(),
+            is_sandboxed,
+            user,
+            home,
+            command: program.command.clone(),
+            script: program.script.clone(),
+            environment: environment(program, grant, run.id, &places, key),
+            places,
+            folder: program.folder.as_ref().map(PathBuf::from),
+            output: program.output.as_ref().map(path),
+            errors: program.errors.as_ref().map(path),
+            limits: Limits {
+                cores_milli: cores,
+                cores_milli_max: task.cores_milli_limit.map_or(cores, |limit| limit.get()),
+                memory_bytes: memory,
+                memory_bytes_max: task
+                    .memory_mib_limit
+                    .map_or(memory, |limit| limit.get() * MIB),
+                processes_max: PROCESSES_MAX,
+            },
+            gpus: grant.gpus.clone(),
+            mounts: grant.mounts.clone(),
+            listens: program.serves.map(|serves| match serves {
+                Serves::Socket => Listens::Socket,
+                Serves::Port(port) => Listens::Port(port),
+            }),
+            // In the open the port would be the whole machine's.
+            has_hub: grant.has_hub && is_sandboxed,
+            network: self.network(index),
+            warm: self.warm_for(program, grant, memory / MIB),
+        })
+    }
+
+    /// The warm server of which an app in a prepared environment can be a copy.
+    fn warm_for(&self, program: &Program, grant: &Grant, memory_mib: u64) -> Option<PathBuf> {
+        let pool = self.warm.as_ref()?;
+        pool.make_room(memory_mib);
+        let chosen = Path::new(grant.environment.get("VIRTUAL_ENV")?);
+        let is_chosen = |mount: &&Seen| {
+            mount.to == chosen && mount.from.parent() == self.settings.prepared.as_deref()
+        };
+        let is_app = program.serves.is_some() && program.script.is_none();
+        let environment = grant.mounts.iter().find(is_chosen).filter(|_| is_app)?;
+        pool.claim(environment)
+    }
+
+    pub fn home_of(&self, person: PersonId) -> PathBuf {
+        let homes = self.settings.folder.join("homes");
+        homes.join(person.0.simple().to_string())
+    }
+
+    /// The person's own folder, made when they first run something, and whom it belongs to on this machine. The folder's
+    /// owner is the record of who is who: a new person gets the next number after all that there are.
+    fn home(&self, grant: &Grant) -> io::Result<(PathBuf, Option<u32>)> {
+        use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+        let homes = self.settings.folder.join("homes");
+        let home = self.home_of(grant.person);
+        let Some(first) = self.settings.first_user else {
+            let mut private = std::fs::DirBuilder::new();
+            private.mode(0o700).recursive(true).create(&home)?;
+            return Ok((home, None));
+        };
+        if !home.exists() {
+            let mut user = first;
+            for other in std::fs::read_dir(&homes)? {
+                user = user.max(other?.metadata()?.uid().saturating_add(1));
+            }
+            let new = home.with_extension("new");
+            let mut private = std::fs::DirBuilder::new();
+            private.mode(0o700).recursive(true).create(&new)?;
+            chown(&new, Some(user), Some(user))?;
+            std::fs::rename(&new, &home)?;
+        }
+        let user = home.metadata()?.uid();
+        Ok((home, Some(user)))
+    }
+
+    /// Where the boundary of a run does not hold, one person may use their own machine. With several, an admin decides.
+    fn check_boundary(&self, grant: &Grant) -> Result<(), Trouble> {
+        match self.settings.weak_boundary() {
+            Some(weak) if grant.has_neighbours && !self.settings.is_shared => {
+                Err(Trouble::Refused(format!(
+                    "{} Several people have accounts on this server, so it runs nobody's work. {}",
+                    weak.sentence(),
+                    weak.advice()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a run is to see has to be there. The folder of an environment that is to be made, is made.
+    fn see(&self, mount: &Seen, user: Option<u32>) -> Result<(), Trouble> {
+        let is_new = mount.is_writable && mount.from.parent() == Some(&self.shelf_folder());
+        if is_new {
+            return self.begin_environment(&mount.from, user).map_err(cannot);
+        }
+        match mount.from.exists() {
+            true => Ok(()),
+            false => Err(Trouble::Refused(format!(
+                "what it was to see at {} is no longer there",
+                mount.to.display()
+            ))),
+        }
+    }
+
+    /// `index` are the addresses of the package index, which a run that makes an environment reaches wherever it is.
+    fn network(&self, index: Vec<String>) -> Network {
+        let fixed = METADATA.iter().chain(&network::PRIVATE_RANGES);
+        let mut closed: Vec<String> = fixed.map(|range| (*range).to_owned()).collect();
+        closed.push(format!("{}/32", network::GATEWAY));
+        closed.extend(machine::own_addresses());
+        closed.extend(self.settings.closed.iter().cloned());
+        Network {
+            is_open: self.settings.has_network,
+            closed,
+            opened: self.settings.opened.iter().cloned().chain(index).collect(),
+        }
+    }
+
+    /// Starts a keeper. A second one finds the lock taken and goes.
+    fn keep(&self, folder: &Folder) -> io::Result<()> {
+        let mut command = tokio::process::Command::new(&self.settings.program);
+        command
+            .args(["keeper", "run"])
+            .arg(folder.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut keeper = command.spawn()?;
+        // Only so that it is taken in when it ends before this server does.
+        tokio::spawn(async move { keeper.wait().await });
+        Ok(())
+    }
+
+    pub fn sign(&self, run: &Run, now: Timestamp) -> io::Result<Sign> {
+        let folder = self.folder(run.id);
+        if !folder.path().exists() {
+            return Ok(Sign::Unknown);
+        }
+        if let Some(end) = folder.end()? {
+            let outcome = match end.how {
+                How::Exited(0) => Outcome::Completed,
+                How::Exited(exit_code) => Outcome::Failed { exit_code },
+                How::Signalled(signal) => Outcome::Failed {
+                    exit_code: 128 + signal,
+                },
+                How::OutOfMemory => Outcome::OutOfMemory,
+                How::CouldNotStart => Outcome::CouldNotStart,
+                How::Lost => Outcome::NodeFailed,
+                How::Stopped => stopped(run),
+            };
+            return Ok(Sign::Ended {
+                at: end.at,
+                outcome,
+                said: end.said.parse().ok(),
+            });
+        }
+        match folder.kept()? {
+            Kept::By(_) => Ok(Sign::Running),
+            Kept::NotYet if folder.is_told_to_end() => Ok(Sign::Ended {
+                at: now,
+                outcome: stopped(run),
+                said: None,
+            }),
+            Kept::NotYet if run.state == RunState::Starting => Ok(Sign::Unknown),
+            Kept::NotYet => {
+                // The machine is busy, and its keeper slow to come. Of two, one finds the lock taken and goes.
+                self.keep(&folder)?;
+                Ok(Sign::Running)
+            }
+            Kept::NoMore => {
+                // A keeper that finds it begun ends what is left, and says so.
+                self.keep(&folder)?;
+                Ok(Sign::Running)
+            }
+        }
+    }
+
+    fn signal(&self, run: RunId, signal: Signal) -> io::Result<()> {
+        match self.folder(run).kept()? {
+            Kept::By(keeper) if keeper > 0 => Ok(kill(Pid::from_raw(keeper), signal)?),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Tells everything that runs below a folder that its time is over, for whoever is about to remove it.
+pub fn end_everything(folder: &Path) -> io::Result<()> {
+    let runs = match std::fs::read_dir(folder.join("runs")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        runs => runs?,
+    };
+    for run in runs {
+        let folder = Folder::at(run?.path());
+        if !folder.may_run()? {
+            continue;
+        }
+        folder.set_until(Timestamp::MIN)?;
+        folder.tell_to_end()?;
+        if let Kept::By(keeper) = folder.kept()?
+            && keeper > 0
+        {
+            kill(Pid::from_raw(keeper), Signal::SIGTERM).ok();
+        }
+    }
+    Ok(())
+}
+
+/// What it comes to when it went because it was told, or made, to.
+fn stopped(run: &Run) -> Outcome {
+    match run.state {
+        RunState::Stopping { because, .. } => because.outcome(),
+        // Its time was over before any server could say so.
+        _ => Outcome::TimedOut,
+    }
+}
+
+/// Without a sandbox everything is where it is.
+fn check_mounts(mounts: &[Seen]) -> Result<(), Trouble> {
+    match mounts.iter().find(|mount| mount.from != mount.to) {
+        None => Ok(()),
+        Some(mount) => Err(Trouble::Refused(format!(
+            "it needs {}, which only a sandbox can show it, and this machine has none",
+            mount.to.display()
+        ))),
+    }
+}
+
+/// What the program finds in its environment: its own, and what tells it where it is.
+fn environment(
+    program: &Program,
+    grant: &Grant,
+    run: RunId,
+    places: &Places,
+    key: &Key,
+) -> BTreeMap<String, String> {
+    let login = &grant.login;
+    let mut all: BTreeMap<String, String> = [
+        ("HOME", places.home.display().to_string()),
+        ("USER", login.clone()),
+        ("LOGNAME", login.clone()),
+        ("SHELL", "/bin/bash".to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+        ("TMPDIR", places.temporary.display().to_string()),
+        ("BERTH_RUN", run.to_string()),
+        ("CUDA_VISIBLE_DEVICES", grant.gpus.join(",")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    all.extend(grant.environment.clone());
+    all.extend(program.environment.clone());
+    for value in all.values_mut().filter(|value| value.contains(APP_TOKEN)) {
+        *value = value.replace(APP_TOKEN, &key.app_token());
+    }
+    all
+}

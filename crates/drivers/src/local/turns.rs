@@ -1,0 +1,124 @@
+//! Blocking calls about runs: on threads, one at a time for each run, and nobody waits for one longer than its deadline.
+//!
+//! A disk or a driver that hangs keeps one thread for each run that is on it, however often that run is asked about.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use berth_model::RunId;
+use tokio::sync::Mutex as Turn;
+use tokio::time::{Instant, timeout_at};
+
+#[derive(Debug, Default)]
+pub(super) struct Turns(Mutex<HashMap<RunId, Arc<Turn<()>>>>);
+
+/// Whether somebody still waits for what a call does.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Patience(Arc<AtomicBool>);
+
+impl Patience {
+    pub fn is_over(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Patience ends with whoever waits.
+struct Waiting(Patience);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Turns {
+    /// None where the call, and those before it about the same run, take longer than that. It goes on all the same.
+    pub async fn take<T: Send + 'static>(
+        &self,
+        run: RunId,
+        longest: Duration,
+        call: impl FnOnce(&Patience) -> T + Send + 'static,
+    ) -> Option<T> {
+        let deadline = Instant::now() + longest;
+        let waiting = Waiting(Patience::default());
+        let turn = timeout_at(deadline, self.of(run).lock_owned()).await.ok()?;
+        let patience = waiting.0.clone();
+        let call = tokio::task::spawn_blocking(move || {
+            let done = call(&patience);
+            drop(turn);
+            done
+        });
+        let done = timeout_at(deadline, call).await.ok()?.ok();
+        self.forget(run);
+        done
+    }
+
+    fn of(&self, run: RunId) -> Arc<Turn<()>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.entry(run).or_default().clone()
+    }
+
+    /// Where nobody waits for it, a run needs no turns.
+    fn forget(&self, run: RunId) {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if turns
+            .get(&run)
+            .is_some_and(|turn| Arc::strong_count(turn) == 1)
+        {
+            turns.remove(&run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn run(number: u128) -> RunId {
+        RunId(Uuid::from_u128(number))
+    }
+
+    /// A call that comes back when the test says so.
+    fn hung(until: Receiver<()>) -> impl FnOnce(&Patience) -> bool + Send + 'static {
+        move |patience| {
+            until.recv().ok();
+            patience.is_over()
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_call_that_hangs_keeps_one_thread_and_delays_its_own_run_alone() {
+        let turns = Arc::new(Turns::default());
+        let (release, until) = channel();
+        let short = Duration::from_millis(1);
+        assert_eq!(turns.take(run(1), short, hung(until)).await, None);
+        for _ in 0..600 {
+            // More than there are threads: none of these gets one.
+            assert_eq!(turns.take(run(1), short, |_| ()).await, None);
+        }
+        assert_eq!(turns.take(run(2), LONG, |_| 7).await, Some(7));
+        release.send(()).unwrap();
+        assert_eq!(turns.take(run(1), LONG, |_| 8).await, Some(8));
+        assert!(turns.0.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_call_learns_that_nobody_waits_for_it_any_more() {
+        let turns = Turns::default();
+        let (release, until) = channel();
+        let (tell, told) = channel();
+        let call = move |patience: &Patience| tell.send(hung(until)(patience)).unwrap();
+        assert_eq!(turns.take(run(1), Duration::ZERO, call).await, None);
+        release.send(()).unwrap();
+        let heard = tokio::task::spawn_blocking(move || told.recv().unwrap());
+        assert!(heard.await.unwrap());
+    }
+}
