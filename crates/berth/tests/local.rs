@@ -1,6 +1,8 @@
 //! Work as processes of this machine, with the real sandbox: what it sees, what it may use, and that it outlives whoever
 //! started it. A machine without bubblewrap fails these; `make test` installs it.
 
+#[path = "local/locked.rs"]
+mod locked;
 #[path = "local/warm.rs"]
 mod warm;
 
