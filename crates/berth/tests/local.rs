@@ -3,6 +3,8 @@
 
 #[path = "local/locked.rs"]
 mod locked;
+#[path = "local/names.rs"]
+mod names;
 #[path = "local/warm.rs"]
 mod warm;
 
@@ -63,6 +65,8 @@ impl Machine {
             first_user: is_root.then_some(200_000),
             closed: vec!["203.0.113.0/24".to_owned()],
             opened: Vec::new(),
+            opened_names: Vec::new(),
+            database_host: None,
             has_network: true,
             has_sandbox: true,
             is_shared: false,

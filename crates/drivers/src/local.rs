@@ -23,6 +23,7 @@ pub mod inside;
 pub mod keeper;
 mod life;
 pub mod machine;
+pub mod names;
 pub mod network;
 mod records;
 mod relay;
@@ -34,6 +35,7 @@ pub mod warm;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +51,7 @@ use self::cgroup::Groups;
 use self::disk::{Disk, DiskLimits};
 use self::folder::{Folder, How, Kept};
 use self::machine::WeakBoundary;
+use self::names::Names;
 use self::spec::{Limits, Listens, Network, Places, Spec};
 use crate::backend::{
     Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used,
@@ -71,6 +74,10 @@ pub struct Settings {
     pub closed: Vec<String>,
     /// Addresses or networks in private ranges that runs reach all the same.
     pub opened: Vec<String>,
+    /// Host names whose addresses runs reach all the same; they are resolved at each start.
+    pub opened_names: Vec<String>,
+    /// The host of the server's database, which no name opens.
+    pub database_host: Option<String>,
     pub has_network: bool,
     pub has_sandbox: bool,
     /// Whether several people's work may run here though the boundary of a run does not hold.
@@ -106,6 +113,7 @@ pub struct Local {
     beginning: Mutex<()>,
     warm: Option<warm::Pool>,
     disk: Disk,
+    names: Names,
 }
 
 impl Local {
@@ -127,6 +135,10 @@ impl Local {
             Some(prepared) => warm::Pool::open(&settings.folder, prepared, settings.warm_max)?,
             None => None,
         };
+        let names = Names::new(
+            settings.opened_names.clone(),
+            settings.database_host.clone(),
+        );
         Ok(Local {
             identity: machine::identity(&settings.folder)?,
             warm,
@@ -135,6 +147,7 @@ impl Local {
             groups: Groups::find(),
             newest_fence: AtomicU64::new(0),
             beginning: Mutex::new(()),
+            names,
         })
     }
 
@@ -169,7 +182,7 @@ impl Local {
         job: Job<'_>,
         grant: &Grant,
         key: &Key,
-        index: Vec<String>,
+        resolved: &[Ipv4Addr],
     ) -> Result<Spec, Trouble> {
         let Job { workload, run } = job;
         let wish = workload.ask.wishes.get(run.wish);
@@ -235,7 +248,7 @@ impl Local {
             }),
             // In the open the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
-            network: self.network(index),
+            network: self.network(resolved),
             warm: self.warm_for(program, grant, memory / MIB),
         })
     }
@@ -324,17 +337,36 @@ impl Local {
         }
     }
 
-    /// `index` are the addresses of the package index, which a run that makes an environment reaches wherever it is.
-    fn network(&self, index: Vec<String>) -> Network {
+    /// The addresses of the package index, which a run that makes an environment reaches wherever it is, and of the names that
+    /// an admin opens. What cannot be resolved is not reached, and the run starts without it.
+    async fn resolved(&self, index: Option<&str>) -> Vec<Ipv4Addr> {
+        if !self.settings.has_network {
+            return Vec::new();
+        }
+        let mut all = network::addresses_of(index).await;
+        for one in self.names.resolve().await {
+            if let Some(trouble) = one.trouble {
+                let name = one.name;
+                tracing::warn!(name, "the name {name} in opened_networks {trouble}");
+            }
+            all.extend(one.addresses);
+        }
+        all
+    }
+
+    /// `resolved` are addresses that this run reaches beside the opened networks.
+    fn network(&self, resolved: &[Ipv4Addr]) -> Network {
         let fixed = METADATA.iter().chain(&network::PRIVATE_RANGES);
         let mut closed: Vec<String> = fixed.map(|range| (*range).to_owned()).collect();
         closed.push(format!("{}/32", network::GATEWAY));
         closed.extend(machine::own_addresses());
         closed.extend(self.settings.closed.iter().cloned());
+        let opened = self.settings.opened.iter().cloned();
+        let resolved = resolved.iter().map(|address| format!("{address}/32"));
         Network {
             is_open: self.settings.has_network,
             closed,
-            opened: self.settings.opened.iter().cloned().chain(index).collect(),
+            opened: opened.chain(resolved).collect(),
         }
     }
 
@@ -510,11 +542,11 @@ impl Backend for Local {
             let folder = self.folder(job.run.id);
             if !folder.path().exists() {
                 self.check_space(job, grant.person).await?;
-                let index = network::addresses_of(grant.package_index.as_deref()).await;
+                let resolved = self.resolved(grant.package_index.as_deref()).await;
                 let key = Key::generate().map_err(cannot)?;
                 let beginning = self.beginning.lock();
                 let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
-                let spec = self.spec(job, grant, &key, index)?;
+                let spec = self.spec(job, grant, &key, &resolved)?;
                 folder.make(&spec, &key, job.run.until).map_err(cannot)?;
             }
             match folder.kept().map_err(cannot)? {

@@ -1,9 +1,11 @@
 //! Whether this machine can run people's work and keep them apart.
 
 use berth_drivers::local::machine::{Abilities, Machine, WeakBoundary};
+use berth_drivers::local::names::{Names, Resolved};
 use berth_server::config::{Config, QueueBackend};
 
 use super::Finding;
+use crate::machine;
 
 const SUBJECT: &str = "machine";
 
@@ -46,6 +48,35 @@ pub fn look(config: &Config) -> Vec<Finding> {
     ]
 }
 
+/// What runs reach of the host names that are opened to them.
+pub async fn opened_names(config: &Config) -> Vec<Finding> {
+    if config.queue_backend != QueueBackend::Local {
+        return Vec::new();
+    }
+    let names = Names::new(machine::opened_names(config), config.database.host());
+    names.resolve().await.into_iter().map(opened_name).collect()
+}
+
+fn opened_name(resolved: Resolved) -> Finding {
+    let Resolved {
+        name,
+        addresses,
+        trouble,
+    } = resolved;
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    match trouble {
+        None => Finding::ok(
+            SUBJECT,
+            format!("runs reach {name} at {}", addresses.join(", ")),
+        ),
+        Some(trouble) => Finding::warn(
+            SUBJECT,
+            format!("the name {name} in opened_networks {trouble}"),
+            "runs start and do not reach it: correct the name, or what the name server says of it",
+        ),
+    }
+}
+
 fn boundary(can: &Abilities, is_shared: bool) -> Finding {
     let whys = [&can.sandbox, &can.users].into_iter();
     let whys: Vec<&str> = whys
@@ -78,6 +109,22 @@ fn boundary(can: &Abilities, is_shared: bool) -> Finding {
 mod tests {
     use super::super::Level;
     use super::*;
+
+    #[test]
+    fn a_name_that_opens_nothing_is_a_warning_that_says_which_and_why() {
+        let resolved = |trouble: Option<&str>| Resolved {
+            name: "nas.lab".to_owned(),
+            addresses: vec![std::net::Ipv4Addr::new(10, 1, 2, 3)],
+            trouble: trouble.map(str::to_owned),
+        };
+        let fine = opened_name(resolved(None));
+        assert_eq!(fine.level, Level::Ok);
+        assert_eq!(fine.found, "runs reach nas.lab at 10.1.2.3");
+        let warned = opened_name(resolved(Some("cannot be resolved: no answer")));
+        assert_eq!(warned.level, Level::Warn);
+        let found = "the name nas.lab in opened_networks cannot be resolved: no answer";
+        assert_eq!(warned.found, found);
+    }
 
     #[test]
     fn a_weak_boundary_is_told_and_so_is_a_flag_that_nobody_needs() {

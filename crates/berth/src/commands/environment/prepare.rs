@@ -83,6 +83,8 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         first_user: able.users.is_ok().then_some(FIRST_USER),
         closed: Vec::new(),
         opened: Vec::new(),
+        opened_names: Vec::new(),
+        database_host: None,
         has_network: true,
         prepared: None,
         warm_max: 0,
