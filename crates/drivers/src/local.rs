@@ -25,6 +25,7 @@ mod life;
 pub mod machine;
 pub mod names;
 pub mod network;
+pub mod quota;
 mod records;
 mod relay;
 pub mod sandbox;
@@ -135,6 +136,8 @@ impl Local {
             Some(prepared) => warm::Pool::open(&settings.folder, prepared, settings.warm_max)?,
             None => None,
         };
+        let homes = settings.folder.join("homes");
+        let quotas = quota::available(&homes, settings.weak_boundary()).ok();
         let names = Names::new(
             settings.opened_names.clone(),
             settings.database_host.clone(),
@@ -142,7 +145,7 @@ impl Local {
         Ok(Local {
             identity: machine::identity(&settings.folder)?,
             warm,
-            disk: Disk::new(settings.disk),
+            disk: Disk::new(settings.disk, quotas),
             settings,
             groups: Groups::find(),
             newest_fence: AtomicU64::new(0),
@@ -544,10 +547,14 @@ impl Backend for Local {
                 self.check_space(job, grant.person).await?;
                 let resolved = self.resolved(grant.package_index.as_deref()).await;
                 let key = Key::generate().map_err(cannot)?;
-                let beginning = self.beginning.lock();
-                let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
-                let spec = self.spec(job, grant, &key, &resolved)?;
-                folder.make(&spec, &key, job.run.until).map_err(cannot)?;
+                let home = {
+                    let beginning = self.beginning.lock();
+                    let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
+                    let spec = self.spec(job, grant, &key, &resolved)?;
+                    folder.make(&spec, &key, job.run.until).map_err(cannot)?;
+                    spec.home
+                };
+                self.disk.enforce(home).await;
             }
             match folder.kept().map_err(cannot)? {
                 Kept::NotYet if folder.is_told_to_end() => Ok(()),

@@ -1,7 +1,10 @@
 //! Whether this machine can run people's work and keep them apart.
 
+use std::path::PathBuf;
+
 use berth_drivers::local::machine::{Abilities, Machine, WeakBoundary};
 use berth_drivers::local::names::{Names, Resolved};
+use berth_drivers::local::quota::{self, Unavailable};
 use berth_server::config::{Config, QueueBackend};
 
 use super::Finding;
@@ -16,6 +19,7 @@ pub fn look(config: &Config) -> Vec<Finding> {
     }
     let can = Abilities::look();
     let boundary = boundary(&can, config.unsafe_shared_user);
+    let homes = homes(quota::available(&config.data_dir, can.weak_boundary()));
     let Abilities {
         network, limits, ..
     } = can;
@@ -33,6 +37,7 @@ pub fn look(config: &Config) -> Vec<Finding> {
     vec![
         Finding::ok(SUBJECT, has),
         boundary,
+        homes,
         match network {
             Ok(()) => Finding::ok(SUBJECT, "each run gets a network of its own"),
             Err(why) => Finding::warn(SUBJECT, why, "without it, what runs reaches no network"),
@@ -46,6 +51,26 @@ pub fn look(config: &Config) -> Vec<Finding> {
             ),
         },
     ]
+}
+
+/// What holds the limit of homes.
+fn homes(quotas: Result<PathBuf, Unavailable>) -> Finding {
+    match quotas {
+        Ok(mount) => Finding::ok(
+            SUBJECT,
+            format!(
+                "project quotas of {} hold the limit of homes",
+                mount.display()
+            ),
+        ),
+        Err(Unavailable { why, advice }) => {
+            let found = format!("homes are measured before each start, because {why}");
+            match advice {
+                None => Finding::ok(SUBJECT, found),
+                Some(advice) => Finding::warn(SUBJECT, found, advice),
+            }
+        }
+    }
 }
 
 /// What runs reach of the host names that are opened to them.
@@ -124,6 +149,24 @@ mod tests {
         assert_eq!(warned.level, Level::Warn);
         let found = "the name nas.lab in opened_networks cannot be resolved: no answer";
         assert_eq!(warned.found, found);
+    }
+
+    #[test]
+    fn what_holds_the_limit_of_homes_is_said() {
+        let quotas = homes(Ok("/srv".into()));
+        assert_eq!(
+            quotas.found,
+            "project quotas of /srv hold the limit of homes"
+        );
+        let without = |advice| Unavailable {
+            why: "`setquota` is not installed".to_owned(),
+            advice,
+        };
+        let measured = homes(Err(without(Some("apt install quota"))));
+        assert_eq!(measured.level, Level::Warn);
+        let found = "homes are measured before each start, because `setquota` is not installed";
+        assert_eq!(measured.found, found);
+        assert_eq!(homes(Err(without(None))).level, Level::Ok);
     }
 
     #[test]
