@@ -5,6 +5,8 @@
 mod locked;
 #[path = "local/names.rs"]
 mod names;
+#[path = "local/quota.rs"]
+mod quota;
 #[path = "local/warm.rs"]
 mod warm;
 
