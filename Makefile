@@ -39,6 +39,10 @@ test: ## everything CI checks, on both databases
 advisories: ## look known vulnerabilities of dependencies up; fails where that cannot be done
 	@scripts/advisories --or-fail
 
+.PHONY: quotas
+quotas: ## the tests of project quotas, in a kernel that has them (Debian on x86-64, as root)
+	@scripts/check-quotas
+
 .PHONY: check
 check: tidy ## the quick loop: format, lint, unit tests
 	cargo test --workspace --locked --quiet --lib --bins

@@ -14,7 +14,7 @@ use berth_drivers::local::{Local, Settings};
 use berth_drivers::split::Split;
 use berth_model::Reference;
 use berth_model::reference::SiteReference;
-use berth_server::config::Config;
+use berth_server::config::{Config, Destination};
 use tokio_util::sync::CancellationToken;
 
 use crate::slurm::variables::WithVariables;
@@ -42,11 +42,9 @@ impl ThisMachine {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            opened: config
-                .opened_networks
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            opened: opened_ranges(config),
+            opened_names: opened_names(config),
+            database_host: config.database.host(),
             has_network: can.network.is_ok(),
             prepared: config.prepared_environments.clone(),
             warm_max: config.warm_servers,
@@ -77,6 +75,23 @@ impl ThisMachine {
     pub fn backend(&self) -> Arc<dyn Backend> {
         Arc::new(WithVariables(self.runs.clone()))
     }
+}
+
+fn opened_ranges(config: &Config) -> Vec<String> {
+    let ranges = config.opened_networks.iter().filter_map(|one| match one {
+        Destination::Network(network) => Some(network.to_string()),
+        Destination::Name(_) => None,
+    });
+    ranges.collect()
+}
+
+/// The host names that are opened to runs.
+pub fn opened_names(config: &Config) -> Vec<String> {
+    let names = config.opened_networks.iter().filter_map(|one| match one {
+        Destination::Name(name) => Some(name.clone()),
+        Destination::Network(_) => None,
+    });
+    names.collect()
 }
 
 /// Puts the machine into the site's inventory, and sends its work to it; says whether all is as it should be.

@@ -262,3 +262,26 @@ async fn addresses(one: &Person, other: &Person) {
     assert_eq!(said, "refused\n", "what clouds tell their machines");
     other.shell(&format!("kill {server}")).await;
 }
+
+/// Whoever can say what a name means may choose any address. A name that means this machine opens nothing of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_opened_and_means_this_machine_opens_nothing() {
+    let desk = people::site_with("opened_networks = ['localhost', 'nobody.invalid']\n").await;
+    let bo = Person::at_work(&desk, "bo").await;
+    for host in ["127.0.0.1", "10.0.2.2"] {
+        let ask = format!(
+            "curl -s -m 3 -o /dev/null http://{host}:{}/ && echo reached || echo refused",
+            bo.port
+        );
+        assert_eq!(bo.shell(&ask).await, "refused\n", "the server, at {host}");
+    }
+    assert_eq!(
+        bo.shell("ip route get 127.0.0.1 | grep -c tap0").await,
+        "0\n"
+    );
+    let log = desk.server().log();
+    for why in ["is 127.0.0.1, which no name opens", "cannot be resolved"] {
+        assert!(log.contains(why), "{log}");
+    }
+    bo.end().await;
+}

@@ -3,8 +3,14 @@
 
 #[path = "local/hung.rs"]
 mod hung;
+#[path = "local/locked.rs"]
+mod locked;
+#[path = "local/names.rs"]
+mod names;
 #[path = "local/not_ready.rs"]
 mod not_ready;
+#[path = "local/quota.rs"]
+mod quota;
 #[path = "local/warm.rs"]
 mod warm;
 
@@ -65,6 +71,8 @@ impl Machine {
             first_user: is_root.then_some(200_000),
             closed: vec!["203.0.113.0/24".to_owned()],
             opened: Vec::new(),
+            opened_names: Vec::new(),
+            database_host: None,
             has_network: true,
             has_sandbox: true,
             is_shared: false,

@@ -29,6 +29,8 @@ pub struct Recipe {
     /// Where what it extends stands there.
     pub base: Option<String>,
     pub packages: Vec<Package>,
+    /// Where its lock file stands there. With one, exactly the files are installed whose hashes it has.
+    pub lock: Option<String>,
     /// What its kernel is called: by people, and by programs.
     pub title: String,
     pub kernel: String,
@@ -58,16 +60,13 @@ pub fn installing(index: Option<&str>) -> BTreeMap<String, String> {
     all
 }
 
-/// Environments that Berth itself brings along: the one place where their versions are pinned.
+/// Environments that Berth itself brings along. What they ask for and its lock are the files in `environments/locks`,
+/// which `scripts/lock-environments` makes.
 const BROUGHT: &[Brought] = &[
     Brought {
         name: "jupyterlab",
-        packages: &[
-            "jupyterlab==4.6.6",
-            "jupyterhub==6.1.1",
-            "ipykernel==7.4.0",
-            "ipywidgets==8.1.9",
-        ],
+        requirements: include_str!("environments/locks/jupyterlab.in"),
+        lock: include_str!("environments/locks/jupyterlab.txt"),
         warm: &[
             "jupyterlab.labapp",
             "jupyter_lsp",
@@ -77,19 +76,27 @@ const BROUGHT: &[Brought] = &[
     },
     Brought {
         name: "tensorboard",
-        packages: &["tensorboard==2.21.0", "ipykernel==7.4.0"],
+        requirements: include_str!("environments/locks/tensorboard.in"),
+        lock: include_str!("environments/locks/tensorboard.txt"),
         warm: &[],
     },
     Brought {
         name: "mlflow",
-        packages: &["mlflow==3.17.2", "ipykernel==7.4.0"],
+        requirements: include_str!("environments/locks/mlflow.in"),
+        lock: include_str!("environments/locks/mlflow.txt"),
         warm: &[],
     },
 ];
 
+/// Where the lock file of a prepared environment stands while it is made.
+pub const LOCK_INSIDE: &str = "/opt/berth/environments/lock.txt";
+
 struct Brought {
     name: &'static str,
-    packages: &'static [&'static str],
+    /// A package with its version in each line.
+    requirements: &'static str,
+    /// All packages that these need, with their versions and the hashes of their files.
+    lock: &'static str,
     /// What of it is read before anybody asks, so that what needs it starts at once.
     warm: &'static [&'static str],
 }
@@ -118,8 +125,10 @@ const ABOUT_BYTES_MAX: u64 = 1 << 20;
 
 impl Prepared {
     pub fn brought(name: &str) -> Option<Prepared> {
-        let Brought { name, packages, .. } = Brought::named(name)?;
-        let packages = packages.iter().map(|line| line.parse().ok());
+        let Brought {
+            name, requirements, ..
+        } = Brought::named(name)?;
+        let packages = requirements.lines().map(|line| line.parse().ok());
         Some(Prepared {
             name: name.parse().ok()?,
             packages: packages.collect::<Option<_>>()?,
@@ -155,10 +164,20 @@ impl Prepared {
         Brought::named(self.name.as_str()).map_or(&[], |one| one.warm)
     }
 
-    /// The same packages, made in the same way, are the same folder; anything else is another.
+    /// The lock file that it is installed from.
+    pub fn lock(&self) -> &'static str {
+        Brought::named(self.name.as_str()).map_or("", |one| one.lock)
+    }
+
+    /// The same packages from the same lock, made in the same way, are the same folder; anything else is another.
     pub fn key(&self) -> Option<Name> {
+        self.key_with(self.lock())
+    }
+
+    fn key_with(&self, lock: &str) -> Option<Name> {
         let mut hash = Sha256::new();
         hash.update(BUILD);
+        hash.update(lock);
         for package in &self.packages {
             hash.update(package.as_str());
             hash.update(b"\n");
@@ -181,6 +200,7 @@ impl Prepared {
             path: format!("{INSIDE}/{}", Prepared::path(key)),
             base: None,
             packages: self.packages.clone(),
+            lock: Some(LOCK_INSIDE.to_owned()),
             title: self.name.to_string(),
             kernel: format!("berth-{key}"),
         }
@@ -242,5 +262,67 @@ mod tests {
         let key = prepared.key();
         prepared.packages.pop();
         assert_ne!(prepared.key(), key);
+    }
+
+    #[test]
+    fn another_lock_is_another_folder() {
+        let prepared = Prepared::brought("jupyterlab").unwrap();
+        let changed = prepared.lock().replacen("sha256:", "sha256:0", 1);
+        assert_ne!(prepared.key_with(&changed), prepared.key());
+    }
+
+    /// The packages of a lock file with their hashes; an error for a line that is neither.
+    fn locked(lock: &str) -> Result<Vec<(&str, Vec<&str>)>, String> {
+        let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+        for line in lock.lines() {
+            let part = line.trim_end_matches(" \\");
+            match (
+                part.trim_start().strip_prefix("--hash=sha256:"),
+                all.last_mut(),
+            ) {
+                (Some(hash), Some((_, hashes))) => hashes.push(hash),
+                (None, _) if part.contains("==") => {
+                    all.push((part.split(" ; ").next().unwrap_or(part), Vec::new()));
+                }
+                _ => return Err(format!("{line:?} is neither a package nor a hash")),
+            }
+        }
+        Ok(all)
+    }
+
+    fn is_sha256(hash: &str) -> bool {
+        hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
+    #[test]
+    fn a_lock_has_what_its_environment_asks_for_and_hashes_of_everything() {
+        for name in Prepared::names() {
+            let prepared = Prepared::brought(name).unwrap();
+            let locked = locked(prepared.lock()).unwrap();
+            for package in &prepared.packages {
+                let is_it = |(line, _): &(&str, Vec<&str>)| *line == package.as_str();
+                assert!(
+                    locked.iter().any(is_it),
+                    "{name} has no {package:?}: make its lock anew with scripts/lock-environments"
+                );
+            }
+            assert!(locked.len() > 10 * prepared.packages.len(), "{name}");
+            for (package, hashes) in locked {
+                assert!(!hashes.is_empty(), "{name}: {package} has no hash");
+                assert!(
+                    hashes.iter().all(|hash| is_sha256(hash)),
+                    "{name}: {package}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_lock_names_no_index_and_no_address() {
+        assert!(locked("--index-url https://packages.example/simple\n").is_err());
+        assert!(locked("one @ https://packages.example/one.whl\n").is_err());
+        for name in Prepared::names() {
+            assert!(!Prepared::brought(name).unwrap().lock().contains("://"));
+        }
     }
 }

@@ -24,7 +24,9 @@ pub mod inside;
 pub mod keeper;
 mod life;
 pub mod machine;
+pub mod names;
 pub mod network;
+pub mod quota;
 mod records;
 mod relay;
 pub mod sandbox;
@@ -35,6 +37,7 @@ mod turns;
 pub mod warm;
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,6 +53,7 @@ use self::folder::Folder;
 use self::hands::Hands;
 pub use self::hands::end_everything;
 use self::machine::WeakBoundary;
+use self::names::Names;
 use self::turns::{Patience, Turns};
 use crate::backend::{
     Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Sign, Trouble, Used,
@@ -70,6 +74,10 @@ pub struct Settings {
     pub closed: Vec<String>,
     /// Addresses or networks in private ranges that runs reach all the same.
     pub opened: Vec<String>,
+    /// Host names whose addresses runs reach all the same; they are resolved at each start.
+    pub opened_names: Vec<String>,
+    /// The host of the server's database, which no name opens.
+    pub database_host: Option<String>,
     pub has_network: bool,
     pub has_sandbox: bool,
     /// Whether several people's work may run here though the boundary of a run does not hold.
@@ -103,6 +111,7 @@ pub struct Local {
     identity: String,
     newest_fence: AtomicU64,
     disk: Disk,
+    names: Names,
     turns: Turns,
     /// Of looks for signs of life, which take long.
     scans: Turns,
@@ -110,13 +119,20 @@ pub struct Local {
 
 impl Local {
     pub fn new(settings: Settings) -> io::Result<Local> {
-        let (disk, folder) = (settings.disk, settings.folder.clone());
+        let (limits, folder) = (settings.disk, settings.folder.clone());
+        let weak = settings.weak_boundary();
+        let names = Names::new(
+            settings.opened_names.clone(),
+            settings.database_host.clone(),
+        );
         let hands = Hands::open(settings)?;
+        let quotas = quota::available(&folder.join("homes"), weak).ok();
         Ok(Local {
             hands: Arc::new(hands),
             identity: machine::identity(&folder)?,
             newest_fence: AtomicU64::new(0),
-            disk: Disk::new(disk),
+            disk: Disk::new(limits, quotas),
+            names,
             turns: Turns::default(),
             scans: Turns::default(),
         })
@@ -165,6 +181,23 @@ impl Local {
         done.unwrap_or_else(|| Err(Trouble::NoAnswer(SLOW.to_owned())))
     }
 
+    /// The addresses of the package index, which a run that makes an environment reaches wherever it is, and of the names that
+    /// an admin opens. What cannot be resolved is not reached, and the run starts without it.
+    async fn resolved(&self, index: Option<&str>) -> Vec<Ipv4Addr> {
+        if !self.settings().has_network {
+            return Vec::new();
+        }
+        let mut all = network::addresses_of(index).await;
+        for one in self.names.resolve().await {
+            if let Some(trouble) = one.trouble {
+                let name = one.name;
+                tracing::warn!(name, "the name {name} in opened_networks {trouble}");
+            }
+            all.extend(one.addresses);
+        }
+        all
+    }
+
     /// A start without disk space would fail in the middle of its work.
     async fn check_space(&self, job: Job<'_>, person: PersonId) -> Result<(), Trouble> {
         let space = self.disk_space(person).await?;
@@ -206,15 +239,18 @@ impl Backend for Local {
             let is_new = self.in_turn(job.run, TELL, |hands, run, _| {
                 Ok(!hands.folder(run.id).path().exists())
             });
-            let mut index = Vec::new();
             if is_new.await? {
                 self.check_space(job, grant.person).await?;
-                index = network::addresses_of(grant.package_index.as_deref()).await;
+                let resolved = self.resolved(grant.package_index.as_deref()).await;
+                let (workload, grant) = (job.workload.clone(), grant.clone());
+                let home = self.in_turn(job.run, START, move |hands, run, _| {
+                    let workload = &workload;
+                    hands.prepare(Job { workload, run }, &grant, &resolved)
+                });
+                self.disk.enforce(home.await?).await;
             }
-            let (workload, grant) = (job.workload.clone(), grant.clone());
-            self.in_turn(job.run, START, move |hands, run, patience| {
-                let workload = &workload;
-                hands.start(Job { workload, run }, &grant, index, patience)
+            self.in_turn(job.run, START, |hands, run, patience| {
+                hands.start(run, patience)
             })
             .await
         })

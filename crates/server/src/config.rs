@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use network::Network;
+pub use network::{Destination, Network};
 pub use settings::Config;
 pub use values::{
     BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend, SessionOrigin,

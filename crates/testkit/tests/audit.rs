@@ -185,3 +185,18 @@ fn licence_expressions_are_read_like_spdx() {
         assert_eq!(is_allowed(expression, &allowed), expected, "{expression:?}");
     }
 }
+
+/// code-server is installed with npm, which refuses a file whose hash is not the one in its lock.
+#[test]
+fn the_lock_of_code_server_has_a_hash_of_each_package_and_names_no_registry() {
+    let file = repository::root().join("scripts/code-server/package-lock.json");
+    let text = fs::read_to_string(file).expect("the lock");
+    let lock: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let packages = lock["packages"].as_object().expect("packages");
+    assert!(packages.contains_key("node_modules/code-server"));
+    for (name, package) in packages.iter().filter(|(name, _)| !name.is_empty()) {
+        let hash = package["integrity"].as_str().unwrap_or_default();
+        assert!(hash.starts_with("sha512-") && hash.len() == 95, "{name}");
+        assert!(package["resolved"].is_null(), "{name}");
+    }
+}

@@ -285,6 +285,7 @@ fn recipe(of: &Environment, login: Option<&LoginName>, base: Option<&Environment
         path: of.inside(),
         base: base.map(Environment::inside),
         packages: of.packages.clone(),
+        lock: None,
         title,
         // What notebooks allow in the name of a kernel.
         kernel: format!("berth-{}", kernel.replace('@', "-")),

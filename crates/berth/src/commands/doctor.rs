@@ -136,6 +136,7 @@ async fn examine(config: &Config) -> Vec<Finding> {
     findings.extend(network::look(config, running).await);
     findings.push(network::sessions(config));
     findings.extend(machine::look(config));
+    findings.extend(machine::opened_names(config).await);
     findings
 }
 

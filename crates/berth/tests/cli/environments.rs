@@ -305,3 +305,19 @@ async fn what_was_prepared_is_there_from_the_start_and_all_are_kernels() {
         bo.until_completed(&ada, &submitted).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_prepared_leaves_nothing_and_the_reason_is_shown() {
+    let (ada, _) = site().await;
+    let into = tempfile::tempdir().expect("a folder");
+    let folder = into.path().display();
+    let failed = ada.run(&format!(
+        "env prepare tensorboard --into {folder} --index http://packages.invalid/simple"
+    ));
+    failed.ends_with(1);
+    let reason = failed.stderr.contains("the environment could not be made");
+    assert!(reason && failed.stderr.contains("absl-py"), "{failed:#?}");
+    let left = fs::read_dir(into.path()).expect("the folder");
+    let left: Vec<_> = left.flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, [".lock"], "{failed:#?}");
+}

@@ -19,7 +19,7 @@ async fn a_disk_that_hangs_for_one_run_delays_no_other() {
         (runs(&hung).await && runs(&other).await).then_some(())
     })
     .await;
-    let record = machine.local.folder(hung.1.id).path().join("end");
+    let record = machine.local.folder(hung.1.id).path().join("end.json");
     mkfifo(&record, Mode::S_IRWXU).expect("a FIFO");
 
     let jobs = [&hung, &other].map(|(workload, run)| Job { workload, run });

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Makes an environment, in the sandbox of whoever wants it. What it says is read by people while they wait."""
-import json, os, pathlib, shutil, subprocess, sys, venv
+import json, os, pathlib, re, shutil, subprocess, sys, venv
 
 recipe = json.loads(os.environ["BERTH_RECIPE"])
 here = pathlib.Path(recipe["path"])
 base = pathlib.Path(recipe["base"]) if recipe["base"] else None
 python = here / "bin" / "python"
 packages = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+# `scripts/lock-environments` resolves for this version and all newer ones.
+OLDEST_LOCKED = (3, 11)
 
 
 def say(words):
@@ -40,12 +42,45 @@ def stand_on_base():
                     (mine / name).symlink_to(pathlib.Path(folder) / name)
 
 
-def install(wanted):
+def fail(words, status=1):
+    say(words)
+    sys.exit(status if status > 0 else 1)
+
+
+def what_to_install():
+    """What a lock file names is installed from exactly the files that it knows, and nothing beside that."""
+    if recipe["lock"]:
+        if sys.version_info < OLDEST_LOCKED:
+            fail("it needs Python 3.11 or newer, and this machine's python3 is older: install a newer one")
+        return ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--requirement", recipe["lock"]]
+    wanted = recipe["packages"]
+    if not base and not any(line.lower().startswith("ipykernel") for line in wanted):
+        wanted = [*wanted, "ipykernel"]
+    return wanted and ["--", *wanted]
+
+
+def install(what):
     command = [str(python), "-m", "pip", "install", "--no-input", "--no-cache-dir", "--disable-pip-version-check"]
-    done = subprocess.run([*command, "--progress-bar", "off", "--", *wanted])
-    if done.returncode != 0:
-        say("the packages could not be installed")
-        sys.exit(done.returncode if done.returncode > 0 else 1)
+    command += ["--progress-bar", "off", *what]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as pip:
+        complaints = []
+        for line in pip.stderr:
+            print(line, end="", file=sys.stderr, flush=True)
+            complaints.append(line)
+    if pip.returncode != 0:
+        fail(why_not("".join(complaints)), pip.returncode)
+
+
+def why_not(complaints):
+    """In pip's words a list of packages follows, each with the hashes that were expected and the one that it has."""
+    _, _, mismatch = complaints.partition("DO NOT MATCH THE HASHES")
+    changed = re.findall(r"^    (\S+) from ", mismatch, re.MULTILINE)
+    if changed:
+        return (
+            f"the index has another file for {', '.join(changed)} than the lock file names, so nothing was installed: "
+            "take the packages from an index that you trust (--index), or ask who runs this one why the file changed"
+        )
+    return "the packages could not be installed"
 
 
 def write_kernel():
@@ -67,12 +102,10 @@ say("making the folder")
 venv.EnvBuilder(with_pip=base is None, symlinks=True).create(here)
 if base:
     stand_on_base()
-wanted = recipe["packages"]
-if not base and not any(line.lower().startswith("ipykernel") for line in wanted):
-    wanted = [*wanted, "ipykernel"]
-if wanted:
-    say("collecting " + " ".join(wanted))
-    install(wanted)
+what = what_to_install()
+if what:
+    say("collecting " + " ".join(recipe["packages"]))
+    install(what)
 write_kernel()
 (here / "berth" / "python").write_text(".".join(map(str, sys.version_info[:3])) + "\n")
 say("done")

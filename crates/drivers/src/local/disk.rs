@@ -1,6 +1,7 @@
 //! Whether this machine's disks have space for what a person starts.
 //!
-//! A home has a limit, and the disks keep a reserve. A home is measured and not metered: what takes long is measured beside
+//! A home has a limit, and the disks keep a reserve. Where the file system has project quotas, it holds the limit and says
+//! what is left of it. Elsewhere a home is measured and not metered: what takes long is measured beside
 //! the start that asked for it, and until then the measurement before counts. No start waits long for a disk.
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex as Turn, Semaphore};
 
+use super::quota::Quotas;
 use crate::backend::{CLEAN_UP_MAX, DiskSpace};
 use crate::beneath::{Beneath, Counted, Size, SizeLimits};
 
@@ -38,10 +40,13 @@ const AT_ONCE: usize = 2;
 /// A file system with fewer free inodes is as good as full.
 const INODES_MIN: u64 = 1024;
 const MIB: u64 = 1 << 20;
+/// A home whose quota leaves less has reached its limit: nothing that starts could write.
+const QUOTA_LEFT_MIN: u64 = MIB;
 
 #[derive(Debug)]
 pub(super) struct Disk {
     limits: DiskLimits,
+    quotas: Option<Arc<Quotas>>,
     homes: Mutex<HashMap<PathBuf, Arc<Home>>>,
     turns: Arc<Semaphore>,
     wait: Duration,
@@ -67,9 +72,11 @@ impl Home {
 }
 
 impl Disk {
-    pub fn new(limits: DiskLimits) -> Disk {
+    /// `quotas` is where the file system with the homes is mounted, if it has project quotas.
+    pub fn new(limits: DiskLimits, quotas: Option<PathBuf>) -> Disk {
         Disk {
             limits,
+            quotas: quotas.map(|mount| Quotas::new(mount, limits.home_bytes_max)),
             homes: Mutex::default(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             wait: WAIT,
@@ -80,16 +87,42 @@ impl Disk {
     pub async fn space(&self, home: &Path, folders: Vec<PathBuf>) -> DiskSpace {
         let reserve = self.limits.reserve_bytes;
         let disk = tokio::task::spawn_blocking(move || below_reserve(&folders, reserve));
+        let disk = tokio::time::timeout(self.wait, disk).await;
         DiskSpace {
-            disk: disk.await.ok().flatten(),
+            disk: disk.ok().and_then(Result::ok).flatten(),
             home: self.above_limit(home).await,
         }
     }
 
     async fn above_limit(&self, home: &Path) -> Option<String> {
         let limit = self.limits.home_bytes_max?;
+        if let Some(left) = self.left_of_quota(home).await {
+            return why_full(left, limit);
+        }
         let size = self.measured(home, limit).await?;
         why_refused(size, limit)
+    }
+
+    async fn left_of_quota(&self, home: &Path) -> Option<u64> {
+        let (quotas, home) = (self.quotas.clone()?, home.to_owned());
+        let left = tokio::task::spawn_blocking(move || quotas.left(&home));
+        tokio::time::timeout(self.wait, left).await.ok()?.ok()?
+    }
+
+    /// Gives a home its quota, where there are quotas. A large one is marked beside the start; until then it is measured.
+    pub async fn enforce(&self, home: PathBuf) {
+        let Some(quotas) = self.quotas.clone() else {
+            return;
+        };
+        let enforcing = async move {
+            let shown = home.display().to_string();
+            if let Err(error) = quotas.enforce(home).await {
+                tracing::warn!(%error, home = shown, "a home has no quota; it is measured instead");
+            }
+        };
+        tokio::time::timeout(self.wait, tokio::spawn(enforcing))
+            .await
+            .ok();
     }
 
     /// The newest size that can be had soon; none where nothing is known.
@@ -140,11 +173,21 @@ async fn measure(home: Arc<Home>, path: PathBuf, turns: Arc<Semaphore>, asked_at
     *last = Some(Measured { at, size });
 }
 
-fn why_refused(size: Size, limit: u64) -> Option<String> {
+fn remedy() -> String {
     let clean_up = CLEAN_UP_MAX.as_mins();
-    let remedy = format!(
+    format!(
         "remove files there with a job of at most {clean_up} minutes, which still starts, and try again"
-    );
+    )
+}
+
+fn why_full(left: u64, limit: u64) -> Option<String> {
+    let (remedy, limit) = (remedy(), shown(limit));
+    (left < QUOTA_LEFT_MIN)
+        .then(|| format!("your home has reached its limit, which is {limit}: {remedy}"))
+}
+
+fn why_refused(size: Size, limit: u64) -> Option<String> {
+    let remedy = remedy();
     if size.bytes > limit {
         let (has, may) = (shown(size.bytes), shown(limit));
         return Some(format!(
@@ -198,7 +241,7 @@ mod tests {
         Disk {
             // A busy machine takes its time.
             wait: Duration::from_secs(3600),
-            ..Disk::new(limits)
+            ..Disk::new(limits, None)
         }
     }
 
@@ -235,6 +278,16 @@ mod tests {
         assert_eq!(size(10 * MIB, Counted::InPart), None);
         assert!(size(10 * MIB + 1, Counted::InPart).is_some());
         assert!(size(0, Counted::Uncountable).is_some());
+    }
+
+    #[test]
+    fn a_home_whose_quota_leaves_nothing_is_refused() {
+        assert_eq!(why_full(MIB, 10 * MIB), None);
+        let said = why_full(MIB - 1, 10 * MIB).expect("it is full");
+        assert!(
+            said.contains("reached its limit, which is 10 MiB"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
@@ -67,22 +68,27 @@ impl Hands {
         Folder::of(&self.settings.folder.join("runs"), run)
     }
 
-    /// Starts a run, unless it was started. `index` are the addresses of the package index that it may reach.
-    pub fn start(
+    /// Makes the folder of a run, and finds its home. `resolved` are addresses that it reaches beside the opened networks.
+    pub fn prepare(
         &self,
         job: Job<'_>,
         grant: &Grant,
-        index: Vec<String>,
-        patience: &Patience,
-    ) -> Result<(), Trouble> {
+        resolved: &[Ipv4Addr],
+    ) -> Result<PathBuf, Trouble> {
+        let key = Key::generate().map_err(cannot)?;
+        let beginning = self.beginning.lock();
+        let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
+        let spec = self.spec(job, grant, &key, resolved)?;
         let folder = self.folder(job.run.id);
         if !folder.path().exists() {
-            let key = Key::generate().map_err(cannot)?;
-            let beginning = self.beginning.lock();
-            let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
-            let spec = self.spec(job, grant, &key, index)?;
             folder.make(&spec, &key, job.run.until).map_err(cannot)?;
         }
+        Ok(spec.home)
+    }
+
+    /// Starts a run that is prepared, unless it was started.
+    pub fn start(&self, run: &Run, patience: &Patience) -> Result<(), Trouble> {
+        let folder = self.folder(run.id);
         match folder.kept().map_err(cannot)? {
             Kept::NotYet if folder.is_told_to_end() => Ok(()),
             // Whoever asked may have told others by now that nothing runs.
@@ -154,7 +160,7 @@ impl Hands {
         job: Job<'_>,
         grant: &Grant,
         key: &Key,
-        index: Vec<String>,
+        resolved: &[Ipv4Addr],
     ) -> Result<Spec, Trouble> {
         let Job { workload, run } = job;
         let wish = workload.ask.wishes.get(run.wish);
@@ -220,7 +226,7 @@ impl Hands {
             }),
             // In the open the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
-            network: self.network(index),
+            network: self.network(resolved),
             warm: self.warm_for(program, grant, memory / MIB),
         })
     }
@@ -298,17 +304,18 @@ impl Hands {
         }
     }
 
-    /// `index` are the addresses of the package index, which a run that makes an environment reaches wherever it is.
-    fn network(&self, index: Vec<String>) -> Network {
+    fn network(&self, resolved: &[Ipv4Addr]) -> Network {
         let fixed = METADATA.iter().chain(&network::PRIVATE_RANGES);
         let mut closed: Vec<String> = fixed.map(|range| (*range).to_owned()).collect();
         closed.push(format!("{}/32", network::GATEWAY));
         closed.extend(machine::own_addresses());
         closed.extend(self.settings.closed.iter().cloned());
+        let opened = self.settings.opened.iter().cloned();
+        let resolved = resolved.iter().map(|address| format!("{address}/32"));
         Network {
             is_open: self.settings.has_network,
             closed,
-            opened: self.settings.opened.iter().cloned().chain(index).collect(),
+            opened: opened.chain(resolved).collect(),
         }
     }
 

@@ -247,6 +247,13 @@ fn status(program: &str, arguments: &[&str]) -> Option<bool> {
     command.status().ok().map(|status| status.success())
 }
 
+/// Whether a program is where the system's own are.
+pub(super) fn has_program(name: &str) -> bool {
+    ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        .iter()
+        .any(|folder| Path::new(folder).join(name).is_file())
+}
+
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let is_good = output.status.success();

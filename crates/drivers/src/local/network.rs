@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -16,6 +17,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Child;
 
 use super::enter::{become_user, own_mounts};
+use super::names;
 
 /// How a run's own network calls this machine.
 pub const GATEWAY: &str = "10.0.2.2";
@@ -33,22 +35,12 @@ pub const PRIVATE_RANGES: [&str; 5] = [
     "192.168.0.0/16",
 ];
 
-/// How long a name server may take to answer.
-const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
-
 /// The addresses of a configured package index. Where no name server answers there are none, and the installer reports what
 /// it cannot reach.
-pub async fn addresses_of(index: Option<&str>) -> Vec<String> {
-    let Some(host) = index.and_then(host_of) else {
-        return Vec::new();
-    };
-    let lookup = tokio::net::lookup_host((host, 443));
-    match tokio::time::timeout(LOOKUP_PATIENCE, lookup).await {
-        Ok(Ok(found)) => {
-            let four = found.filter(std::net::SocketAddr::is_ipv4);
-            four.map(|address| format!("{}/32", address.ip())).collect()
-        }
-        _ => Vec::new(),
+pub async fn addresses_of(index: Option<&str>) -> Vec<Ipv4Addr> {
+    match index.and_then(host_of) {
+        Some(host) => names::addresses(host).await.unwrap_or_default(),
+        None => Vec::new(),
     }
 }
 

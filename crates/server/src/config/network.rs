@@ -1,4 +1,4 @@
-//! Ranges of network addresses.
+//! Ranges of network addresses, and hosts by name.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -82,6 +82,52 @@ impl fmt::Display for Network {
     }
 }
 
+/// Where runs may go: a range of addresses, or a host by its name, with all its ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    Network(Network),
+    Name(String),
+}
+
+impl FromStr for Destination {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        if let Ok(network) = text.parse() {
+            return Ok(Destination::Network(network));
+        }
+        match is_host_name(text) {
+            true => Ok(Destination::Name(text.to_lowercase())),
+            false => Err(Malformed),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Destination::Network(network) => network.fmt(out),
+            Destination::Name(name) => out.write_str(name),
+        }
+    }
+}
+
+/// RFC 1123. A last part of digits alone is an address that was misspelt, never a name.
+fn is_host_name(text: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let last = text.rsplit('.').next().unwrap_or_default();
+    text.len() <= 253
+        && text.split('.').all(is_label)
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +156,32 @@ mod tests {
                 .map(|network| network.to_string());
             assert_eq!(network.as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_destination_is_a_network_or_a_name_without_a_port() {
+        for (text, expected) in [
+            ("10.1.2.3/8", Some("10.0.0.0/8")),
+            ("10.1.2.3", Some("10.1.2.3")),
+            ("fd00::1", Some("fd00::1")),
+            ("Storage.Example.org", Some("storage.example.org")),
+            ("nas", Some("nas")),
+            ("nas-2.lab", Some("nas-2.lab")),
+            ("nas:2049", None),
+            ("10.0.0.300", None),
+            ("10", None),
+            ("nas.", None),
+            ("-nas", None),
+            ("nas_2", None),
+            ("nas/24", None),
+            ("https://nas", None),
+            ("", None),
+        ] {
+            let destination = text.parse::<Destination>();
+            let shown = destination.ok().map(|one| one.to_string());
+            assert_eq!(shown.as_deref(), expected, "{text}");
+        }
+        assert_eq!("x".repeat(64).parse::<Destination>(), Err(Malformed));
     }
 
     #[test]

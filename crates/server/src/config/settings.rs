@@ -11,7 +11,7 @@ use berth_model::Name;
 
 use super::kinds::{Kind, list, optional, parsed, path, text, truth, whole};
 use super::layers::{Layers, variable};
-use super::network::Network;
+use super::network::{Destination, Network};
 use super::values::{
     BasePath, Database, LogFormat, PackageIndex, PublicUrl, QueueBackend, SessionOrigin,
 };
@@ -90,9 +90,10 @@ settings! {
     closed_networks: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
-    /// Private networks that runs may reach all the same, such as the storage of the institution.
-    opened_networks: Vec<Network> = "", list(parsed(
-        "an address or network such as 10.0.0.0/8",
+    /// Private networks that runs may reach all the same, such as the storage of the institution. A host name opens the
+    /// addresses that it has when a run starts, with all their ports.
+    opened_networks: Vec<Destination> = "", list(parsed(
+        "an address, a network such as 10.0.0.0/8, or a host name",
     ));
     /// The first of the user numbers that people get on this machine, where the server is root;
     /// nothing else may use the numbers from there on.

@@ -127,6 +127,18 @@ pub enum Database {
     Postgres(SecretString),
 }
 
+impl Database {
+    /// The machine that it is on, where its address names one.
+    pub fn host(&self) -> Option<String> {
+        let Database::Postgres(address) = self else {
+            return None;
+        };
+        let uri: Uri = address.expose_secret().parse().ok()?;
+        let host = uri.host().filter(|host| !host.is_empty())?;
+        Some(host.trim_matches(['[', ']']).to_owned())
+    }
+}
+
 impl FromStr for Database {
     type Err = Malformed;
 
@@ -301,6 +313,20 @@ mod tests {
 
     fn read<T: FromStr<Err = Malformed> + fmt::Display>(text: &str) -> Option<String> {
         text.parse::<T>().ok().map(|value| value.to_string())
+    }
+
+    #[test]
+    fn a_database_says_which_machine_it_is_on() {
+        for (text, expected) in [
+            ("sqlite:berth.sqlite", None),
+            ("postgres://host/berth", Some("host")),
+            ("postgres://me:s3cret@db.lab:5432/berth", Some("db.lab")),
+            ("postgres://[::1]/berth", Some("::1")),
+            ("postgres:///berth?host=/run/pg", None),
+        ] {
+            let database: Database = text.parse().unwrap();
+            assert_eq!(database.host().as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

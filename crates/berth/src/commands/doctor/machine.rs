@@ -1,9 +1,14 @@
 //! Whether this machine can run people's work and keep them apart.
 
+use std::path::PathBuf;
+
 use berth_drivers::local::machine::{Abilities, Machine, WeakBoundary};
+use berth_drivers::local::names::{Names, Resolved};
+use berth_drivers::local::quota::{self, Unavailable};
 use berth_server::config::{Config, QueueBackend};
 
 use super::Finding;
+use crate::machine;
 
 const SUBJECT: &str = "machine";
 
@@ -14,6 +19,7 @@ pub fn look(config: &Config) -> Vec<Finding> {
     }
     let can = Abilities::look();
     let boundary = boundary(&can, config.unsafe_shared_user);
+    let homes = homes(quota::available(&config.data_dir, can.weak_boundary()));
     let Abilities {
         network, limits, ..
     } = can;
@@ -31,6 +37,7 @@ pub fn look(config: &Config) -> Vec<Finding> {
     vec![
         Finding::ok(SUBJECT, has),
         boundary,
+        homes,
         match network {
             Ok(()) => Finding::ok(SUBJECT, "each run gets a network of its own"),
             Err(why) => Finding::warn(SUBJECT, why, "without it, what runs reaches no network"),
@@ -44,6 +51,55 @@ pub fn look(config: &Config) -> Vec<Finding> {
             ),
         },
     ]
+}
+
+/// What holds the limit of homes.
+fn homes(quotas: Result<PathBuf, Unavailable>) -> Finding {
+    match quotas {
+        Ok(mount) => Finding::ok(
+            SUBJECT,
+            format!(
+                "project quotas of {} hold the limit of homes",
+                mount.display()
+            ),
+        ),
+        Err(Unavailable { why, advice }) => {
+            let found = format!("homes are measured before each start, because {why}");
+            match advice {
+                None => Finding::ok(SUBJECT, found),
+                Some(advice) => Finding::warn(SUBJECT, found, advice),
+            }
+        }
+    }
+}
+
+/// What runs reach of the host names that are opened to them.
+pub async fn opened_names(config: &Config) -> Vec<Finding> {
+    if config.queue_backend != QueueBackend::Local {
+        return Vec::new();
+    }
+    let names = Names::new(machine::opened_names(config), config.database.host());
+    names.resolve().await.into_iter().map(opened_name).collect()
+}
+
+fn opened_name(resolved: Resolved) -> Finding {
+    let Resolved {
+        name,
+        addresses,
+        trouble,
+    } = resolved;
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    match trouble {
+        None => Finding::ok(
+            SUBJECT,
+            format!("runs reach {name} at {}", addresses.join(", ")),
+        ),
+        Some(trouble) => Finding::warn(
+            SUBJECT,
+            format!("the name {name} in opened_networks {trouble}"),
+            "runs start and do not reach it: correct the name, or what the name server says of it",
+        ),
+    }
 }
 
 fn boundary(can: &Abilities, is_shared: bool) -> Finding {
@@ -78,6 +134,40 @@ fn boundary(can: &Abilities, is_shared: bool) -> Finding {
 mod tests {
     use super::super::Level;
     use super::*;
+
+    #[test]
+    fn a_name_that_opens_nothing_is_a_warning_that_says_which_and_why() {
+        let resolved = |trouble: Option<&str>| Resolved {
+            name: "nas.lab".to_owned(),
+            addresses: vec![std::net::Ipv4Addr::new(10, 1, 2, 3)],
+            trouble: trouble.map(str::to_owned),
+        };
+        let fine = opened_name(resolved(None));
+        assert_eq!(fine.level, Level::Ok);
+        assert_eq!(fine.found, "runs reach nas.lab at 10.1.2.3");
+        let warned = opened_name(resolved(Some("cannot be resolved: no answer")));
+        assert_eq!(warned.level, Level::Warn);
+        let found = "the name nas.lab in opened_networks cannot be resolved: no answer";
+        assert_eq!(warned.found, found);
+    }
+
+    #[test]
+    fn what_holds_the_limit_of_homes_is_said() {
+        let quotas = homes(Ok("/srv".into()));
+        assert_eq!(
+            quotas.found,
+            "project quotas of /srv hold the limit of homes"
+        );
+        let without = |advice| Unavailable {
+            why: "`setquota` is not installed".to_owned(),
+            advice,
+        };
+        let measured = homes(Err(without(Some("apt install quota"))));
+        assert_eq!(measured.level, Level::Warn);
+        let found = "homes are measured before each start, because `setquota` is not installed";
+        assert_eq!(measured.found, found);
+        assert_eq!(homes(Err(without(None))).level, Level::Ok);
+    }
 
     #[test]
     fn a_weak_boundary_is_told_and_so_is_a_flag_that_nobody_needs() {

@@ -12,8 +12,9 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use berth_app::clock::{Clock, SystemClock, random};
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Seen, Sign};
-use berth_drivers::environments::{ABOUT, Prepared, Shelf, installing};
+use berth_drivers::environments::{ABOUT, LOCK_INSIDE, Prepared, Shelf, installing};
 use berth_drivers::local::disk::DiskLimits;
+use berth_drivers::local::folder::Folder;
 use berth_drivers::local::machine::Abilities;
 use berth_drivers::local::{Local, Settings, shelf};
 use berth_model::workload::{Ask, Because, Counts, Outcome, RunPiece, RunState, State, Tasks};
@@ -43,6 +44,8 @@ const LIMIT: SignedDuration = SignedDuration::from_hours(1);
 /// What keeps it takes a moment to begin; it is looked at so often before it is taken for lost.
 const UNKNOWN_MAX: u32 = 300;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How much of the log of a build that failed is shown.
+const LOG_TAIL_BYTES: u64 = 4096;
 /// The users of what is prepared are not those of any server: what they made is the machine's own afterwards.
 const FIRST_USER: u32 = 1_900_000_000;
 
@@ -80,6 +83,8 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         first_user: able.users.is_ok().then_some(FIRST_USER),
         closed: Vec::new(),
         opened: Vec::new(),
+        opened_names: Vec::new(),
+        database_host: None,
         has_network: true,
         prepared: None,
         warm_max: 0,
@@ -92,7 +97,24 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         prepare.name
     ));
     let index = prepare.index.as_deref();
-    let id = build(&local, &prepared, &key, index).await?;
+    let built = build(&local, &prepared, &key, (&work, index)).await;
+    let done = match built {
+        Ok(id) => keep(&local, id, prepared, &made).await,
+        Err(error) => Err(error),
+    };
+    shelf::sweep_out(&work).await?;
+    done?;
+    complain(&format!("{} is ready in {}", prepare.name, made.display()));
+    Ok(())
+}
+
+/// Seals what was built and puts it in its place, whole.
+async fn keep(
+    local: &Local,
+    id: EnvironmentId,
+    prepared: Prepared,
+    made: &Path,
+) -> anyhow::Result<()> {
     let sealed = local
         .seal(id)
         .await
@@ -105,9 +127,7 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
     let half = local.made(id);
     fs::set_permissions(&half, fs::Permissions::from_mode(0o755))?;
     write_new(&half.join(ABOUT), &serde_json::to_vec_pretty(&about)?)?;
-    fs::rename(&half, &made)?;
-    shelf::sweep_out(&work).await?;
-    complain(&format!("{} is ready in {}", prepare.name, made.display()));
+    fs::rename(&half, made)?;
     Ok(())
 }
 
@@ -127,9 +147,12 @@ async fn build(
     local: &Local,
     prepared: &Prepared,
     key: &Name,
-    index: Option<&str>,
+    (work_folder, index): (&Path, Option<&str>),
 ) -> anyhow::Result<EnvironmentId> {
     let id = EnvironmentId::from_parts(millis(), &random());
+    let lock = work_folder.join("lock.txt");
+    fs::write(&lock, prepared.lock())?;
+    fs::set_permissions(&lock, fs::Permissions::from_mode(0o644))?;
     let recipe = prepared.recipe(key);
     let (workload, run) = work(recipe.program())?;
     let grant = Grant {
@@ -143,11 +166,18 @@ async fn build(
         gpus: Vec::new(),
         environment: installing(index),
         package_index: index.map(str::to_owned),
-        mounts: vec![Seen {
-            from: local.made(id),
-            to: recipe.path.clone().into(),
-            is_writable: true,
-        }],
+        mounts: vec![
+            Seen {
+                from: local.made(id),
+                to: recipe.path.clone().into(),
+                is_writable: true,
+            },
+            Seen {
+                from: lock,
+                to: LOCK_INSIDE.into(),
+                is_writable: false,
+            },
+        ],
     };
     let job = Job {
         workload: &workload,
@@ -168,9 +198,7 @@ async fn build(
             Some(Sign::Unknown) if unknown < UNKNOWN_MAX => unknown += 1,
             Some(Sign::Ended { .. } | Sign::Unknown | Sign::Unreachable) | None => {
                 tell(&log, told)?;
-                let end = local.folder(run.id).end()?;
-                let said = end.map_or_else(|| "it was lost".to_owned(), |end| end.said);
-                bail!("the environment could not be made: {said}");
+                bail!(why_not(&local.folder(run.id))?);
             }
             Some(Sign::Running) => {}
         }
@@ -185,6 +213,19 @@ async fn build(
             }
         }
     }
+}
+
+/// Why the build failed, with the end of its log, because the log goes with everything else that was half-made.
+fn why_not(run: &Folder) -> io::Result<String> {
+    let said = run
+        .end()?
+        .map_or_else(|| "it was lost".to_owned(), |end| end.said);
+    let log = run.log_tail(LOG_TAIL_BYTES)?;
+    let lines: Vec<String> = log.lines().map(printable).collect();
+    Ok(format!(
+        "the environment could not be made: {said}\n{}",
+        lines.join("\n")
+    ))
 }
 
 /// Says the new lines of a log that tell how far it is; gives back how many bytes were read.
