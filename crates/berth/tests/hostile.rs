@@ -89,7 +89,7 @@ async fn who_is_slow_is_cut_off_and_holds_nobody_up() {
     let mut slow = Vec::new();
     for number in 0..20 {
         let mut raw = Raw::connect(2, port).await;
-        raw.send("GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ")
+        raw.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
             .await;
         slow.push(tokio::spawn(async move {
             if number % 2 == 0 {
@@ -109,7 +109,7 @@ async fn who_is_slow_is_cut_off_and_holds_nobody_up() {
     for _ in 0..10 {
         let mut raw = Raw::connect(3, port).await;
         raw.send(
-            "POST /api/v1/sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+            "POST /api/v1/sign-in HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
              content-length: 500\r\n\r\n{",
         )
         .await;
@@ -136,7 +136,7 @@ async fn who_is_slow_is_cut_off_and_holds_nobody_up() {
     let mut greedy = Vec::new();
     for _ in 0..5 {
         let mut raw = Raw::connect(4, port).await;
-        let ask = "GET /docs HTTP/1.1\r\nhost: x\r\n\r\n".repeat(200);
+        let ask = "GET /docs HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(200);
         raw.try_send(&ask).await;
         greedy.push(raw);
     }
@@ -221,16 +221,19 @@ async fn odd_requests_on_the_wire() {
     assert_eq!(ask("GET /healthz HTTP/1.0\r\n\r\n").await, 200);
     let many = "x-many: 1\r\n".repeat(300);
     assert_eq!(
-        ask(&format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{many}\r\n")).await,
+        ask(&format!(
+            "GET /healthz HTTP/1.1\r\nhost: localhost\r\n{many}\r\n"
+        ))
+        .await,
         431
     );
     let long = "x".repeat(100_000);
-    let long_header = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: {long}\r\n\r\n");
+    let long_header = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: {long}\r\n\r\n");
     assert!(matches!(ask(&long_header).await, 400 | 431));
-    let long_path = format!("GET /{long} HTTP/1.1\r\nhost: x\r\n\r\n");
+    let long_path = format!("GET /{long} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     assert!(matches!(ask(&long_path).await, 400 | 414 | 431));
     // Two lengths are the beginning of a smuggled request.
-    let two = "POST /api/v1/sign-in HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}";
+    let two = "POST /api/v1/sign-in HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}";
     assert_eq!(ask(two).await, 400);
     for garbage in [
         "\r\n\r\n\r\n",
@@ -256,14 +259,23 @@ async fn odd_requests_on_the_wire() {
         "//",
         "/%",
         "/api/v1/sites/..;/",
-        "http://elsewhere.example/api/v1/me",
         "*",
     ] {
         let status = ask(&format!(
-            "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         ))
         .await;
         assert!(matches!(status, 400 | 401 | 404), "{path}: {status}");
+    }
+    // A request for somebody else's host.
+    for (target, hosts) in [
+        ("http://elsewhere.example/api/v1/me", "host: localhost\r\n"),
+        ("/api/v1/me", "host: elsewhere.example\r\n"),
+        ("/api/v1/me", "host: localhost\r\nhost: localhost\r\n"),
+        ("/api/v1/me", ""),
+    ] {
+        let request = format!("GET {target} HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+        assert_eq!(ask(&request).await, 421, "{target} {hosts}");
     }
     // A name as long as a path may be.
     let name = "n".repeat(8000);
