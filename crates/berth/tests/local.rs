@@ -1,6 +1,8 @@
 //! Work as processes of this machine, with the real sandbox: what it sees, what it may use, and that it outlives whoever
 //! started it. A machine without bubblewrap fails these; `make test` installs it.
 
+#[path = "local/variables.rs"]
+mod variables;
 #[path = "local/warm.rs"]
 mod warm;
 
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::door;
 use berth_drivers::local::disk::DiskLimits;
+use berth_drivers::local::record_key::RecordKey;
 use berth_drivers::local::{Local, Settings};
 use berth_model::workload::{
     Because, Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload,
@@ -67,6 +70,7 @@ impl Machine {
             prepared: Some(cache()),
             warm_max: 1,
             disk: DiskLimits::default(),
+            record_key: RecordKey::new([9; 32].into()),
         };
         set(&mut settings);
         Arc::new(Local::new(settings).expect("it works"))

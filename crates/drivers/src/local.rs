@@ -24,6 +24,7 @@ pub mod keeper;
 mod life;
 pub mod machine;
 pub mod network;
+pub mod record_key;
 mod records;
 mod relay;
 pub mod sandbox;
@@ -49,6 +50,7 @@ use self::cgroup::Groups;
 use self::disk::{Disk, DiskLimits};
 use self::folder::{Folder, How, Kept};
 use self::machine::WeakBoundary;
+use self::record_key::RecordKey;
 use self::spec::{Limits, Listens, Network, Places, Spec};
 use crate::backend::{
     Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Seen, Sign, Trouble, Used,
@@ -80,6 +82,8 @@ pub struct Settings {
     pub disk: DiskLimits,
     /// The most warm servers that are kept; only where people are users of their own, in sandboxes.
     pub warm_max: usize,
+    /// Seals what the records of runs keep secret. It has to be the same after a restart.
+    pub record_key: RecordKey,
 }
 
 impl Settings {
@@ -214,6 +218,7 @@ impl Local {
             command: program.command.clone(),
             script: program.script.clone(),
             environment: environment(program, grant, run.id, &places, key),
+            has_app_token: has_app_token(program),
             places,
             folder: program.folder.as_ref().map(PathBuf::from),
             output: program.output.as_ref().map(path),
@@ -339,14 +344,16 @@ impl Local {
     }
 
     /// Starts a keeper. A second one finds the lock taken and goes.
-    fn keep(&self, folder: &Folder) -> io::Result<()> {
+    fn keep(&self, run: RunId) -> io::Result<()> {
+        let folder = self.folder(run);
+        let record_key = &self.settings.record_key;
         let mut command = tokio::process::Command::new(&self.settings.program);
         command
             .args(["keeper", "run"])
             .arg(folder.path())
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
-            .stdin(Stdio::null())
+            .stdin(record_key.of(run).to_pipe()?)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0);
@@ -392,12 +399,12 @@ impl Local {
             Kept::NotYet if job.run.state == RunState::Starting => Ok(Sign::Unknown),
             Kept::NotYet => {
                 // The machine is busy, and its keeper slow to come. Of two, one finds the lock taken and goes.
-                self.keep(&folder)?;
+                self.keep(job.run.id)?;
                 Ok(Sign::Running)
             }
             Kept::NoMore => {
                 // A keeper that finds it begun ends what is left, and says so.
-                self.keep(&folder)?;
+                self.keep(job.run.id)?;
                 Ok(Sign::Running)
             }
         }
@@ -463,6 +470,11 @@ fn on_a_thread<T: Send + 'static>(
     })
 }
 
+fn has_app_token(program: &Program) -> bool {
+    let mut values = program.environment.values();
+    values.any(|value| value.contains(APP_TOKEN))
+}
+
 fn cannot(error: io::Error) -> Trouble {
     Trouble::NoAnswer(error.to_string())
 }
@@ -515,11 +527,13 @@ impl Backend for Local {
                 let beginning = self.beginning.lock();
                 let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
                 let spec = self.spec(job, grant, &key, index)?;
-                folder.make(&spec, &key, job.run.until).map_err(cannot)?;
+                let record_key = self.settings.record_key.of(job.run.id);
+                let made = folder.make(&spec, &key, &record_key, job.run.until);
+                made.map_err(cannot)?;
             }
             match folder.kept().map_err(cannot)? {
                 Kept::NotYet if folder.is_told_to_end() => Ok(()),
-                Kept::NotYet => self.keep(&folder).map_err(cannot),
+                Kept::NotYet => self.keep(job.run.id).map_err(cannot),
                 Kept::By(_) | Kept::NoMore => Ok(()),
             }
         })
@@ -573,13 +587,11 @@ impl Backend for Local {
 
     fn door(&self, job: Job<'_>) -> Option<Door> {
         let folder = self.folder(job.run.id);
-        let program = &job.workload.ask.program;
-        program.serves?;
-        let mut values = program.environment.values();
+        job.workload.ask.program.serves?;
         Some(Door {
             socket: folder.socket(),
             key: folder.key().ok()?,
-            has_app_token: values.any(|value| value.contains(APP_TOKEN)),
+            has_app_token: folder.spec().ok()?.has_app_token,
         })
     }
 

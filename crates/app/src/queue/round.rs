@@ -214,7 +214,16 @@ impl App {
             let heard = match run.state {
                 RunState::Starting => {
                     let grant = self.granted(&workload, &run).await?;
-                    backend.start(job, &grant, fence, self.now()).await
+                    match self.to_start(&workload).await? {
+                        Ok(workload) => {
+                            let job = Job {
+                                workload: &workload,
+                                run: &run,
+                            };
+                            backend.start(job, &grant, fence, self.now()).await
+                        }
+                        Err(error) => Err(Trouble::Refused(error.to_string())),
+                    }
                 }
                 RunState::Stopping { .. } => backend.stop(job, fence, self.now()).await,
                 RunState::Running => backend.prolong(job, fence, self.now()).await,

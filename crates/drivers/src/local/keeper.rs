@@ -24,6 +24,7 @@ use super::cgroup::{Group, Groups};
 use super::control::{self, Channel, Fate, ToKeeper, ToSandbox};
 use super::folder::{End, Folder, How};
 use super::hub::Hub;
+use super::record_key::RunRecordKey;
 use super::relay::Relay;
 use super::spec::Spec;
 use super::warm::bring::Bringing;
@@ -41,6 +42,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
     // Whatever ends the server's terminal is not meant for what it started.
     nix::unistd::setsid().ok();
+    let record_key = RunRecordKey::read(io::stdin());
     let ears = Ears::open()?;
     let Some(_kept) = folder.keep()? else {
         return Ok(());
@@ -66,8 +68,14 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
         brood::take_in_orphans()?;
     }
     folder.begin()?;
-    spec.environment = folder.take_environment()?;
-    let end = match begin(folder, &spec, program, group.as_ref()).await {
+    let begun = match folder.take_environment(record_key.as_ref()) {
+        Ok(environment) => {
+            spec.environment = environment;
+            begin(folder, &spec, program, group.as_ref()).await
+        }
+        Err(error) => Err(error),
+    };
+    let end = match begun {
         Ok(run) => {
             let end = run.see_it_through(folder, group.as_ref(), ears).await?;
             tell_of_full_disk(end, &spec.home)
