@@ -2,6 +2,7 @@
 //! the server is as well afterwards as before.
 
 mod hostile {
+    pub mod memory;
     pub mod raw;
 }
 mod support;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use berth_store::Engine;
 use berth_testkit::server::BerthServer;
 use berth_testkit::wait;
+use hostile::memory::Memory;
 use hostile::raw::{Raw, speak};
 use serde_json::json;
 use support::SOON;
@@ -404,5 +406,33 @@ async fn another_site_s_page_gets_nothing_done() {
         assert!(!invites, "{answer:?}");
     }
     http.make(&browser, path, &body).await;
+    target.expect_health().await;
+}
+
+/// A password hash takes 19 MiB while it is computed, and allocators keep such blocks for each thread that had one:
+/// 55 at once would be 1 GiB.
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_five_sign_ins_at_once_take_little_memory_and_keep_little() {
+    const AT_ONCE: usize = 55;
+    const GROWTH_MAX_MIB: u64 = 96;
+    let target = Target::start(
+        "rate_limit_per_s = 0\nrequest_timeout_s = 3600\nsign_in_attempts_max = 1000\n\
+         sign_in_attempts_login_max = 1000\nsign_in_attempts_network_max = 1000",
+    )
+    .await;
+    let process = target.server.id().expect("it runs");
+    target.expect_health().await;
+    let before = Memory::of(process);
+    let mut signing_in = tokio::task::JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let http = target.http.clone();
+        signing_in.spawn(async move { http.sign_in("ada", PASSWORD).await });
+    }
+    let signed_in = signing_in.join_all().await;
+    assert_eq!(signed_in.len(), AT_ONCE);
+    let after = Memory::of(process);
+    let most = before.now_mib + GROWTH_MAX_MIB;
+    assert!(after.peak_mib <= most, "before {before:?}, after {after:?}");
+    assert!(after.now_mib <= most, "before {before:?}, after {after:?}");
     target.expect_health().await;
 }
