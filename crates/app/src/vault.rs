@@ -1,10 +1,12 @@
 //! Secrets at rest: sealed with a key from the configuration, and bound to the row they belong to.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use berth_model::parameter::Hidden;
-use berth_model::{Name, ReservationId, SecretId, SiteId};
+use berth_model::{Name, ReservationId, SecretId, SiteId, WorkloadId};
 use berth_store::secrets::SealedSecret;
+use berth_store::variables::SealedVariables;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
@@ -35,6 +37,7 @@ pub enum VaultError {
 pub struct Vault {
     cipher: XChaCha20Poly1305,
     key_id: String,
+    record_key: Zeroizing<[u8; 32]>,
 }
 
 impl std::fmt::Debug for Vault {
@@ -52,9 +55,11 @@ impl Vault {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
+        let record_key = Sha256::digest([b"berth run records".as_slice(), key].concat());
         Self {
             cipher: XChaCha20Poly1305::new(key.into()),
             key_id,
+            record_key: Zeroizing::new(record_key.into()),
         }
     }
 
@@ -108,28 +113,19 @@ impl Vault {
         Ok(Self::from_key(&key))
     }
 
+    /// A key from which the records of runs get theirs, which are kept outside the database.
+    pub fn record_key(&self) -> &Zeroizing<[u8; 32]> {
+        &self.record_key
+    }
+
     /// Seals something that is handed out and comes back.
     pub(crate) fn seal_word(&self, plain: &[u8]) -> Result<Vec<u8>, VaultError> {
-        let nonce: [u8; NONCE_LEN] = random();
-        let payload = Payload {
-            msg: plain,
-            aad: HANDED_OUT,
-        };
-        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload);
-        let sealed = sealed.map_err(|_| VaultError::Sealed)?;
-        Ok([nonce.as_slice(), &sealed].concat())
+        self.encrypt(HANDED_OUT, plain)
     }
 
     /// What was handed out, if it was, and came back as it was.
     pub(crate) fn open_word(&self, sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
-        let nonce: [u8; NONCE_LEN] = nonce.try_into().ok()?;
-        let payload = Payload {
-            msg: sealed,
-            aad: HANDED_OUT,
-        };
-        let plain = self.cipher.decrypt(&XNonce::from(nonce), payload).ok()?;
-        Some(Zeroizing::new(plain))
+        self.decrypt(HANDED_OUT, sealed).ok()
     }
 
     pub(crate) fn seal(
@@ -137,18 +133,7 @@ impl Vault {
         place: SecretPlace<'_>,
         value: &Hidden,
     ) -> Result<SealedSecret, VaultError> {
-        let nonce: [u8; NONCE_LEN] = random();
-        let aad = place.bytes();
-        let payload = Payload {
-            msg: value.reveal().as_bytes(),
-            aad: &aad,
-        };
-        let mut sealed = nonce.to_vec();
-        sealed.extend(
-            self.cipher
-                .encrypt(&XNonce::from(nonce), payload)
-                .map_err(|_| VaultError::Sealed)?,
-        );
+        let sealed = self.encrypt(&place.bytes(), value.reveal().as_bytes())?;
         Ok(SealedSecret {
             id: place.id,
             site: place.site,
@@ -169,23 +154,64 @@ impl Vault {
             type_name: &secret.type_name,
             parameter: &secret.parameter,
         };
-        let (nonce, sealed) = secret
-            .sealed
+        let plain = self.decrypt(&place.bytes(), &secret.sealed)?;
+        let text = std::str::from_utf8(&plain).map_err(|_| VaultError::Sealed)?;
+        Ok(Hidden::new(text.to_owned()))
+    }
+
+    /// Seals the environment variables of a workload, bound to it.
+    pub(crate) fn seal_variables(
+        &self,
+        of: WorkloadId,
+        variables: &Variables,
+    ) -> Result<SealedVariables, VaultError> {
+        let plain = serde_json::to_vec(variables).map_err(|_| VaultError::Sealed)?;
+        Ok(SealedVariables {
+            key_id: self.key_id.clone(),
+            sealed: self.encrypt(&place_of(of), &Zeroizing::new(plain))?,
+        })
+    }
+
+    pub(crate) fn open_variables(
+        &self,
+        of: WorkloadId,
+        variables: &SealedVariables,
+    ) -> Result<Variables, VaultError> {
+        let plain = self.decrypt(&place_of(of), &variables.sealed)?;
+        serde_json::from_slice(&plain).map_err(|_| VaultError::Sealed)
+    }
+
+    /// A fresh nonce, and what it sealed together with `place`.
+    fn encrypt(&self, place: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
+        let nonce: [u8; NONCE_LEN] = random();
+        let payload = Payload {
+            msg: plain,
+            aad: place,
+        };
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload);
+        let sealed = sealed.map_err(|_| VaultError::Sealed)?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    fn decrypt(&self, place: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, VaultError> {
+        let (nonce, sealed) = sealed
             .split_at_checked(NONCE_LEN)
             .ok_or(VaultError::Sealed)?;
         let nonce: [u8; NONCE_LEN] = nonce.try_into().map_err(|_| VaultError::Sealed)?;
         let payload = Payload {
             msg: sealed,
-            aad: &place.bytes(),
+            aad: place,
         };
-        let plain = self
-            .cipher
-            .decrypt(&XNonce::from(nonce), payload)
-            .map_err(|_| VaultError::Sealed)?;
-        String::from_utf8(plain)
-            .map(Hidden::new)
-            .map_err(|_| VaultError::Sealed)
+        let plain = self.cipher.decrypt(&XNonce::from(nonce), payload);
+        plain.map(Zeroizing::new).map_err(|_| VaultError::Sealed)
     }
+}
+
+/// The variables of a workload, by name.
+pub(crate) type Variables = BTreeMap<String, String>;
+
+fn place_of(of: WorkloadId) -> Vec<u8> {
+    format!("variables\n{of}").into()
 }
 
 /// Where a secret belongs. It is sealed together with this, so a row copied elsewhere does not open.
@@ -241,6 +267,22 @@ mod tests {
         };
         assert!(vault.open(&elsewhere).is_err());
         assert!(Vault::from_key(&[8; 32]).open(&secret).is_err());
+    }
+
+    #[test]
+    fn variables_open_only_for_their_workload_and_with_their_key() {
+        let vault = Vault::from_key(&[7; 32]);
+        let [one, other] = [1, 2].map(|id| WorkloadId(Uuid::from_u128(id)));
+        let variables = Variables::from([("TOKEN".to_owned(), "canary".to_owned())]);
+        let sealed = vault.seal_variables(one, &variables).unwrap();
+        for word in [b"canary".as_slice(), b"TOKEN"] {
+            assert!(!sealed.sealed.windows(word.len()).any(|part| part == word));
+        }
+        assert_eq!(vault.open_variables(one, &sealed).unwrap(), variables);
+        assert!(vault.open_variables(other, &sealed).is_err());
+        let changed = Vault::from_key(&[8; 32]);
+        assert!(changed.open_variables(one, &sealed).is_err());
+        assert_ne!(vault.record_key(), changed.record_key());
     }
 
     #[test]

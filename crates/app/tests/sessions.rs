@@ -230,6 +230,13 @@ async fn what_fails_is_tried_again_and_given_up_after_five_times(lab: Lab) {
     assert!(over.is_given_up());
     let said = over.session.said.as_ref().expect("it says why").to_string();
     assert_eq!(said, "`jupyter-lab` is not there");
+    let variables = scripted.script().variables.clone();
+    assert_eq!(variables.len(), 5);
+    assert_eq!(
+        variables[0]["JUPYTER_TOKEN"],
+        berth_model::session::APP_TOKEN
+    );
+    assert!(variables.iter().all(|again| *again == variables[0]));
     // Whoever asks for it gets another try, and one only.
     let reference = SessionReference::Id(session.id);
     again(&lab, &reference).await;

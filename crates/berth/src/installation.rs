@@ -132,32 +132,34 @@ pub async fn check_durability(store: &Store) -> anyhow::Result<()> {
 
 /// The application over an open store, for commands that run no work.
 pub fn app(config: &Config, store: Store) -> anyhow::Result<App> {
-    app_with(config, store, None, None)
+    let vault = Vault::open_or_create(&config.secret_key_file)?;
+    Ok(app_with(config, store, vault, None, None))
 }
 
 /// The application of a server, and the machine that has to move in before it serves.
 pub fn serving(config: &Config, store: Store) -> anyhow::Result<(App, Option<Moving>)> {
+    let vault = Vault::open_or_create(&config.secret_key_file)?;
     let mut weak = None;
     let (backend, moving): (Option<Arc<dyn Backend>>, _) = match config.queue_backend {
         QueueBackend::None => (None, None),
         QueueBackend::Simulated => (Some(Arc::new(Simulated::new(World::lively(1)))), None),
         QueueBackend::Local => {
-            let machine = this_machine(config)?;
+            let machine = this_machine(config, &vault)?;
             weak = machine.can.weak_boundary();
             let (backend, moving) = joined(config, machine);
             (Some(backend), moving)
         }
     };
-    Ok((app_with(config, store, backend, weak)?, moving))
+    Ok((app_with(config, store, vault, backend, weak), moving))
 }
 
 fn app_with(
     config: &Config,
     store: Store,
+    vault: Vault,
     backend: Option<Arc<dyn Backend>>,
     weak_boundary: Option<WeakBoundary>,
-) -> anyhow::Result<App> {
-    let vault = Vault::open_or_create(&config.secret_key_file)?;
+) -> App {
     let settings = Settings {
         sign_in_attempts_max: config.sign_in_attempts_max.into(),
         sign_in_attempts_login_max: config.sign_in_attempts_login_max.into(),
@@ -184,17 +186,11 @@ fn app_with(
             ..Culling::default()
         },
     };
-    Ok(App::with_backend(
-        store,
-        Arc::new(SystemClock),
-        vault,
-        settings,
-        backend,
-    ))
+    App::with_backend(store, Arc::new(SystemClock), vault, settings, backend)
 }
 
-fn this_machine(config: &Config) -> anyhow::Result<ThisMachine> {
-    let machine = ThisMachine::look(config, &config.data_dir.join("work"))?;
+fn this_machine(config: &Config, vault: &Vault) -> anyhow::Result<ThisMachine> {
+    let machine = ThisMachine::look(config, &config.data_dir.join("work"), vault)?;
     for (_, why) in machine.can.lacks() {
         tracing::warn!("this machine keeps people's work less apart than it should: {why}");
     }

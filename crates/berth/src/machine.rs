@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use berth_app::inventory::OwnMachine;
+use berth_app::vault::Vault;
 use berth_app::{App, Error};
 use berth_drivers::backend::Backend;
 use berth_drivers::local::disk::DiskLimits;
 use berth_drivers::local::machine::{self, Abilities, Machine};
+use berth_drivers::local::record_key::RecordKey;
 use berth_drivers::local::{Local, Settings};
 use berth_drivers::split::Split;
 use berth_model::Reference;
@@ -31,7 +33,7 @@ pub struct ThisMachine {
 
 impl ThisMachine {
     /// What there is, and what of it is kept apart; runs and homes are below the folder.
-    pub fn look(config: &Config, folder: &Path) -> anyhow::Result<ThisMachine> {
+    pub fn look(config: &Config, folder: &Path, vault: &Vault) -> anyhow::Result<ThisMachine> {
         let can = Abilities::look();
         let settings = Settings {
             folder: folder.to_owned(),
@@ -50,6 +52,7 @@ impl ThisMachine {
             warm_max: config.warm_servers,
             has_sandbox: can.sandbox.is_ok(),
             is_shared: config.unsafe_shared_user,
+            record_key: RecordKey::new(vault.record_key().clone()),
             disk: DiskLimits {
                 home_bytes_max: Some(config.home_limit_mib)
                     .filter(|limit| *limit > 0)

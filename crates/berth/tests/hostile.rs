@@ -2,6 +2,7 @@
 //! the server is as well afterwards as before.
 
 mod hostile {
+    pub mod memory;
     pub mod raw;
 }
 mod support;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use berth_store::Engine;
 use berth_testkit::server::BerthServer;
 use berth_testkit::wait;
+use hostile::memory::Memory;
 use hostile::raw::{Raw, speak};
 use serde_json::json;
 use support::SOON;
@@ -89,7 +91,7 @@ async fn who_is_slow_is_cut_off_and_holds_nobody_up() {
     let mut slow = Vec::new();
     for number in 0..20 {
         let mut raw = Raw::connect(2, port).await;
-        raw.send("GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ")
+        raw.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
             .await;
         slow.push(tokio::spawn(async move {
             if number % 2 == 0 {
@@ -109,7 +111,7 @@ async fn who_is_slow_is_cut_off_and_holds_nobody_up() {
     for _ in 0..10 {
         let mut raw = Raw::connect(3, port).await;
         raw.send(
-            "POST /api/v1/sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+            "POST /api/v1/sign-in HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
              content-length: 500\r\n\r\n{",
         )
         .await;
@@ -136,7 +138,7 @@ async fn who_is_slow_is_cut_off_and_holds_nobody_up() {
     let mut greedy = Vec::new();
     for _ in 0..5 {
         let mut raw = Raw::connect(4, port).await;
-        let ask = "GET /docs HTTP/1.1\r\nhost: x\r\n\r\n".repeat(200);
+        let ask = "GET /docs HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(200);
         raw.try_send(&ask).await;
         greedy.push(raw);
     }
@@ -221,16 +223,19 @@ async fn odd_requests_on_the_wire() {
     assert_eq!(ask("GET /healthz HTTP/1.0\r\n\r\n").await, 200);
     let many = "x-many: 1\r\n".repeat(300);
     assert_eq!(
-        ask(&format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{many}\r\n")).await,
+        ask(&format!(
+            "GET /healthz HTTP/1.1\r\nhost: localhost\r\n{many}\r\n"
+        ))
+        .await,
         431
     );
     let long = "x".repeat(100_000);
-    let long_header = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: {long}\r\n\r\n");
+    let long_header = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: {long}\r\n\r\n");
     assert!(matches!(ask(&long_header).await, 400 | 431));
-    let long_path = format!("GET /{long} HTTP/1.1\r\nhost: x\r\n\r\n");
+    let long_path = format!("GET /{long} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     assert!(matches!(ask(&long_path).await, 400 | 414 | 431));
     // Two lengths are the beginning of a smuggled request.
-    let two = "POST /api/v1/sign-in HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}";
+    let two = "POST /api/v1/sign-in HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}";
     assert_eq!(ask(two).await, 400);
     for garbage in [
         "\r\n\r\n\r\n",
@@ -256,14 +261,23 @@ async fn odd_requests_on_the_wire() {
         "//",
         "/%",
         "/api/v1/sites/..;/",
-        "http://elsewhere.example/api/v1/me",
         "*",
     ] {
         let status = ask(&format!(
-            "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         ))
         .await;
         assert!(matches!(status, 400 | 401 | 404), "{path}: {status}");
+    }
+    // A request for somebody else's host.
+    for (target, hosts) in [
+        ("http://elsewhere.example/api/v1/me", "host: localhost\r\n"),
+        ("/api/v1/me", "host: elsewhere.example\r\n"),
+        ("/api/v1/me", "host: localhost\r\nhost: localhost\r\n"),
+        ("/api/v1/me", ""),
+    ] {
+        let request = format!("GET {target} HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+        assert_eq!(ask(&request).await, 421, "{target} {hosts}");
     }
     // A name as long as a path may be.
     let name = "n".repeat(8000);
@@ -392,5 +406,33 @@ async fn another_site_s_page_gets_nothing_done() {
         assert!(!invites, "{answer:?}");
     }
     http.make(&browser, path, &body).await;
+    target.expect_health().await;
+}
+
+/// A password hash takes 19 MiB while it is computed, and allocators keep such blocks for each thread that had one:
+/// 55 at once would be 1 GiB.
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_five_sign_ins_at_once_take_little_memory_and_keep_little() {
+    const AT_ONCE: usize = 55;
+    const GROWTH_MAX_MIB: u64 = 96;
+    let target = Target::start(
+        "rate_limit_per_s = 0\nrequest_timeout_s = 3600\nsign_in_attempts_max = 1000\n\
+         sign_in_attempts_login_max = 1000\nsign_in_attempts_network_max = 1000",
+    )
+    .await;
+    let process = target.server.id().expect("it runs");
+    target.expect_health().await;
+    let before = Memory::of(process);
+    let mut signing_in = tokio::task::JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let http = target.http.clone();
+        signing_in.spawn(async move { http.sign_in("ada", PASSWORD).await });
+    }
+    let signed_in = signing_in.join_all().await;
+    assert_eq!(signed_in.len(), AT_ONCE);
+    let after = Memory::of(process);
+    let most = before.now_mib + GROWTH_MAX_MIB;
+    assert!(after.peak_mib <= most, "before {before:?}, after {after:?}");
+    assert!(after.now_mib <= most, "before {before:?}, after {after:?}");
     target.expect_health().await;
 }

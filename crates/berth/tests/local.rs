@@ -11,6 +11,8 @@ mod names;
 mod not_ready;
 #[path = "local/quota.rs"]
 mod quota;
+#[path = "local/variables.rs"]
+mod variables;
 #[path = "local/warm.rs"]
 mod warm;
 
@@ -21,6 +23,7 @@ use std::time::{Duration, Instant};
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::door;
 use berth_drivers::local::disk::DiskLimits;
+use berth_drivers::local::record_key::RecordKey;
 use berth_drivers::local::{Local, Settings};
 use berth_model::workload::{
     Because, Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload,
@@ -79,6 +82,7 @@ impl Machine {
             prepared: Some(cache()),
             warm_max: 1,
             disk: DiskLimits::default(),
+            record_key: RecordKey::new([9; 32].into()),
         };
         set(&mut settings);
         Arc::new(Local::new(settings).expect("it works"))

@@ -3,6 +3,7 @@
 
 mod secrets {
     pub mod canaries;
+    pub mod older;
     pub mod planting;
     pub mod readers;
 }
@@ -15,8 +16,8 @@ use berth_store::Engine;
 use berth_testkit::server::BerthServer;
 use futures::StreamExt;
 use secrets::canaries::Canaries;
-use secrets::planting::{after, plant, tomorrow};
-use secrets::readers;
+use secrets::planting::{WORKLOADS, after, plant, tomorrow, work};
+use secrets::{older, readers};
 use serde_json::{Value, json};
 use support::SOON;
 use support::ground::Ground;
@@ -82,6 +83,40 @@ async fn plant_and_search(engine: Engine) {
         "a file of the server, at rest",
         &readers::files(house.server.directory()),
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_of_an_older_version_are_sealed_on_sqlite() {
+    seal_older_variables(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_of_an_older_version_are_sealed_on_postgres() {
+    seal_older_variables(Engine::Postgres).await;
+}
+
+async fn seal_older_variables(engine: Engine) {
+    let mut house = House::open(engine).await;
+    let mut canaries = Canaries::default();
+    let ada = house.world.who("ada");
+    let submitted = work("submitted with another");
+    let made = house.http.make(&ada, WORKLOADS, &submitted).await;
+    let path = format!("{WORKLOADS}/{}", made["number"]);
+    house.server.stop().await.expect("stop");
+    let secret = canaries.plant("a variable of an older version");
+    older::put_in_clear(&house.ground, &secret).await;
+    let found = readers::database(&house.ground);
+    let is_found = std::panic::catch_unwind(|| canaries.search_all("the older database", &found));
+    assert!(is_found.is_err(), "it was in clear");
+    house.server.restart().await.expect("start");
+    older::until_sealed(&house.ground).await;
+    let read = house.http.get(&ada, &path).await.expect(200).json();
+    assert_eq!(read["program"]["environment"]["WANDB_API_KEY"], secret);
+    let read = house.http.get(&house.world.who("adele"), &path).await;
+    canaries.search("what an admin reads", &read.text);
+    house.server.stop().await.expect("stop");
+    older::vacuum(&house.ground).await;
+    canaries.search_all("the database", &readers::database(&house.ground));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,6 +27,7 @@ pub mod machine;
 pub mod names;
 pub mod network;
 pub mod quota;
+pub mod record_key;
 mod records;
 mod relay;
 pub mod sandbox;
@@ -54,6 +55,7 @@ use self::hands::Hands;
 pub use self::hands::end_everything;
 use self::machine::WeakBoundary;
 use self::names::Names;
+use self::record_key::RecordKey;
 use self::turns::{Patience, Turns};
 use crate::backend::{
     Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Sign, Trouble, Used,
@@ -87,6 +89,8 @@ pub struct Settings {
     pub disk: DiskLimits,
     /// The most warm servers that are kept; only where people are users of their own, in sandboxes.
     pub warm_max: usize,
+    /// Seals what the records of runs keep secret. It has to be the same after a restart.
+    pub record_key: RecordKey,
 }
 
 impl Settings {
@@ -302,9 +306,11 @@ impl Backend for Local {
 
     fn door<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Door>> {
         Box::pin(async move {
-            let program = job.workload.ask.program.clone();
-            self.in_turn(job.run, LOOK_PATIENCE, move |hands, run, _| {
-                Ok(hands.door(run.id, &program))
+            if job.workload.ask.program.serves.is_none() {
+                return Ok(None);
+            }
+            self.in_turn(job.run, LOOK_PATIENCE, |hands, run, _| {
+                Ok(hands.door(run.id))
             })
             .await
         })

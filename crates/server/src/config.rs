@@ -11,6 +11,7 @@
 //!
 //! This is also the only place of the server that reads environment variables.
 
+mod host;
 mod kinds;
 mod layers;
 mod network;
@@ -25,6 +26,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use host::{Host, HostPattern};
 pub use network::{Destination, Network};
 pub use settings::Config;
 pub use values::{

@@ -11,6 +11,7 @@ mod event_routes;
 mod failure;
 mod feed_routes;
 mod fetch;
+mod hosts;
 mod hub;
 mod limits;
 mod listen;

@@ -8,6 +8,7 @@ mod pace;
 pub mod tls;
 mod wire;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::Response;
 use berth_proxy::Asked;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -31,7 +33,7 @@ use tower::ServiceExt;
 
 use crate::config::Config;
 use crate::metrics::Counted;
-use crate::observe::Kept;
+use crate::observe::{self, Kept};
 use crate::request::address::{Peer, is_trusted};
 use crate::server::Server;
 use crate::shares::{Share, Shares};
@@ -197,6 +199,20 @@ impl Shared {
         }
     }
 
+    /// Answers one request: of Berth or of a session, if its host is one of ours.
+    async fn answer(&self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
+        let server = &self.server;
+        let (uri, headers) = (request.uri(), request.headers());
+        if let Err(failure) = server.hosts.check(uri, headers, request.version()) {
+            let (parts, _) = request.into_parts();
+            return Ok(observe::refuse(server, &parts, failure));
+        }
+        match server.visits.asked(&request) {
+            Asked::Elsewhere => self.router.clone().oneshot(request.map(Body::new)).await,
+            asked => Ok(visits::answer(server, asked, request).await),
+        }
+    }
+
     /// Answers the requests of one connection.
     async fn converse<S>(self: Arc<Self>, stream: S, peer: SocketAddr, held: Held)
     where
@@ -209,14 +225,8 @@ impl Shared {
             request.extensions_mut().insert(Peer(peer));
             let shared = self.clone();
             async move {
-                let response = match shared.server.visits.asked(&request) {
-                    Asked::Elsewhere => {
-                        let router = shared.router.clone();
-                        router.oneshot(request.map(Body::new)).await?
-                    }
-                    asked => visits::answer(&shared.server, asked, request).await,
-                };
-                Ok::<_, std::convert::Infallible>(response.map(|body| Kept { body, _kept: busy }))
+                let response = shared.answer(request).await?;
+                Ok::<_, Infallible>(response.map(|body| Kept { body, _kept: busy }))
             }
         });
         let mut connection = pin!(self.http.serve_connection_with_upgrades(wire, service));

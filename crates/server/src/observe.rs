@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use berth_api::paths;
 use berth_app::clock::random;
 use berth_model::{FeedId, PersonId};
@@ -20,10 +20,11 @@ use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-use crate::failure;
+use crate::failure::{self, Failure};
 use crate::metrics::{Counted, Outcome};
 use crate::request::address::client_address;
 use crate::server::Server;
@@ -47,24 +48,28 @@ struct Seen {
 pub async fn observe(State(server): State<Server>, request: Request, next: Next) -> Response {
     let counted = Counted::on(&server.metrics.in_flight);
     let (parts, body) = request.into_parts();
-    let seen = Seen {
-        id: request_id(),
-        method: parts.method.clone(),
-        path: loggable(parts.uri.path()),
-        route: server.route(parts.extensions.get()).map(str::to_owned),
-        client: client_address(&parts, &server),
-        began: Instant::now(),
-    };
+    let seen = Seen::of(&parts, &server);
     let response = next.run(Request::from_parts(parts, body)).await;
-    let mut response = failure::write(&server, &seen.id, response);
-    add_headers(&server, &seen, &mut response);
-    seen.report(&server, &response);
+    let response = finish(&server, &seen, response);
     response.map(|body| {
         Body::new(Kept {
             body,
             _kept: counted,
         })
     })
+}
+
+/// Answers a request that is refused before any layer sees it, as if it had passed this one.
+pub fn refuse(server: &Server, parts: &Parts, failure: Failure) -> Response {
+    let seen = Seen::of(parts, server);
+    finish(server, &seen, failure.into_response())
+}
+
+fn finish(server: &Server, seen: &Seen, response: Response) -> Response {
+    let mut response = failure::write(server, &seen.id, response);
+    add_headers(server, seen, &mut response);
+    seen.report(server, &response);
+    response
 }
 
 /// The path without what may be the secret of a feed: all that follows `/feeds/`, unless it is a feed's id. Whether a
@@ -81,6 +86,17 @@ fn request_id() -> String {
 }
 
 impl Seen {
+    fn of(parts: &Parts, server: &Server) -> Self {
+        Self {
+            id: request_id(),
+            method: parts.method.clone(),
+            path: loggable(parts.uri.path()),
+            route: server.route(parts.extensions.get()).map(str::to_owned),
+            client: client_address(parts, server),
+            began: Instant::now(),
+        }
+    }
+
     fn report(&self, server: &Server, response: &Response) {
         let took = self.began.elapsed();
         let status = response.status();

@@ -242,7 +242,7 @@ fn add_problems(effect: Effect, operation: &mut Operation) {
             version.is_some_and(|v| v.required == Required::True),
             &[428],
         ),
-        (true, &[429, 500, 503]),
+        (true, &[421, 429, 500, 503]),
     ];
     let known = &mut operation.responses.responses;
     for (_, statuses) in rules.iter().filter(|(applies, _)| *applies) {

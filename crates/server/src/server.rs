@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::event_routes::STREAMS_MAX;
 use crate::fetch::Fetcher;
+use crate::hosts::AllowedHosts;
 use crate::metrics::Metrics;
 use crate::pages::Documents;
 use crate::shares::Shares;
@@ -27,6 +28,7 @@ pub struct Parts {
     pub app: App,
     pub config: Config,
     pub metrics: Metrics,
+    pub(crate) hosts: AllowedHosts,
     pub(crate) throttle: Throttle,
     /// Live streams of events, so many for each person.
     pub(crate) streams: Shares<PersonId>,
@@ -45,6 +47,7 @@ impl Server {
     pub fn new(config: Config, app: App, demo: Option<Demo>, stop: CancellationToken) -> Self {
         Self(Arc::new(Parts {
             metrics: Metrics::new(app.store_name()),
+            hosts: AllowedHosts::new(&config, demo.is_some()),
             throttle: Throttle::new(&config),
             streams: Shares::new(STREAMS_MAX),
             visits: Visits::new(&config),

@@ -48,6 +48,7 @@ pub mod submissions;
 mod traces;
 pub mod transfer;
 pub mod usage;
+pub mod variables;
 pub mod visits;
 mod words;
 pub mod workloads;

@@ -1,4 +1,4 @@
-//! Many workloads at once, with everything that their making leaves behind: two statements, however many there are.
+//! Many workloads at once, with everything that their making leaves behind: a few statements, however many there are.
 //!
 //! People submit by the thousand. What they submit within the same moment is written by one transaction, and a
 //! statement for each would cost most of it.
@@ -9,14 +9,17 @@ use berth_model::event::Event;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::sql::{Conn, either, to_json};
+use crate::sql::{Conn, either, hex, to_json};
 use crate::traces::{self, Trace, digits};
+use crate::variables::SealedVariables;
 use crate::words::Word;
 
 /// A workload that nobody has worked on yet, and what is told of it.
 #[derive(Debug, Clone)]
 pub struct Submission {
     pub workload: Workload,
+    /// Its environment variables, which are not in what it asks for.
+    pub variables: Option<SealedVariables>,
     pub entry: AuditEntry,
     pub event: Event,
 }
@@ -31,6 +34,8 @@ struct Line<'a> {
     project: Option<String>,
     title: &'a str,
     ask: String,
+    key_id: Option<&'a str>,
+    sealed: Option<String>,
     state: &'static str,
     waiting: String,
     since: i64,
@@ -42,6 +47,7 @@ impl<'a> Line<'a> {
     fn new(nth: usize, of: &'a Submission) -> Line<'a> {
         let Submission {
             workload,
+            variables,
             entry,
             event,
         } = of;
@@ -54,6 +60,8 @@ impl<'a> Line<'a> {
             project: workload.project.map(|id| digits(id.0)),
             title: workload.ask.title.as_str(),
             ask: to_json(&workload.ask),
+            key_id: variables.as_ref().map(|of| of.key_id.as_str()),
+            sealed: variables.as_ref().map(|of| hex(&of.sealed)),
             state: workload.state.word(),
             waiting: workload.waiting.to_string(),
             since: workload.since.as_microsecond(),
@@ -83,5 +91,23 @@ pub async fn insert_all(conn: &mut Conn, all: &[Submission]) -> Result<()> {
     .bind(lines.clone())
     .execute(conn)
     .await?;
+    if all.iter().any(|one| one.variables.is_some()) {
+        insert_variables(conn, lines.clone()).await?;
+    }
     traces::insert_all(conn, lines).await
+}
+
+async fn insert_variables(conn: &mut Conn, lines: String) -> Result<()> {
+    either(
+        "INSERT INTO workload_variables (workload, key_id, sealed)
+         SELECT unhex(value ->> 'id'), value ->> 'key_id', unhex(value ->> 'sealed')
+         FROM json_each($1) WHERE value ->> 'sealed' IS NOT NULL",
+        "INSERT INTO workload_variables (workload, key_id, sealed)
+         SELECT id, key_id, decode(sealed, 'hex')
+         FROM json_to_recordset($1::json) AS line (id uuid, key_id text, sealed text) WHERE sealed IS NOT NULL",
+    )
+    .bind(lines)
+    .execute(conn)
+    .await?;
+    Ok(())
 }

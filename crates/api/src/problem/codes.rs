@@ -49,6 +49,9 @@ codes! {
     RequestInvalid "request.invalid" 422
         "The request was read, but something in it is not acceptable"
         "Correct the fields listed in `errors` and send it again.";
+    RequestMisdirected "request.misdirected" 421
+        "The request was sent to a host that is not this server's"
+        "Open Berth at its own address. An administrator names its hosts with `public_url` or `allowed_hosts`.";
     RequestTooLarge "request.too_large" 413
         "The request is larger than the server accepts"
         "Send less at once.";

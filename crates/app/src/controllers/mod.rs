@@ -17,6 +17,7 @@ mod reservations;
 mod sequencer;
 mod sessions;
 mod sweeper;
+mod variables;
 mod waitlist;
 
 use std::sync::Arc;
@@ -100,6 +101,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
     tasks.spawn(attempts::run(app.clone(), stop.clone()));
     tasks.spawn(refusals::run(app.clone(), stop.clone()));
     tasks.spawn(records::run(app.clone(), stop.clone()));
+    tasks.spawn(variables::run(app.clone(), stop.clone()));
     tasks.spawn(read_boards(app.clone(), stop.clone()));
     tasks
 }

@@ -252,7 +252,7 @@ impl App {
             ..prepared.workload
         };
         environment.workload = Some(workload.id);
-        let submission = self.submission(caller, workload);
+        let submission = self.submission(caller, workload)?;
         submissions::insert_all(conn, &[submission]).await?;
         environments::insert(conn, &environment).await?;
         let change = Change::new("environment.make", Some(place.id()), id)

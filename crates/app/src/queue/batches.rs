@@ -139,7 +139,7 @@ async fn write(app: &App, batch: &[One]) -> Result<Vec<u64>> {
             let workload = Workload { number: *free, ..one.workload.clone() };
             numbers.push(*free);
             *free += 1;
-            all.push(app.submission(one.by.clone(), workload));
+            all.push(app.submission(one.by.clone(), workload)?);
         }
         submissions::insert_all(&mut tx, &all).await?;
         Ok(numbers)

@@ -162,12 +162,14 @@ impl App {
         found.ok_or(Error::NotFound("workload"))
     }
 
+    /// The workload without its environment variables.
     pub(super) async fn view(
         &self,
         conn: &mut Conn,
         place: Place,
-        workload: Workload,
+        mut workload: Workload,
     ) -> Result<WorkloadView> {
+        workload.ask.program.environment.clear();
         let mut directory = Directory::with_site(&place.site);
         let runs = match workload.counts == Default::default() && workload.version == 1 {
             true => Vec::new(),
@@ -183,6 +185,7 @@ impl App {
         })
     }
 
+    /// One workload, for its owner with its environment variables.
     pub async fn get_workload(
         &self,
         caller: &Caller,
@@ -194,8 +197,18 @@ impl App {
             .place(&mut reader, caller, site, Action::SeeQueue)
             .await?;
         let workload = self.workload(&mut reader, &place, workload).await?;
+        let variables = match workload.owner == caller.id() {
+            true => self.variables(&mut reader, &workload).await?,
+            false => Ok(Default::default()),
+        };
         let mut view = self.view(&mut reader, place, workload).await?;
         drop(reader);
+        match variables {
+            Ok(variables) => view.workload.ask.program.environment = variables,
+            Err(error) => {
+                tracing::warn!(%error, workload = %view.workload.id, "its environment variables are not shown");
+            }
+        }
         if matches!(view.workload.state, State::Waiting | State::Held) {
             view.reason = self.why_waits(view.place.id(), view.workload.id).await?;
         }

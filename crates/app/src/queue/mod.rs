@@ -28,6 +28,7 @@ mod round;
 mod settings;
 mod submit;
 mod trial;
+mod variables;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -204,16 +204,16 @@ impl App {
         let mut waiting: Vec<(Run, Arc<Workload>)> = waiting.collect();
         waiting.sort_unstable_by_key(|(run, _)| run.id);
         for some in waiting.chunks(CALLS_AT_ONCE) {
-            let mut grants = Vec::new();
+            let mut starts = Vec::new();
             for (run, workload) in some {
-                grants.push(match run.state {
-                    RunState::Starting => Some(self.granted(workload, run).await?),
+                starts.push(match run.state {
+                    RunState::Starting => Some(self.what_starts(workload, run).await?),
                     _ => None,
                 });
             }
-            let calls = some.iter().zip(&grants).map(|((run, workload), grant)| {
+            let calls = some.iter().zip(&starts).map(|((run, workload), start)| {
                 let job = Job { workload, run };
-                tell_backend(backend.as_ref(), job, grant.as_ref(), fence, self.now())
+                tell_backend(backend.as_ref(), job, start.as_ref(), fence, self.now())
             });
             let heard = join_all(calls).await;
             for ((run, _), heard) in some.iter().zip(heard) {
@@ -221,6 +221,20 @@ impl App {
             }
         }
         Ok(())
+    }
+
+    /// What a start needs beside what the plan knows; why it cannot begin, where its secrets cannot be opened.
+    async fn what_starts(
+        &self,
+        workload: &Workload,
+        run: &Run,
+    ) -> Result<Result<(Grant, Workload), Trouble>> {
+        let grant = self.granted(workload, run).await?;
+        let whole = self.to_start(workload).await?;
+        Ok(match whole {
+            Ok(whole) => Ok((grant, whole)),
+            Err(error) => Err(Trouble::Refused(error.to_string())),
+        })
     }
 
     /// What the backend said of what it was told.
@@ -275,16 +289,20 @@ impl App {
     }
 }
 
-/// Tells the backend what the run's state asks for. Only what starts needs a grant.
+/// Tells the backend what the run's state asks for. `start` is what a start needs.
 async fn tell_backend(
     backend: &dyn Backend,
     job: Job<'_>,
-    grant: Option<&Grant>,
+    start: Option<&Result<(Grant, Workload), Trouble>>,
     fence: Fence,
     now: Timestamp,
 ) -> Result<(), Trouble> {
-    match (job.run.state, grant) {
-        (RunState::Starting, Some(grant)) => in_time(backend.start(job, grant, fence, now)).await,
+    match (job.run.state, start) {
+        (RunState::Starting, Some(Ok((grant, workload)))) => {
+            let job = Job { workload, ..job };
+            in_time(backend.start(job, grant, fence, now)).await
+        }
+        (RunState::Starting, Some(Err(trouble))) => Err(trouble.clone()),
         (RunState::Stopping { .. }, _) => in_time(backend.stop(job, fence, now)).await,
         (RunState::Running, _) => in_time(backend.prolong(job, fence, now)).await,
         (RunState::Starting, None) | (RunState::Ended { .. }, _) => Ok(()),

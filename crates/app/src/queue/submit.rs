@@ -70,7 +70,8 @@ impl App {
             .await?;
         drop(reader);
         directory.add_person(&caller.person);
-        let workload = self.batches.add(self, caller, workload).await?;
+        let mut workload = self.batches.add(self, caller, workload).await?;
+        workload.ask.program.environment.clear();
         Ok(Made::now(WorkloadView {
             place,
             workload,
@@ -101,7 +102,7 @@ impl App {
             self.crowd.join(&mut tx, whose, waiting_max, workload.since).await?;
             let number = workloads::next_numbers(&mut tx, place.id(), 1).await?;
             let workload = Workload { number, ..workload };
-            submissions::insert_all(&mut tx, &[self.submission(caller, workload.clone())]).await?;
+            submissions::insert_all(&mut tx, &[self.submission(caller, workload.clone())?]).await?;
             Ok(Made::now(self.view(&mut tx, place, workload).await?))
         })
         .inspect(|_| self.submitted.notify_one())
@@ -166,7 +167,12 @@ impl App {
         })
     }
 
-    pub(crate) fn submission(&self, by: impl Into<By>, workload: Workload) -> Submission {
+    pub(crate) fn submission(
+        &self,
+        by: impl Into<By>,
+        mut workload: Workload,
+    ) -> Result<Submission> {
+        let variables = self.take_variables(&mut workload)?;
         let change = Change::new("workload.submit", Some(workload.site), workload.id)
             .after(masked(&workload))
             .tell_only(
@@ -177,7 +183,8 @@ impl App {
         let (entry, event) = self.written(by, change);
         let event = event.unwrap_or_else(|| unreachable!("the change was just made to tell of it"));
         // Both are of the moment from which it waits.
-        Submission {
+        Ok(Submission {
+            variables,
             entry: AuditEntry {
                 at: workload.since,
                 ..entry
@@ -187,7 +194,7 @@ impl App {
                 ..event
             },
             workload,
-        }
+        })
     }
 
     async fn parse_ask(

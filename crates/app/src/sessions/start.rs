@@ -239,7 +239,7 @@ impl App {
     ) -> Result<Workload> {
         let number = workloads::next_numbers(conn, workload.site, 1).await?;
         let workload = Workload { number, ..workload };
-        submissions::insert_all(conn, &[self.submission(by, workload.clone())]).await?;
+        submissions::insert_all(conn, &[self.submission(by, workload.clone())?]).await?;
         Ok(workload)
     }
 
@@ -251,7 +251,9 @@ impl App {
         failed: &Workload,
         now: Timestamp,
     ) -> Result<Session> {
-        let again = Workload {
+        let variables = self.variables(conn, failed).await?;
+        let variables = variables.map_err(|error| Error::Internal(error.to_string()))?;
+        let mut again = Workload {
             id: WorkloadId(fresh(now)),
             waiting: failed.ask.tasks(),
             state: berth_model::workload::State::Waiting,
@@ -262,6 +264,7 @@ impl App {
             version: 1,
             ..failed.clone()
         };
+        again.ask.program.environment = variables;
         let again = self.put_in_line(conn, By::SYSTEM, again).await?;
         let said = session.said.clone();
         let mut session = session.start(again.id, now)?;

@@ -46,6 +46,9 @@ macro_rules! on_both {
     };
 }
 
+/// The key of every server here.
+const VAULT: [u8; 32] = [9; 32];
+
 /// What time it is, and how much later whenever somebody looks.
 #[derive(Debug)]
 pub struct Hands(Mutex<(Timestamp, SignedDuration)>);
@@ -103,7 +106,7 @@ impl Lab {
         let app = App::with_backend(
             store,
             clock.clone(),
-            Vault::from_key(&[9; 32]),
+            Vault::from_key(&VAULT),
             Settings::default(),
             Some(Arc::new(Simulated::new(world))),
         );
@@ -214,7 +217,7 @@ impl Lab {
 
     /// Another server on the same database, by the same clock.
     pub fn another_server(&self) -> App {
-        let (store, vault) = (self.app.store.clone(), Vault::from_key(&[9; 32]));
+        let (store, vault) = (self.app.store.clone(), Vault::from_key(&VAULT));
         let backend = Arc::new(Simulated::new(self.world));
         App::with_backend(
             store,
@@ -228,20 +231,27 @@ impl Lab {
     /// The same lab, whose work is run by something else.
     pub fn with_backend(self, backend: Arc<dyn berth_drivers::backend::Backend>) -> Self {
         let settings = self.app.settings.clone();
-        self.with(settings, Some(backend))
+        self.with(settings, VAULT, Some(backend))
+    }
+
+    /// The same, after the key file was replaced.
+    pub fn with_another_key(self, backend: Arc<dyn berth_drivers::backend::Backend>) -> Self {
+        let settings = self.app.settings.clone();
+        self.with(settings, [1; 32], Some(backend))
     }
 
     /// The same lab with other settings. Nothing runs its work.
     pub fn with_settings(self, settings: Settings) -> Self {
-        self.with(settings, None)
+        self.with(settings, VAULT, None)
     }
 
     pub fn with(
         self,
         settings: Settings,
+        key: [u8; 32],
         backend: Option<Arc<dyn berth_drivers::backend::Backend>>,
     ) -> Self {
-        let (store, vault) = (self.app.store.clone(), Vault::from_key(&[9; 32]));
+        let (store, vault) = (self.app.store.clone(), Vault::from_key(&key));
         let app = App::with_backend(store, self.clock.clone(), vault, settings, backend);
         let controllers = tokio::sync::Mutex::new(ByHand::new(&app));
         Lab {

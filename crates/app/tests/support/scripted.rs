@@ -48,6 +48,8 @@ pub struct Script {
     pub out_of_memory: u64,
     pub life: Life,
     pub started: BTreeMap<RunId, u32>,
+    /// The variables of everything that was started.
+    pub variables: Vec<BTreeMap<String, String>>,
     pub stopped: BTreeSet<RunId>,
 }
 
@@ -126,6 +128,8 @@ impl Backend for Scripted {
         if self.script().is_deaf {
             return Box::pin(async { Err(Trouble::NoAnswer("it is deaf".to_owned())) });
         }
+        let variables = job.workload.ask.program.environment.clone();
+        self.script().variables.push(variables);
         *self.script().started.entry(job.run.id).or_default() += 1;
         Box::pin(async { Ok(()) })
     }

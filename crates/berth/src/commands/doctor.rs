@@ -134,6 +134,7 @@ async fn examine(config: &Config) -> Vec<Finding> {
     let running = files::is_locked(config);
     findings.extend(database::look(config).await);
     findings.extend(network::look(config, running).await);
+    findings.extend(network::hosts(config));
     findings.push(network::sessions(config));
     findings.extend(machine::look(config));
     findings.extend(machine::opened_names(config).await);

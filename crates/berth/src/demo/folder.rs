@@ -78,7 +78,7 @@ impl Folder {
             unsafe_shared_user: true,
             ..self.config.clone()
         };
-        ThisMachine::look(&shared, &self.path().join(WORK))
+        ThisMachine::look(&shared, &self.path().join(WORK), &self.vault()?)
     }
 
     /// What the application is told: where sessions are found.

@@ -203,7 +203,8 @@ mod tests {
         let config = Config::layer(None, std::iter::empty(), flags)
             .unwrap()
             .config;
-        let machine = ThisMachine::look(&config, &folder.path().join("work")).unwrap();
+        let vault = Vault::from_key(&[7; 32]);
+        let machine = ThisMachine::look(&config, &folder.path().join("work"), &vault).unwrap();
         let store = Store::open(&format!("sqlite:{path}/demo.sqlite"), 4)
             .await
             .unwrap();
@@ -217,7 +218,7 @@ mod tests {
         let app = App::with_backend(
             store,
             clock.clone(),
-            Vault::from_key(&[7; 32]),
+            vault,
             Settings::default(),
             Some(runs.backend.clone()),
         );

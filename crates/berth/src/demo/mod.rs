@@ -98,8 +98,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 /// The world that is there, carried on to this moment; or a new one.
 async fn find_or_make(folder: &Folder, fresh: bool) -> anyhow::Result<(App, Origin)> {
     let now = micros(SystemClock.now());
+    let known = folder.world().filter(|_| !fresh);
+    // This makes the key file, which a whole world has already.
     let machine = folder.machine()?;
-    if let Some(origin) = folder.world().filter(|_| !fresh) {
+    if let Some(origin) = known {
         let store = folder.store().await?;
         let last_seen = world::last_seen(&store).await?.unwrap_or(origin.made_at);
         if folder::is_recent(last_seen, now) {

@@ -47,7 +47,12 @@ fn vault() -> Vault {
 fn machine(folder: &tempfile::TempDir) -> ThisMachine {
     let flags = [("data_dir", folder.path().display().to_string())].into();
     let config = Config::layer(None, std::iter::empty(), flags);
-    ThisMachine::look(&config.unwrap().config, &folder.path().join("work")).unwrap()
+    ThisMachine::look(
+        &config.unwrap().config,
+        &folder.path().join("work"),
+        &vault(),
+    )
+    .unwrap()
 }
 
 /// A new world, made as `berth demo` makes it.

@@ -1,6 +1,6 @@
 //! Every kind of secret, used in every way there is.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::canaries::Canaries;
 use crate::support::http::{Http, Who};
@@ -96,6 +96,7 @@ pub async fn plant(http: &Http, world: &World, canaries: &mut Canaries) -> Strin
 
     subscribe(http, canaries, &ada).await;
     wrongly_typed(http, canaries, &ada).await;
+    submit(http, world, canaries).await;
     book(http, canaries, &ada).await
 }
 
@@ -162,6 +163,60 @@ async fn wrongly_typed(http: &Http, canaries: &mut Canaries, ada: &Who) {
         .header("content-type", "application/json");
     let answer = http.send(request.body(cut)).await.expect(400);
     canaries.search("the answer to half a request", &answer.text);
+}
+
+pub const WORKLOADS: &str = "/sites/torino/workloads";
+
+/// Work with a secret among its environment variables.
+pub fn work(secret: &str) -> Value {
+    json!({
+        "title": "with a secret",
+        "wishes": [{"task": {"cores_milli": 1000, "memory_mib": 1024}, "limit": "PT1H"}],
+        "program": {"command": ["true"], "environment": {"WANDB_API_KEY": secret}},
+    })
+}
+
+/// Environment variables of workloads: their owner reads them back, and nothing else has them.
+async fn submit(http: &Http, world: &World, canaries: &mut Canaries) {
+    let ada = world.who("ada");
+    let repeated = |key: &str, path: &str, body: Value| {
+        let request = http.request(&ada, "POST", path).json(&body);
+        request.header("idempotency-key", key)
+    };
+    let tried = work(&canaries.plant("a tried variable"));
+    let preview = format!("{WORKLOADS}?dry_run=true");
+    let tried = http.post(&ada, &preview, &tried).await.expect(200);
+    canaries.search("a tried submission", &tried.text);
+    let wrong = canaries.plant("a wrong variable");
+    let mut refused = work(&wrong);
+    refused["program"]["environment"]["NO NAME"] = json!(wrong);
+    let refused = http.post(&ada, WORKLOADS, &refused).await.expect(422);
+    canaries.search("a refused submission", &refused.text);
+    let (plain, once) = (
+        canaries.plant("a variable"),
+        canaries.plant("a variable that was submitted once"),
+    );
+    let made = http.make(&ada, WORKLOADS, &work(&plain)).await;
+    canaries.search("the answer to a submission", &made.to_string());
+    for status in [201, 200] {
+        let made = http.send(repeated("submit", WORKLOADS, work(&once))).await;
+        canaries.search("the answer to a submission", &made.expect(status).text);
+    }
+    let own = format!("{WORKLOADS}/{}", made["number"]);
+    let read = http.get(&ada, &own).await.expect(200).json();
+    assert_eq!(read["program"]["environment"]["WANDB_API_KEY"], plain);
+    for role in ["root", "adele", "bob", "otto"] {
+        let read = http.get(&world.who(role), &own).await;
+        canaries.search(&format!("the workload as {role} reads it"), &read.text);
+    }
+    // The answer of an action is kept for whoever repeats it.
+    for act in ["hold", "release", "cancel"] {
+        let path = format!("{own}/{act}");
+        for _ in 0..2 {
+            let done = http.send(repeated(act, &path, json!({}))).await.expect(200);
+            canaries.search("the answer to an action", &done.text);
+        }
+    }
 }
 
 /// Reservations with a secret parameter: given, refused, replaced, and forgotten with its reservation.

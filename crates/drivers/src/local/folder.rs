@@ -14,7 +14,9 @@ use berth_model::RunId;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
+use super::record_key::RunRecordKey;
 use super::spec::Spec;
 use crate::door::Key;
 
@@ -30,6 +32,9 @@ const SPARED: [&str; 3] = ["until", "told", END];
 const SPARE_BYTES: usize = 8 << 10;
 const END: &str = "end.json";
 const SPEC: &str = "spec.json";
+/// The variables of the app's environment, sealed.
+const SEALED: &str = "environment.sealed";
+/// The same in clear, as earlier versions wrote them.
 const ENVIRONMENT: &str = "environment.json";
 const KEY: &str = "key";
 
@@ -79,7 +84,13 @@ impl Folder {
     }
 
     /// Makes it with everything in it, or finds it made.
-    pub fn make(&self, spec: &Spec, key: &Key, until: Timestamp) -> io::Result<()> {
+    pub fn make(
+        &self,
+        spec: &Spec,
+        key: &Key,
+        record_key: &RunRecordKey,
+        until: Timestamp,
+    ) -> io::Result<()> {
         if self.0.exists() {
             return Ok(());
         }
@@ -95,7 +106,8 @@ impl Folder {
             ..spec.clone()
         };
         made.write(SPEC, &serde_json::to_vec(&record)?)?;
-        made.write(ENVIRONMENT, &serde_json::to_vec(&spec.environment)?)?;
+        let environment = Zeroizing::new(serde_json::to_vec(&spec.environment)?);
+        made.write(SEALED, &record_key.seal(&environment)?)?;
         made.write(KEY, key.bytes())?;
         made.write("until", until.to_string().as_bytes())?;
         let seen: Vec<_> = spec.mounts.iter().map(|mount| &mount.from).collect();
@@ -109,12 +121,24 @@ impl Folder {
     }
 
     /// The variables of the app's environment, which may be secrets: the keeper reads them once, and then they are gone.
-    pub fn take_environment(&self) -> io::Result<BTreeMap<String, String>> {
-        let environment = self.read_json(ENVIRONMENT)?.unwrap_or_default();
-        match fs::remove_file(self.0.join(ENVIRONMENT)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(environment),
+    pub fn take_environment(
+        &self,
+        record_key: Option<&RunRecordKey>,
+    ) -> io::Result<BTreeMap<String, String>> {
+        let environment = match self.read(SEALED)? {
+            Some(sealed) => {
+                let key = record_key.ok_or_else(|| invalid("nobody told the record's key"))?;
+                serde_json::from_slice(&key.open(&sealed)?)?
+            }
+            None => self.read_json(ENVIRONMENT)?.unwrap_or_default(),
+        };
+        for name in [SEALED, ENVIRONMENT] {
+            match fs::remove_file(self.0.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        Ok(environment)
     }
 
     /// The spec without its environment. It must be of the run that the folder is named after.

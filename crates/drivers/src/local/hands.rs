@@ -81,7 +81,9 @@ impl Hands {
         let spec = self.spec(job, grant, &key, resolved)?;
         let folder = self.folder(job.run.id);
         if !folder.path().exists() {
-            folder.make(&spec, &key, job.run.until).map_err(cannot)?;
+            let record_key = self.settings.record_key.of(job.run.id);
+            let made = folder.make(&spec, &key, &record_key, job.run.until);
+            made.map_err(cannot)?;
         }
         Ok(spec.home)
     }
@@ -93,7 +95,7 @@ impl Hands {
             Kept::NotYet if folder.is_told_to_end() => Ok(()),
             // Whoever asked may have told others by now that nothing runs.
             Kept::NotYet if patience.is_over() => Err(Trouble::NoAnswer("it took too long".into())),
-            Kept::NotYet => self.keep(&folder).map_err(cannot),
+            Kept::NotYet => self.keep(run.id).map_err(cannot),
             Kept::By(_) | Kept::NoMore => Ok(()),
         }
     }
@@ -123,14 +125,12 @@ impl Hands {
         }
     }
 
-    pub fn door(&self, run: RunId, program: &Program) -> Option<Door> {
+    pub fn door(&self, run: RunId) -> Option<Door> {
         let folder = self.folder(run);
-        program.serves?;
-        let mut values = program.environment.values();
         Some(Door {
             socket: folder.socket(),
             key: folder.key().ok()?,
-            has_app_token: values.any(|value| value.contains(APP_TOKEN)),
+            has_app_token: folder.spec().ok()?.has_app_token,
         })
     }
 
@@ -205,6 +205,7 @@ impl Hands {
             command: program.command.clone(),
             script: program.script.clone(),
             environment: environment(program, grant, run.id, &places, key),
+            has_app_token: has_app_token(program),
             places,
             folder: program.folder.as_ref().map(PathBuf::from),
             output: program.output.as_ref().map(path),
@@ -320,14 +321,16 @@ impl Hands {
     }
 
     /// Starts a keeper. A second one finds the lock taken and goes.
-    fn keep(&self, folder: &Folder) -> io::Result<()> {
+    fn keep(&self, run: RunId) -> io::Result<()> {
+        let folder = self.folder(run);
+        let record_key = &self.settings.record_key;
         let mut command = tokio::process::Command::new(&self.settings.program);
         command
             .args(["keeper", "run"])
             .arg(folder.path())
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
-            .stdin(Stdio::null())
+            .stdin(record_key.of(run).to_pipe()?)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0);
@@ -370,12 +373,12 @@ impl Hands {
             Kept::NotYet if run.state == RunState::Starting => Ok(Sign::Unknown),
             Kept::NotYet => {
                 // The machine is busy, and its keeper slow to come. Of two, one finds the lock taken and goes.
-                self.keep(&folder)?;
+                self.keep(run.id)?;
                 Ok(Sign::Running)
             }
             Kept::NoMore => {
                 // A keeper that finds it begun ends what is left, and says so.
-                self.keep(&folder)?;
+                self.keep(run.id)?;
                 Ok(Sign::Running)
             }
         }
@@ -429,6 +432,11 @@ fn check_mounts(mounts: &[Seen]) -> Result<(), Trouble> {
             mount.to.display()
         ))),
     }
+}
+
+fn has_app_token(program: &Program) -> bool {
+    let mut values = program.environment.values();
+    values.any(|value| value.contains(APP_TOKEN))
 }
 
 /// What the program finds in its environment: its own, and what tells it where it is.

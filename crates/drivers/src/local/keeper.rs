@@ -26,6 +26,7 @@ use super::cgroup::{Group, Groups};
 use super::control::{self, Channel, Fate, ToKeeper, ToSandbox};
 use super::folder::{End, Folder, How};
 use super::hub::Hub;
+use super::record_key::RunRecordKey;
 use super::relay::Relay;
 use super::spec::Spec;
 use super::warm::bring::Bringing;
@@ -48,6 +49,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
     // Whatever ends the server's terminal is not meant for what it started.
     nix::unistd::setsid().ok();
+    let record_key = RunRecordKey::read(io::stdin());
     let ears = Ears::open()?;
     let Some(_kept) = folder.keep()? else {
         return Ok(());
@@ -73,14 +75,19 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
         brood::take_in_orphans()?;
     }
     folder.begin()?;
-    spec.environment = folder.take_environment()?;
-    let start = Start {
-        folder,
-        spec: &spec,
-        program,
-        group: group.as_ref(),
+    let end = match folder.take_environment(record_key.as_ref()) {
+        Ok(environment) => {
+            spec.environment = environment;
+            let start = Start {
+                folder,
+                spec: &spec,
+                program,
+                group: group.as_ref(),
+            };
+            start.until_the_end(ears).await?
+        }
+        Err(error) => could_not_start(error.to_string()),
     };
-    let end = start.until_the_end(ears).await?;
     let end = tell_of_full_disk(end, &spec.home);
     if !spec.is_sandboxed {
         brood::end_all().await;
@@ -171,11 +178,7 @@ impl Start<'_> {
             };
             clean_up(self.group).await;
             if !self.spec.is_sandboxed || Instant::now() >= give_up_at {
-                return Ok(End {
-                    at: now(),
-                    how: How::CouldNotStart,
-                    said: why,
-                });
+                return Ok(could_not_start(why));
             }
             let seconds = pause.as_secs();
             let line = format!("[berth: {why}; the start is tried again in {seconds} s]\n");
@@ -195,6 +198,14 @@ impl Start<'_> {
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+}
+
+fn could_not_start(said: String) -> End {
+    End {
+        at: now(),
+        how: How::CouldNotStart,
+        said,
     }
 }
 

@@ -30,6 +30,10 @@ pub struct Spec {
     /// A script, in place of a command.
     pub script: Option<String>,
     pub environment: BTreeMap<String, String>,
+    /// Whether the app asks visitors for a token of its own. Records of servers before this one do not say; a visitor
+    /// without a token that is asked for would be kept out.
+    #[serde(default = "yes")]
+    pub has_app_token: bool,
     /// Where it begins, in the sandbox; the home, if none.
     pub folder: Option<PathBuf>,
     /// Where in the sandbox what it says is written; in the run's log, if none.
@@ -49,6 +53,10 @@ pub struct Spec {
     /// Where a warm server waits of which its app is to be a copy.
     #[serde(default)]
     pub warm: Option<PathBuf>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Where a run finds its things.

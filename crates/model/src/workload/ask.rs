@@ -373,6 +373,8 @@ pub struct Program {
     /// A script, in place of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// Environment variables. They are sealed when the workload is submitted; only its owner reads them back, and only
+    /// from the one workload.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// A named environment or a container image.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use berth_model::Name;
 
+use super::host::HostPattern;
 use super::kinds::{Kind, list, optional, parsed, path, text, truth, whole};
 use super::layers::{Layers, variable};
 use super::network::{Destination, Network};
@@ -53,6 +54,12 @@ settings! {
     /// Berth itself is on this machine, and share Berth's own address everywhere else.
     session_origin: Option<SessionOrigin> = "", optional(parsed(
         "an address such as https://sessions.example.org, with a name and not a number",
+    ));
+    /// Further hosts that the server answers for, beside those of `public_url` and `session_origin` and the
+    /// address it listens on: for example an inner name that metrics are read by. A request for any other host is
+    /// refused, except for `/healthz` and `/readyz`.
+    allowed_hosts: Vec<HostPattern> = "", list(parsed(
+        "a host such as berth.internal, *.berth.internal or 10.0.0.5, and a port if only that one is meant",
     ));
     /// The path under which Berth lives when it shares its address with others.
     base_path: BasePath = "", parsed("nothing, or a path such as /berth");

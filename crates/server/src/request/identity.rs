@@ -185,10 +185,11 @@ fn expect_own_page(parts: &Parts, server: &Server, token: &SessionToken) -> Resu
     };
     let public = server.config.public_url.as_ref().map(|url| url.as_str());
     let forwarded = is_proxied(parts, server).then(|| header(parts, "x-forwarded-host"));
+    let forwarded = forwarded.flatten();
     let hosts = [
         header(parts, HOST.as_str()),
         parts.uri.authority().map(|authority| authority.as_str()),
-        forwarded.flatten(),
+        forwarded.filter(|host| server.hosts.allow(host)),
     ];
     if is_own(origin.to_str().unwrap_or_default(), public, &hosts) {
         return Ok(());

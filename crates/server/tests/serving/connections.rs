@@ -23,7 +23,7 @@ async fn who_does_not_say_what_they_want_is_let_go() -> Result<()> {
     let server = Running::start("header_timeout_s = 1").await?;
     let silent = TcpStream::connect(server.address).await?;
     let mut slow = TcpStream::connect(server.address).await?;
-    slow.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ")
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
         .await?;
     let mut binary = TcpStream::connect(server.address).await?;
     binary.write_all(&[0x16, 3, 1, 0, 0xff]).await?;
@@ -38,7 +38,7 @@ async fn who_does_not_say_what_they_want_is_let_go() -> Result<()> {
 async fn a_body_that_does_not_come_is_not_waited_for() -> Result<()> {
     let server = Running::start("request_timeout_s = 2").await?;
     let mut stream = TcpStream::connect(server.address).await?;
-    let head = "POST /api/v1/sign-in HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+    let head = "POST /api/v1/sign-in HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
                 content-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     stream.write_all(head.as_bytes()).await?;
     let answer = Answer::read(&mut stream).await?;
@@ -52,7 +52,7 @@ async fn connections_beyond_the_limit_wait_their_turn() -> Result<()> {
     let holder = TcpStream::connect(server.address).await?;
     let mut waiting = TcpStream::connect(server.address).await?;
     waiting
-        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
         .await?;
     let early = tokio::time::timeout(Duration::from_millis(300), waiting.readable()).await;
     assert!(early.is_err(), "there is room for one only");
@@ -68,7 +68,7 @@ async fn one_address_cannot_take_all_the_room() -> Result<()> {
     for _ in 0..2 {
         let mut stream = TcpStream::connect(server.address).await?;
         stream
-            .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
             .await?;
         assert!(stream.read(&mut [0; 4096]).await? > 0, "there is room");
         held.push(stream);
@@ -85,7 +85,7 @@ async fn a_connection_serves_many_requests_and_ends_when_the_server_stops() -> R
     let mut stream = TcpStream::connect(server.address).await?;
     for _ in 0..3 {
         stream
-            .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
             .await?;
         let mut answer = vec![0; 4096];
         let count = stream.read(&mut answer).await?;

@@ -25,7 +25,7 @@ impl Listening {
     async fn open(server: &Running, secret: &str, resume: &str) -> Result<Self> {
         let mut stream = TcpStream::connect(server.address).await?;
         let request = format!(
-            "GET /api/v1/events/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\n{resume}\r\n"
+            "GET /api/v1/events/stream HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {secret}\r\n{resume}\r\n"
         );
         stream.write_all(request.as_bytes()).await?;
         let mut reading = Self(BufReader::new(stream));

@@ -312,3 +312,67 @@ async fn a_proxy_is_believed_about_addresses_only_if_it_is_trusted() -> Result<(
     trusting.stop().await?;
     wary.stop().await
 }
+
+#[tokio::test]
+async fn a_request_for_another_host_is_refused_wherever_it_leads() -> Result<()> {
+    let config = "public_url = 'https://berth.example.org'\n\
+        session_origin = 'https://sessions.example.org'\nallowed_hosts = ['berth.internal']";
+    let server = Running::start(config).await?;
+    let ask = async |path: &str, hosts: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+        server.send_bytes(request.as_bytes()).await
+    };
+    let paths = [
+        "/",
+        "/docs",
+        "/assets/none.js",
+        "/feeds/none.ics",
+        "/open/x7",
+        "/metrics",
+        "/hub/api/",
+        "/api/v1/me",
+        "/no/such/page",
+    ];
+    for path in paths {
+        for hosts in [
+            "",
+            "host: \r\n",
+            "host: evil.example\r\n",
+            "host: localhost\r\n",
+            "host: sessions.example.org\r\n",
+            "host: x7.sessions.example.org.evil.example\r\n",
+            "host: berth.example.org\r\nhost: berth.example.org\r\n",
+            "host: berth.example.org\r\nhost: evil.example\r\n",
+        ] {
+            let answer = ask(path, hosts).await?;
+            answer.expect_problem(421, "request.misdirected")?;
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        }
+        let own = "host: berth.example.org\r\n";
+        for hosts in [own, "host: BERTH.internal.:8080\r\n"] {
+            assert_ne!(ask(path, hosts).await?.status, 421, "{path} {hosts}");
+        }
+        let absolute = format!("http://evil.example{path}");
+        assert_eq!(ask(&absolute, own).await?.status, 421, "{absolute}");
+    }
+    let session = ask("/", "host: x7.sessions.example.org\r\n").await?;
+    assert_ne!(session.status, 421, "a session's name");
+    for probe in ["/healthz", "/readyz"] {
+        assert_eq!(ask(probe, "host: 10.0.0.7\r\n").await?.status, 200);
+    }
+    // HTTP/2 names the host in the target.
+    for (host, expected) in [("evil.example", 421), ("berth.internal", 401)] {
+        let client = client_to(host, &server)?;
+        let url = format!("http://{host}:{}/api/v1/me", server.address.port());
+        let answer = client.get(url).send().await?;
+        assert_eq!(answer.version(), reqwest::Version::HTTP_2);
+        assert_eq!(answer.status(), expected, "{host}");
+    }
+    server.stop().await
+}
+
+/// A client that speaks HTTP/2 and finds this name at the server.
+fn client_to(host: &str, server: &Running) -> Result<reqwest::Client> {
+    let client = reqwest::Client::builder().http2_prior_knowledge();
+    Ok(client.resolve(host, server.address).build()?)
+}

@@ -7,6 +7,7 @@ use berth_model::session::{Access, Pause, Session, Start, State as SessionState,
 use berth_model::workload::{Counts, Run, RunState, State, Workload};
 use berth_model::{ClaimId, GrantId, RecutId, RunId, SessionId, StartId, VisitId, WorkloadId};
 use berth_store::submissions::{self, Submission};
+use berth_store::variables::SealedVariables;
 use berth_store::{Tx, queues, recuts, sessions, visits, workloads};
 use serde_json::json;
 
@@ -17,7 +18,7 @@ impl World {
         let ask = json!({
             "title": "Lernen \u{1f9e0}", "class": "opportunistic", "level": null, "seats": [], "inside": null,
             "not_before": null, "deadline": null, "after": [], "array": {"tasks": "0-9,12"}, "requeue": true,
-            "program": {"environment": {"SEED": "7"}},
+            "program": {"script": "#!/bin/sh"},
             "wishes": [{"task": {"cores_milli": 1000, "memory_mib": 1}, "limit": "PT1H"}],
         });
         let number = workloads::next_numbers(tx, self.torino, 2).await?;
@@ -38,6 +39,10 @@ impl World {
         };
         let submission = Submission {
             workload: workload.clone(),
+            variables: Some(SealedVariables {
+                key_id: "0a1b2c3d".to_owned(),
+                sealed: vec![0, 7, 255],
+            }),
             entry: entry(self.torino, self.ada, 1_001),
             event: event(self.torino, self.ada, 10_001),
         };

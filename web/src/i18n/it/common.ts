@@ -132,6 +132,7 @@ export const problems: Messages['problems'] = {
   'request.idempotency_mismatch': { title: 'La stessa richiesta è già stata fatta con altro contenuto', hint: 'Ricarica la pagina e riprova.' },
   'request.invalid': { title: 'Qualcosa nella richiesta non è accettabile', hint: 'Correggi i campi indicati.' },
   'request.malformed': { title: 'La richiesta non è leggibile', hint: 'Ricarica la pagina e riprova.' },
+  'request.misdirected': { title: 'La richiesta è stata inviata a un host che non è di questo server', hint: 'Apri Berth al suo indirizzo. Un amministratore indica gli host con `public_url` o `allowed_hosts`.' },
   'request.method_not_allowed': { title: 'Questo indirizzo non accetta questa operazione', hint: 'Ricarica la pagina e riprova.' },
   'request.precondition_required': { title: 'La modifica non dice per quale versione vale', hint: 'Ricarica la pagina e riprova.' },
   'request.rate_limited': { title: 'Troppe richieste in poco tempo', hint: 'Aspetta un momento e riprova.' },

@@ -41,6 +41,19 @@ pub async fn look(config: &Config, locked: bool) -> Vec<Finding> {
     vec![finding]
 }
 
+/// Whether requests from other machines are refused because nobody has named this server.
+pub fn hosts(config: &Config) -> Option<Finding> {
+    let is_unnamed = config.public_url.is_none() && config.allowed_hosts.is_empty();
+    let is_open = config.listen.ip().is_unspecified();
+    (is_open && is_unnamed).then(|| {
+        Finding::warn(
+            "hosts",
+            "requests from other machines are refused: the server answers for names of this machine only",
+            "set `public_url` to the address that people type, and further names in `allowed_hosts`",
+        )
+    })
+}
+
 /// Whether what runs in sessions is kept apart from Berth's own pages.
 pub fn sessions(config: &Config) -> Finding {
     const SUBJECT: &str = "sessions";

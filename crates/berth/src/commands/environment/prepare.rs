@@ -16,6 +16,7 @@ use berth_drivers::environments::{ABOUT, LOCK_INSIDE, Prepared, Shelf, installin
 use berth_drivers::local::disk::DiskLimits;
 use berth_drivers::local::folder::Folder;
 use berth_drivers::local::machine::Abilities;
+use berth_drivers::local::record_key::RecordKey;
 use berth_drivers::local::{Local, Settings, shelf};
 use berth_model::workload::{Ask, Because, Counts, Outcome, RunPiece, RunState, State, Tasks};
 use berth_model::{
@@ -91,6 +92,7 @@ pub async fn run(prepare: &Prepare) -> anyhow::Result<()> {
         has_sandbox: true,
         is_shared: false,
         disk: DiskLimits::default(),
+        record_key: RecordKey::generate()?,
     })?;
     complain(&format!(
         "making the environment {}, once; this takes a few minutes",
