@@ -166,11 +166,27 @@ pub struct OccupyingQuery<'a> {
     pub batch: SignedDuration,
 }
 
+/// Resources that are asked about at once: SQLite keeps what it puts in order in memory.
+const RESOURCES_AT_ONCE: usize = 250;
+
 /// Hands what [`calendar`] lists to `read`, claim by claim, ordered by resource and start; they are never all in memory.
 pub async fn each_occupying(
     conn: &mut Conn,
     query: OccupyingQuery<'_>,
     mut read: impl FnMut(Occupying) + Send,
+) -> Result<()> {
+    let resources: Vec<Uuid> = query.resources.iter().map(|id| id.0).collect();
+    for part in resources.chunks(RESOURCES_AT_ONCE) {
+        each_occupying_of(conn, part.to_vec(), query, &mut read).await?;
+    }
+    Ok(())
+}
+
+async fn each_occupying_of(
+    conn: &mut Conn,
+    resources: Vec<Uuid>,
+    query: OccupyingQuery<'_>,
+    read: &mut (impl FnMut(Occupying) + Send),
 ) -> Result<()> {
     let is_postgres = conn.is_postgres();
     let asked = either(
@@ -200,7 +216,7 @@ pub async fn each_occupying(
            AND CASE WHEN c.holder_kind = 'workload' THEN $4::boolean ELSE $5::boolean END AND $7::bigint > 0
          ORDER BY c.resource, c.starts",
     )
-    .bind(query.resources.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(resources)
     .bind(query.from)
     .bind(query.to)
     .bind(query.holders.with_workloads())
@@ -213,7 +229,7 @@ pub async fn each_occupying(
                 read(occupying(row)?);
                 return Ok(());
             }
-            occupying_batch(row)?.into_iter().for_each(&mut read);
+            occupying_batch(row)?.into_iter().for_each(&mut *read);
             Ok(())
         })
         .await
