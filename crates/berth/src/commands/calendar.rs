@@ -203,7 +203,7 @@ fn summed(summary: &CalendarSummary, times: &Times, screen: Screen) -> String {
     let length = step_length(summary.step_s);
     let columns = [
         Column::left("RESOURCE"),
-        Column::right("MOST AT A TIME"),
+        Column::right("MOST IN A STEP"),
         Column::right("MOST TAKEN"),
         Column::right("STEPS TAKEN"),
         Column::right("OF THEM FULL"),
@@ -279,6 +279,33 @@ mod tests {
         assert_eq!(from_now.from, day.from);
         let morning = typed("tomorrow 08:00", Some("12:00"), None).unwrap();
         assert_eq!(morning.to.to_string(), "2026-11-16T11:00:00Z");
+    }
+
+    #[test]
+    fn what_is_summed_has_a_line_for_each_resource() {
+        let resource = |name: &str| serde_json::json!({"id": "res_01kc3v9xwbe8rv5w2n9q3m7t4h", "name": name, "type": "cpu"});
+        let step = |taken: Option<u64>, is_full: bool, claims: u64| {
+            serde_json::json!({"start": "2026-11-20T08:00:00Z", "taken": taken, "is_full": is_full,
+                "parts": [{"kind": "workload", "mine": false, "claims": claims, "taken": taken}]})
+        };
+        let summary: CalendarSummary = serde_json::from_value(serde_json::json!({
+            "step_s": 7200, "covers": "workloads", "rows": [
+                {"resource": resource("cores"), "steps": [step(Some(12), false, 31), step(Some(16), true, 7)]},
+                {"resource": resource("gpu0"), "steps": [step(None, false, 2)]},
+            ],
+        }))
+        .unwrap();
+        let screen = Screen {
+            width: None,
+            colour: crate::table::Colour::Off,
+        };
+        let text = summed(&summary, &Times::fixed(), screen);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("Work of the queue is summed by 2 h: too much to list."));
+        let cells =
+            |line: &str| -> Vec<String> { line.split_whitespace().map(Into::into).collect() };
+        assert_eq!(cells(lines[2]), ["cores", "31", "16", "2", "1"]);
+        assert_eq!(cells(lines[3]), ["gpu0", "2", "all", "1", "0"]);
     }
 
     #[test]
