@@ -50,6 +50,9 @@ pub async fn run(report: &mut Report) -> Result<()> {
         );
         report.add(format!("calendar.{name}.month_200.p99_ms"), p99);
         month.push(p99);
+        let (seconds, mib) = everything(&many, many_server.port()).await?;
+        report.add(format!("calendar.{name}.all_1m_s"), seconds);
+        report.add(format!("calendar.{name}.all_1m_mib"), mib);
     }
     // The goal is for a user, whatever the store: the worse of the two counts.
     report.add(
@@ -94,6 +97,23 @@ async fn months(lab: &Lab, port: u16) -> Result<Vec<f64>> {
         );
     }
     Ok(samples)
+}
+
+/// How long the sums of all claims take, and how long the answer is.
+async fn everything(lab: &Lab, port: u16) -> Result<(f64, f64)> {
+    let mut connection = Connection::open(port).await?;
+    let from = now() - SignedDuration::from_hours(24 * 365 * 3);
+    let to = now() + SignedDuration::from_hours(24 * 90);
+    let path = format!("/api/v1/sites/{}/calendar?from={from}&to={to}", lab.site);
+    let asked = Instant::now();
+    let answer = connection.get(&path, &lab.token).await?;
+    let seconds = asked.elapsed().as_secs_f64();
+    ensure!(
+        answer.status == 200,
+        "the calendar answered {}",
+        answer.status
+    );
+    Ok((seconds, answer.body_bytes as f64 / f64::from(1 << 20)))
 }
 
 #[expect(

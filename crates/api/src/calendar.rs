@@ -5,6 +5,8 @@ use berth_model::{Amount, Claim, ClaimId, Holder, PersonId, ReservationId, Statu
 use berth_model::{FieldErrors, Span, WindowId, WorkloadId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::attributes::Where;
@@ -125,6 +127,61 @@ impl CalendarEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Calendar {
     pub items: Vec<CalendarEntry>,
+    /// What is not among `items`, because there are more entries than `max_entries`; left out where everything is listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub summary: Option<CalendarSummary>,
+}
+
+/// Claims summed by resource and time step. Steps begin at multiples of their length, counted in UTC from a Monday.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CalendarSummary {
+    /// How long each step is.
+    pub step_s: u64,
+    pub covers: SummaryCovers,
+    /// The resources on which something is summed.
+    pub rows: Vec<SummaryRow>,
+}
+
+/// Which claims are summed; the others are listed one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryCovers {
+    /// Work of the queue. Reservations and maintenance are listed.
+    Workloads,
+    /// Everything.
+    All,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SummaryRow {
+    pub resource: ResourceRef,
+    /// In order; steps in which nothing is taken are left out.
+    pub steps: Vec<SummaryStep>,
+}
+
+/// What is taken of one resource in one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SummaryStep {
+    pub start: Timestamp,
+    /// The most that is taken at one moment; null where the whole resource is.
+    pub taken: Option<Amount>,
+    /// Whether nothing of the resource is left at any moment of the step, by what is summed here.
+    pub is_full: bool,
+    /// By kind; kinds that do not occur are left out.
+    pub parts: Vec<SummaryPart>,
+}
+
+/// The claims of one kind in a step, one's own apart from others'.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SummaryPart {
+    pub kind: EntryKind,
+    /// Whether they belong to the one who asks.
+    pub mine: bool,
+    /// How many claims touch the step.
+    pub claims: u64,
+    /// The most that they take at one moment; null where one of them takes the whole resource.
+    pub taken: Option<Amount>,
 }
 
 /// What was wanted, and a claim that stands in its way.
@@ -136,7 +193,8 @@ pub struct Conflict {
     pub claim: CalendarEntry,
 }
 
-/// A part of the calendar. It comes whole, without pages: half a calendar looks free where it is not.
+/// A part of the calendar. It comes whole, without pages: half a calendar looks free where it is not. What is too much
+/// to list is summed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -157,7 +215,64 @@ pub struct CalendarQuery {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub kind: Option<TypeReference>,
+    /// The most entries to list one by one. Where there are more, work of the queue is summed by time step; where that
+    /// does not suffice, everything is.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    pub max_entries: MaxEntries,
 }
+
+/// How many entries of a calendar are listed before they are summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct MaxEntries(u32);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a calendar lists 0 to {} entries", MaxEntries::MAX)]
+pub struct MaxEntriesError;
+
+impl MaxEntries {
+    pub const MAX: u32 = 50_000;
+    /// A page draws no more of them in good time.
+    pub const DEFAULT: MaxEntries = MaxEntries(10_000);
+
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl Default for MaxEntries {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl TryFrom<u32> for MaxEntries {
+    type Error = MaxEntriesError;
+    fn try_from(most: u32) -> Result<Self, MaxEntriesError> {
+        (most <= Self::MAX)
+            .then_some(Self(most))
+            .ok_or(MaxEntriesError)
+    }
+}
+
+impl From<MaxEntries> for u32 {
+    fn from(most: MaxEntries) -> u32 {
+        most.0
+    }
+}
+
+impl utoipa::PartialSchema for MaxEntries {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(0))
+            .maximum(Some(Self::MAX))
+            .default(Some(Self::DEFAULT.0.into()))
+            .into()
+    }
+}
+impl ToSchema for MaxEntries {}
 
 impl CalendarQuery {
     pub fn span(&self) -> Result<Span, FieldErrors> {
@@ -300,5 +415,16 @@ mod tests {
         let query: CalendarQuery = crate::parse::query(text).unwrap();
         assert_eq!(query.span().unwrap_err().0[0].field, "to");
         assert!(crate::parse::query::<CalendarQuery>("from=2026-11-20T10:00:00Z").is_err());
+    }
+
+    #[test]
+    fn a_calendar_lists_ten_thousand_entries_unless_the_question_says() {
+        let asked = |more: &str| {
+            let text = format!("from=2026-11-20T09:00:00Z&to=2026-11-20T10:00:00Z{more}");
+            crate::parse::query::<CalendarQuery>(&text).map(|query| query.max_entries.get())
+        };
+        assert_eq!(asked("").unwrap(), 10_000);
+        assert_eq!(asked("&max_entries=0").unwrap(), 0);
+        assert!(asked("&max_entries=50001").is_err());
     }
 }

@@ -1,12 +1,14 @@
 //! The calendar as one person sees it, and what is free.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use berth_engine::free::{Occupancy, Outlook, free_until};
+use berth_engine::free::{Outlook, free_until};
 use berth_engine::rights::Action;
+use berth_engine::summary::{RowSum, StepGrid, SummedClaim, Summing};
 use berth_engine::tree::Tree;
 use berth_model::reference::{ResourceReference, SiteReference, TypeReference};
-use berth_model::{Amount, Claim, ResourceId, Span, Take};
+use berth_model::{Amount, Claim, ResourceId, Span};
+use berth_store::claims::{Holders, OccupyingQuery};
 use berth_store::{Conn, claims, inventory};
 use jiff::{SignedDuration, Timestamp};
 
@@ -16,7 +18,7 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::inventory::{ResourceFilter, ResourceView, page};
 use crate::place::Place;
-use crate::seen::{Conflict, SeenClaim, seen};
+use crate::seen::{Conflict, SeenClaim, seen, seen_class, sees_kinds};
 
 /// What part of the calendar to show.
 #[derive(Debug, Clone)]
@@ -25,6 +27,34 @@ pub struct CalendarRequest {
     pub resources: Vec<ResourceReference>,
     pub under: Option<ResourceReference>,
     pub kind: Option<TypeReference>,
+    /// The most entries to list one by one.
+    pub entries_max: u64,
+}
+
+/// The calendar as one person sees it.
+#[derive(Debug, Clone)]
+pub struct CalendarView {
+    /// One by one, by start.
+    pub entries: Vec<SeenClaim>,
+    /// What was too much to list.
+    pub summary: Option<Summary>,
+    pub directory: Directory,
+}
+
+/// Claims summed by resource and time step.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    pub grid: StepGrid,
+    pub covers: SummaryCovers,
+    pub rows: Vec<RowSum>,
+}
+
+/// Which claims are summed; the others are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SummaryCovers {
+    /// Bookings are what people look at, and work of the queue is what there is most of.
+    Workloads,
+    All,
 }
 
 /// Where to look for free time.
@@ -46,49 +76,153 @@ pub struct Free {
     pub free_at_start: bool,
 }
 
-/// Entries are few for a person and many for a campus; past this the caller narrows the question. A cut answer would
-/// show taken time as free, so there is none.
-const ENTRIES_MAX: u64 = 50_000;
-
-pub(crate) async fn entries(
+/// What has to be summed so that no more entries are listed than asked for.
+async fn covers(
     conn: &mut Conn,
+    place: &Place,
+    caller: &Caller,
     rows: &BTreeSet<ResourceId>,
-    span: Span,
-) -> Result<Vec<claims::Entry>> {
-    let entries = claims::calendar(conn, rows, span, ENTRIES_MAX + 1).await?;
-    if entries.len() as u64 > ENTRIES_MAX {
-        return Err(Error::TooMuch(format!(
-            "more than {ENTRIES_MAX} bookings lie in that time; ask for fewer resources or a shorter time"
-        )));
+    request: &CalendarRequest,
+) -> Result<Option<SummaryCovers>> {
+    let most = request.entries_max;
+    let all = claims::count_up_to(conn, rows, request.span, Holders::All, most + 1).await?;
+    if all <= most {
+        return Ok(None);
     }
-    Ok(entries)
+    if !sees_kinds(place, caller) {
+        return Ok(Some(SummaryCovers::All));
+    }
+    let people = claims::count_up_to(conn, rows, request.span, Holders::People, most + 1).await?;
+    Ok(Some(if people <= most {
+        SummaryCovers::Workloads
+    } else {
+        SummaryCovers::All
+    }))
+}
+
+async fn summarize(
+    conn: &mut Conn,
+    place: &Place,
+    caller: &Caller,
+    (rows, grid, covers): (&BTreeSet<ResourceId>, StepGrid, SummaryCovers),
+    directory: &Directory,
+) -> Result<Vec<RowSum>> {
+    let capacity_of = |id| {
+        let resource = directory.resources.get(&id);
+        resource.and_then(|resource| Some(resource.capacity.as_ref()?.amount))
+    };
+    let mut summing = Summing::new(grid, capacity_of);
+    let query = OccupyingQuery {
+        resources: rows,
+        // Whole steps, so that a step says the same whatever time around it is asked for.
+        from: grid.start_of(0),
+        to: grid.end(),
+        holders: match covers {
+            SummaryCovers::Workloads => Holders::Workloads,
+            SummaryCovers::All => Holders::All,
+        },
+        own: caller.id(),
+        batch: grid.step(),
+    };
+    claims::each_occupying(conn, query, |claim| {
+        if let Some(class) = seen_class(place, caller, &claim) {
+            summing.add(SummedClaim {
+                resource: claim.resource,
+                start_us: claim.start_us,
+                end_us: claim.end_us,
+                amount: claim.amount,
+                class,
+            });
+        }
+    })
+    .await?;
+    Ok(summing.finish())
+}
+
+/// When each of these resources is held by what no firm booking can move, joined where one holding follows another.
+async fn taken_spans(
+    conn: &mut Conn,
+    resources: &BTreeSet<ResourceId>,
+    window: Span,
+    caller: &Caller,
+) -> Result<BTreeMap<ResourceId, Vec<Span>>> {
+    let query = OccupyingQuery {
+        resources,
+        from: window.start(),
+        to: window.end(),
+        holders: Holders::All,
+        own: caller.id(),
+        batch: window.duration(),
+    };
+    let mut taken: BTreeMap<ResourceId, Vec<(i64, i64)>> = BTreeMap::new();
+    claims::each_occupying(conn, query, |claim| {
+        if !claim.is_in_the_way {
+            return;
+        }
+        let spans = taken.entry(claim.resource).or_default();
+        match spans.last_mut() {
+            Some((_, end)) if *end >= claim.start_us => *end = claim.end_us.max(*end),
+            _ => spans.push((claim.start_us, claim.end_us)),
+        }
+    })
+    .await?;
+    let span = |(start, end)| {
+        let at = |micros| Timestamp::from_microsecond(micros).map_err(|error| error.to_string());
+        Span::new(at(start)?, at(end)?).map_err(|error| error.to_string())
+    };
+    let spans = taken.into_iter().map(|(resource, spans)| {
+        let spans = spans.into_iter().map(span).collect::<Result<_, String>>();
+        Ok((resource, spans.map_err(Error::Internal)?))
+    });
+    spans.collect()
 }
 
 impl App {
-    /// What occupies the wanted resources, and what above them does, by start.
+    /// What occupies the wanted resources, and what above them does. Where there is too much to list, the workloads'
+    /// claims are summed, and where that does not suffice, all are: a cut answer would show taken time as free.
     pub async fn calendar(
         &self,
         caller: &Caller,
         site: &SiteReference,
         request: &CalendarRequest,
-    ) -> Result<(Place, Vec<SeenClaim>, Directory)> {
+    ) -> Result<CalendarView> {
         let mut reader = self.store.read().await?;
         let place = self
             .place(&mut reader, caller, site, Action::SeeCalendar)
             .await?;
         let mut directory = Directory::with_site(&place.site);
-        let wanted = self
+        let rows = self
             .calendar_rows(&mut reader, &place, request, &mut directory)
             .await?;
-        let entries = entries(&mut reader, &wanted, request.span).await?;
-        let mut shown: Vec<SeenClaim> = entries
+        let covers = covers(&mut reader, &place, caller, &rows, request).await?;
+        let listed = match covers {
+            None => claims::calendar(&mut reader, &rows, request.span, Holders::All).await?,
+            Some(SummaryCovers::Workloads) => {
+                claims::calendar(&mut reader, &rows, request.span, Holders::People).await?
+            }
+            Some(SummaryCovers::All) => Vec::new(),
+        };
+        let mut entries: Vec<SeenClaim> = listed
             .into_iter()
             .filter_map(|entry| seen(&place, caller, entry))
             .collect();
-        let owners = shown.iter().filter_map(SeenClaim::owner);
+        entries.sort_by_key(|entry| (entry.claim.span, entry.claim.id));
+        let owners = entries.iter().filter_map(SeenClaim::owner);
         directory.learn_people(&mut reader, owners).await?;
-        shown.sort_by_key(|entry| (entry.claim.span, entry.claim.id));
-        Ok((place, shown, directory))
+        let summary = match covers {
+            Some(covers) => {
+                let grid = StepGrid::covering(request.span, rows.len());
+                let question = (&rows, grid, covers);
+                let rows = summarize(&mut reader, &place, caller, question, &directory).await?;
+                Some(Summary { grid, covers, rows })
+            }
+            None => None,
+        };
+        Ok(CalendarView {
+            entries,
+            summary,
+            directory,
+        })
     }
 
     /// The resources asked for, and those above them: a booked rack occupies its servers.
@@ -169,12 +303,7 @@ impl App {
             relevant.extend(tree.descendants(view.resource.id));
             relevant.insert(view.resource.id);
         }
-        let standing: Vec<Claim> = entries(&mut reader, &relevant, window)
-            .await?
-            .into_iter()
-            .map(|entry| entry.claim)
-            .collect();
-        let occupancy = Occupancy::new(&tree, &standing);
+        let taken = taken_spans(&mut reader, &relevant, window, caller).await?;
         let mut free = Vec::new();
         for view in views {
             let capacity = view
@@ -183,7 +312,13 @@ impl App {
                 .as_ref()
                 .map(|capacity| capacity.amount);
             let id = view.resource.id;
-            let spans = occupancy.free_spans(id, Take::Exclusive, capacity, window);
+            let related = tree.ancestors(id).chain(tree.descendants(id)).chain([id]);
+            let taken: Vec<Span> = related
+                .filter_map(|one| taken.get(&one))
+                .flatten()
+                .copied()
+                .collect();
+            let spans = window.minus(&taken);
             let (until, free_at_start) = match free_until(&spans, window, window.start()) {
                 Outlook::Free { until } => (until, true),
                 Outlook::Busy { .. } => (None, false),

@@ -1,9 +1,10 @@
 //! Claims as one person may see them.
 
 use berth_engine::sight::{Sight, see};
+use berth_engine::summary::{ClaimClass, ClaimKind};
 use berth_model::reservation::{Privacy, State};
 use berth_model::{Claim, PersonId, ResourceId, Text};
-use berth_store::claims::Entry;
+use berth_store::claims::{Entry, HolderKind, Occupying};
 
 use crate::caller::Caller;
 use crate::place::Place;
@@ -51,6 +52,33 @@ pub(crate) fn seen(place: &Place, caller: &Caller, entry: Entry) -> Option<SeenC
         claim: entry.claim,
         details,
     })
+}
+
+/// What `caller` may know of a claim that is summed up with others: no more than [`seen`] shows of it by itself.
+pub(crate) fn seen_class(place: &Place, caller: &Caller, claim: &Occupying) -> Option<ClaimClass> {
+    let privacy = claim.privacy.unwrap_or(Privacy::Site);
+    let owner = claim.is_own.then_some(caller.id());
+    match see(place.standing, caller.id(), owner, privacy) {
+        Sight::Nothing => None,
+        Sight::Busy => Some(ClaimClass {
+            kind: ClaimKind::Busy,
+            mine: false,
+        }),
+        Sight::Full => Some(ClaimClass {
+            kind: match claim.holder {
+                HolderKind::Reservation if claim.is_buffer => ClaimKind::Buffer,
+                HolderKind::Reservation => ClaimKind::Reservation,
+                HolderKind::Maintenance => ClaimKind::Maintenance,
+                HolderKind::Workload => ClaimKind::Workload,
+            },
+            mine: claim.is_own,
+        }),
+    }
+}
+
+/// Whether `caller` sees what kind of claim each is. To others an answer that treats kinds differently would tell it.
+pub(crate) fn sees_kinds(place: &Place, caller: &Caller) -> bool {
+    see(place.standing, caller.id(), None, Privacy::Site) == Sight::Full
 }
 
 impl SeenClaim {

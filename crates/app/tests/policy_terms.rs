@@ -171,14 +171,15 @@ async fn shown_buffers(lab: &Lab, resource: &str) -> Vec<Span> {
         resources: vec![Reference::Name(name(resource))],
         under: None,
         kind: None,
+        entries_max: 100,
     };
-    let (_, entries, _) = lab
+    let view = lab
         .app
         .calendar(&lab.admin, &site(), &request)
         .await
         .expect("the calendar");
     let is_buffer = |details: &berth_app::SeenDetails| details.is_buffer;
-    entries
+    view.entries
         .iter()
         .filter(|entry| entry.details.as_ref().is_some_and(is_buffer))
         .map(|entry| entry.claim.span)

@@ -10,12 +10,10 @@ use berth_app::{App, Settings, controllers};
 use berth_model::workload::State;
 use berth_store::Engine;
 use berth_testkit::wait;
-use support::Lab;
 use support::scripted::Scripted;
+use support::{Lab, VAULT};
 use tokio_util::sync::CancellationToken;
 
-/// The lab's own.
-const KEY: [u8; 32] = [9; 32];
 /// Nothing here takes so long, but machines are busy.
 const SOON: Duration = Duration::from_secs(60);
 
@@ -39,7 +37,7 @@ async fn a_server_whose_round_hangs_leaves_the_queue_to_another() {
         ..Settings::default()
     };
     let lab = Lab::build(Engine::Postgres).await.with_queue().await;
-    let lab = lab.with(settings, KEY, Some(hung.clone()));
+    let lab = lab.with(settings, VAULT, Some(hung.clone()));
     let number = lab.submit(&lab.ada, lab.ask(1, 1, 30)).await;
     hung.script().look_hangs = true;
     let (stop, fetch) = (CancellationToken::new(), Arc::new(Offline));
@@ -53,7 +51,7 @@ async fn a_server_whose_round_hangs_leaves_the_queue_to_another() {
         State::Waiting
     );
 
-    let lab = lab.with(Settings::default(), KEY, Some(good.clone()));
+    let lab = lab.with(Settings::default(), VAULT, Some(good.clone()));
     let mut second = controllers::start(&lab.app, fetch, &stop);
     wait::until("the second server to start the work", SOON, async || {
         lab.workload_view(number).await.workload.state == State::Running

@@ -7,7 +7,8 @@
 //! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
 //! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
 //! site what a file declares, [`notify`] says who is told of what happened, and [`usage`] how much of what there was to
-//! have was had; [`counts`] is how many resources a site has and how many are free. [`fleet`] is what the nodes have left for the queue's workloads, and which of it each gets;
+//! have was had; [`counts`] is how many resources a site has and how many are free,
+//! and [`summary`] what is taken of each, step by step. [`fleet`] is what the nodes have left for the queue's workloads, and which of it each gets;
 //! [`queue`] is who of those who wait gets what, and when.
 //! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
 //! and [`sweep`] looks over any finished set of claims for a broken promise.
@@ -35,6 +36,7 @@ pub mod rule;
 pub mod session;
 pub mod sight;
 pub mod status;
+pub mod summary;
 pub mod sweep;
 pub mod timeline;
 pub mod tree;

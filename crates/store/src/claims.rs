@@ -13,7 +13,10 @@ use crate::words::Word;
 
 mod calendar;
 
-pub use calendar::{Entry, calendar, entries};
+pub use calendar::{
+    Entry, HolderKind, Holders, Occupying, OccupyingQuery, calendar, count_up_to, each_occupying,
+    entries,
+};
 
 pub(crate) fn claim(row: &Row) -> Result<Claim> {
     Ok(Claim {

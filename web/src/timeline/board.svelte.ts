@@ -3,6 +3,8 @@
 import { tick } from 'svelte';
 import { stepFor } from '../time/snap';
 import { timeAt } from './axis';
+import { bandWork, nodeBands } from './bands';
+import { makeClaims } from './claims';
 import { alongRows, alongTime, placeAt, toItem, type Cursor, type Ground } from './cursor';
 import { Desk } from './desk.svelte';
 import type { Point } from './drag';
@@ -24,9 +26,15 @@ export class Board extends Desk<TimelineProps> {
   readonly view: TimeView;
   #cursor = $state.raw<Cursor | null>(null);
 
+  /** What is drawn: the runs that overlap on a row are one item, and so are those in a node. */
+  readonly shown = $derived.by(() => {
+    const { items } = this.props();
+    const banded = bandWork(items, (id) => this.tree.byId.get(id)?.row.capacity?.amount ?? null);
+    return makeClaims([...banded, ...nodeBands(banded, this.tree, this.claims)]);
+  });
   readonly visible = $derived.by(() => visibleNodes(this.tree, this.props().folded, this.props().filter ?? null));
   readonly #places = $derived(new Map(this.visible.map((node, i) => [node.row.id, i])));
-  readonly lanes = $derived(this.visible.map((node) => lanesOn(this.claims, node.row.id)));
+  readonly lanes = $derived(this.visible.map((node) => lanesOn(this.shown, node.row.id)));
   readonly layout = $derived(layOut(this.lanes.map(({ count }) => this.#heightOf(count))));
   readonly #near = $derived.by(() => rowsNear(this.layout, this.view.scrollTop, this.view.height));
   readonly #first = $derived(this.#near.first);
@@ -74,7 +82,7 @@ export class Board extends Desk<TimelineProps> {
   }
 
   get #ground(): Ground {
-    return { visible: this.visible, claims: this.claims, steps: this.steps };
+    return { visible: this.visible, claims: this.shown, steps: this.steps };
   }
 
   #heightOf(lanes: number): number {
@@ -101,7 +109,7 @@ export class Board extends Desk<TimelineProps> {
 
   /** The focus came here by itself: by Tab or a click. */
   arrivedAt(cursor: Omit<Cursor, 'time'>): void {
-    const item = cursor.item === null ? null : this.claims.byId.get(cursor.item);
+    const item = cursor.item === null ? null : this.shown.byId.get(cursor.item);
     const isThere = this.#cursor?.row === cursor.row && this.#cursor.item === cursor.item && this.#cursor.part === cursor.part;
     if (!isThere) this.#cursor = { ...cursor, time: item?.start ?? this.#cursor?.time ?? this.#entryTime() };
   }
@@ -235,7 +243,7 @@ export class Board extends Desk<TimelineProps> {
   }
 
   #itemAt(cursor: Cursor): Item | null {
-    return cursor.item === null ? null : (this.claims.byId.get(cursor.item) ?? null);
+    return cursor.item === null ? null : (this.shown.byId.get(cursor.item) ?? null);
   }
 
   #book(cursor: Cursor): void {

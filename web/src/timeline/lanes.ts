@@ -1,8 +1,8 @@
 // Items that overlap are drawn beside each other, each in the first lane that is free.
 
-import type { Span } from '../time/span';
+import { overlaps, type Span } from '../time/span';
 import type { Claims } from './claims';
-import type { Id } from './types';
+import type { Id, Item } from './types';
 
 export interface Laned<T> {
   readonly item: T;
@@ -43,14 +43,22 @@ export interface RowLanes {
 
 const ONE_LANE: RowLanes = { count: 1, laneOf: new Map() };
 
+/** Work of the queue needs one lane, in which it never meets itself; it is drawn below what it meets. */
+function withWork(others: readonly Item[], work: readonly Item[]): RowLanes {
+  const laned = inLanes(others);
+  const below = Math.max(0, ...laned.map(({ lanes }) => lanes));
+  const workLane = work.some((one) => others.some((other) => overlaps(one, other))) ? below : 0;
+  return {
+    count: Math.max(1, below, workLane + 1),
+    laneOf: new Map([...laned.map(({ item, lane }) => [item.id, lane] as const), ...work.map((one) => [one.id, workLane] as const)]),
+  };
+}
+
 /** The lanes of a row, from all that is loaded: a row that grew and shrank while one scrolls would be hard to follow. */
 export function lanesOn(claims: Claims, resource: Id): RowLanes {
   const items = claims.on(resource);
-  const overlaps = items.some((item, i) => i > 0 && item.start < items[i - 1]!.end);
-  if (!overlaps) return ONE_LANE;
-  const laned = inLanes(items);
-  return {
-    count: Math.max(...laned.map(({ lanes }) => lanes)),
-    laneOf: new Map(laned.map(({ item, lane }) => [item.id, lane])),
-  };
+  let end = -Infinity;
+  const meet = items.some((item) => item.start < end || ((end = Math.max(end, item.end)), false));
+  if (!meet) return ONE_LANE;
+  return withWork(items.filter((item) => item.kind !== 'workload'), items.filter((item) => item.kind === 'workload'));
 }

@@ -2,6 +2,7 @@
 
 import { formatLength, type TimeFormat } from '../time/format';
 import { lengthOf, type Span } from '../time/span';
+import { fullestOf } from './bands';
 import type { Draft, Item, Labels, Row, Verdict } from './types';
 
 export interface Speech {
@@ -9,6 +10,8 @@ export interface Speech {
   what(item: Item): string;
   /** Everything about an item in one line. */
   item(item: Item, row: Row | null): string;
+  /** Of several claims that are drawn as one: how they are counted, and how much they take; else nothing. */
+  filled(item: Item): string | null;
   /** What is left to say of an item whose title, owner and resources are written on it. */
   rest(item: Item): string;
   span(span: Span): string;
@@ -20,7 +23,13 @@ export interface Speech {
 }
 
 export function makeSpeech(labels: Labels, format: TimeFormat): Speech {
-  const what = (item: Item) => item.title ?? labels.kind[item.kind];
+  const what = (item: Item) => item.title ?? (item.band ? labels.band.count(item.band.count, item.kind) : labels.kind[item.kind]);
+  const filled = (item: Item): string | null => {
+    if (!item.band) return null;
+    const { stepMs } = item.band;
+    const by = stepMs === null ? labels.band.atOnce : labels.band.perStep(formatLength(stepMs, labels.units));
+    return `${by}, ${labels.band.full(fullestOf(item.band))}`;
+  };
   const length = (span: Span) => formatLength(lengthOf(span), labels.units);
   const verdict = (said: Verdict, row: Row | null): string => {
     const words = labels.verdict;
@@ -43,14 +52,17 @@ export function makeSpeech(labels: Labels, format: TimeFormat): Speech {
   return {
     what,
     length,
+    filled,
     verdict,
     span: (span) => format.span(span),
     item(item, row) {
       const isNamed = item.title !== null;
       const parts = [
         what(item),
-        isNamed && item.kind !== 'booking' ? labels.kind[item.kind] : null,
+        filled(item),
+        // The title and the owner stand side by side on the item, so they do in its name.
         item.mine ? labels.yours : item.owner,
+        isNamed && item.kind !== 'booking' ? labels.kind[item.kind] : null,
         row?.name,
         item.amount !== null && row?.capacity ? labels.amount(item.amount, row.capacity.unit) : null,
         format.span(item),
@@ -62,6 +74,7 @@ export function makeSpeech(labels: Labels, format: TimeFormat): Speech {
     rest(item) {
       const isNamed = item.title !== null;
       const parts = [
+        filled(item),
         item.mine ? labels.yours : null,
         isNamed && item.kind !== 'booking' ? labels.kind[item.kind] : null,
         format.span(item),

@@ -63,6 +63,25 @@ export interface Item extends Span {
   readonly amount: number | null;
   /** Whether the one who looks may move it and change its length. */
   readonly editable: boolean;
+  /** Set where the item stands for several claims. */
+  readonly band?: Band;
+}
+
+/** Several claims of one resource, drawn as one. */
+export interface Band {
+  /** The most of them at one moment; of sums, in one step. */
+  readonly count: number;
+  /** How long a step is; null where the claims are known one by one. */
+  readonly stepMs: number | null;
+  /** What they take, in order. */
+  readonly levels: readonly Level[];
+}
+
+export interface Level extends Span {
+  /** How much of the resource is taken, from 0 to 1; of sums, the most at one moment. */
+  readonly share: number;
+  /** Whether nothing is left at any moment. */
+  readonly isFull: boolean;
 }
 
 /** A booking that is being made, moved or given another length. */
@@ -147,6 +166,13 @@ export interface Labels {
   readonly unfold: (name: string) => string;
   readonly status: Record<Status, string>;
   readonly kind: Record<ItemKind, string>;
+  /** Of what is drawn as one: how many they are, and how much they take of what there is. */
+  readonly band: {
+    readonly count: (count: number, kind: ItemKind) => string;
+    readonly perStep: (length: string) => string;
+    readonly atOnce: string;
+    readonly full: (share: number) => string;
+  };
   /** After the title of one's own bookings. */
   readonly yours: string;
   /** Of the leaves below a row, how many are in use at present. */

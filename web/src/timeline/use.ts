@@ -1,9 +1,9 @@
 // How much of what is below a resource is in use over time: the strip under a row, which tells a rack's state at a glance.
 
-import { within, type Span } from '../time/span';
+import { overlaps, within, type Span } from '../time/span';
 import type { Claims } from './claims';
 import { ancestorsOf, descendantsOf, type Node, type Tree } from './tree';
-import type { Item } from './types';
+import type { Band, Item } from './types';
 
 export interface UseStep extends Span {
   /** From 0 to 1. */
@@ -34,6 +34,10 @@ export function useBelow(node: Node, tree: Tree, claims: Claims, span: Span): Us
     for (const item of claims.within(each.row.id, span)) {
       const part = takesTime(item) ? within(item, span) : null;
       if (!part) continue;
+      if (item.band) {
+        changes.push(...levelChanges(item.band, weight, span));
+        continue;
+      }
       const by = item.amount !== null && each.row.capacity ? item.amount / each.row.capacity.amount : weight;
       changes.push([part.start, by], [part.end, -by]);
     }
@@ -41,10 +45,37 @@ export function useBelow(node: Node, tree: Tree, claims: Claims, span: Span): Us
   return { steps: leaves === 0 ? [] : toSteps(changes, leaves), leaves };
 }
 
+/** What is left of the steps beside these spans. */
+export function stepsBeside(steps: readonly UseStep[], spans: readonly Span[]): UseStep[] {
+  let left = [...steps];
+  for (const span of spans) {
+    left = left.flatMap((step) => {
+      if (!overlaps(step, span)) return [step];
+      const parts = [{ ...step, end: span.start }, { ...step, start: span.end }];
+      return parts.filter(({ start, end }) => start < end);
+    });
+  }
+  return left;
+}
+
+function levelChanges(band: Band, weight: number, span: Span): [time: number, by: number][] {
+  return band.levels.flatMap((level) => {
+    const part = within(level, span);
+    const by = level.share * weight;
+    return part ? [[part.start, by], [part.end, -by]] : [];
+  });
+}
+
+/** The times at which an item leaves nothing of its resource to those below. */
+export function takenSpans(item: Item): readonly Span[] {
+  if (!takesTime(item)) return [];
+  return item.band ? item.band.levels.filter(({ isFull }) => isFull) : [item];
+}
+
 /** How many of the leaves below are in use at a moment: all, where the node itself or one above it is taken. */
 export function usedBelow(node: Node, tree: Tree, claims: Claims, time: number): { used: number; leaves: number } {
   const moment = { start: time, end: time + 1 };
-  const isTaken = (each: Node) => claims.within(each.row.id, moment).some(takesTime);
+  const isTaken = (each: Node) => claims.within(each.row.id, moment).some((item) => takenSpans(item).some((span) => overlaps(span, moment)));
   const { steps, leaves } = useBelow(node, tree, claims, moment);
   const isTakenWhole = [node, ...ancestorsOf(node)].some(isTaken);
   return { used: isTakenWhole ? leaves : Math.round((steps[0]?.share ?? 0) * leaves), leaves };
@@ -63,7 +94,8 @@ function leavesOf(node: Node, tree: Tree): number {
   return count;
 }
 
-function toSteps(changes: [number, number][], leaves: number): UseStep[] {
+/** The sum of the changes over time, as a share of `leaves`; what is not above nothing is left out. */
+export function toSteps(changes: [number, number][], leaves: number): UseStep[] {
   changes.sort((a, b) => a[0] - b[0]);
   const steps: UseStep[] = [];
   let used = 0;

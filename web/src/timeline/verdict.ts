@@ -1,11 +1,11 @@
 // The claim rule on what is loaded: who takes a resource takes all that is below it, and nothing above it is free whole.
 // The server decides; this only spares a person the way there and back.
 
-import { MINUTE, shifted, type Span } from '../time/span';
+import { MINUTE, overlaps, shifted, type Span } from '../time/span';
 import type { Claims } from './claims';
 import { ancestorsOf, descendantsOf, type Node, type Tree } from './tree';
 import type { Draft, Id, Item, Judge, Labels, Verdict } from './types';
-import { takesTime } from './use';
+import { takenSpans, takesTime } from './use';
 
 export interface Rules {
   readonly tree: Tree;
@@ -66,7 +66,7 @@ function claimVerdict(draft: Draft, booking: Id | null, { tree, claims }: Rules)
   const node = draft.resource === null ? undefined : tree.byId.get(draft.resource);
   if (!node) return { kind: 'free', left: null };
   const inTheWay = (each: Node): Item | undefined =>
-    claims.within(each.row.id, draft).find((item) => takesTime(item) && !(booking !== null && item.booking === booking));
+    claims.within(each.row.id, draft).find((item) => takesSome(item, draft) && !(booking !== null && item.booking === booking));
 
   if (node.row.capacity) {
     const shared = sharedVerdict(draft, booking, node, claims);
@@ -83,6 +83,11 @@ function claimVerdict(draft: Draft, booking: Id | null, { tree, claims }: Rules)
   return { kind: 'free', left: null };
 }
 
+/** Of what is summed only the full steps are sure to be in the way. */
+function takesSome(item: Item, span: Span): boolean {
+  return takenSpans(item).some((taken) => overlaps(taken, span));
+}
+
 function firstBlocking(nodes: Iterable<Node>, inTheWay: (node: Node) => Item | undefined) {
   for (const node of nodes) {
     const by = inTheWay(node);
@@ -96,8 +101,10 @@ function sharedVerdict(draft: Draft, booking: Id | null, node: Node, claims: Cla
   const others = claims
     .within(node.row.id, draft)
     .filter((item) => takesTime(item) && !(booking !== null && item.booking === booking));
-  const whole = others.find((item) => item.amount === null);
+  const whole = others.find((item) => item.amount === null && takesSome(item, draft));
   if (whole) return { kind: 'busy', by: whole };
+  // Of sums it is not known how much is left all through.
+  if (others.some((item) => item.band)) return { kind: 'free', left: null };
   const left = capacity - peakOf(others, draft);
   const wanted = draft.amount ?? 1;
   const latest = others.reduce<Item | null>((last, item) => (last && last.end >= item.end ? last : item), null);

@@ -6,12 +6,12 @@ use berth_engine::counts::{self, Count, Group};
 use berth_engine::rights::Action;
 use berth_model::reference::SiteReference;
 use berth_model::{Claim, Span};
+use berth_store::claims::{self, Holders};
 use berth_store::{inventory, queues};
 use jiff::SignedDuration;
 
 use super::resources::tree_of;
 use crate::App;
-use crate::calendar::entries;
 use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ impl App {
         let moment = Span::new(now, now + SignedDuration::from_micros(1))
             .map_err(|error| Error::Internal(error.to_string()))?;
         let ids = resources.iter().map(|one| one.id).collect();
-        let claims: Vec<Claim> = entries(&mut reader, &ids, moment)
+        let claims: Vec<Claim> = claims::calendar(&mut reader, &ids, moment, Holders::All)
             .await?
             .into_iter()
             .map(|entry| entry.claim)

@@ -47,7 +47,7 @@ macro_rules! on_both {
 }
 
 /// The key of every server here.
-const VAULT: [u8; 32] = [9; 32];
+pub const VAULT: [u8; 32] = [9; 32];
 
 /// What time it is, and how much later whenever somebody looks.
 #[derive(Debug)]

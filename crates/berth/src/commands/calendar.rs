@@ -3,7 +3,9 @@
 mod picture;
 mod tree;
 
-use berth_api::calendar::{CalendarEntry, CalendarQuery};
+use berth_api::calendar::{
+    CalendarEntry, CalendarQuery, CalendarSummary, MaxEntries, SummaryCovers, SummaryRow,
+};
 use berth_api::client::all_pages;
 use berth_api::moment::Moment;
 use berth_api::page::Limit;
@@ -60,12 +62,22 @@ pub async fn run(calendar: Calendar, context: &Context) -> anyhow::Result<()> {
     context.out.show(&found, |screen| {
         let mut text = String::new();
         if days.len() <= PICTURES_MAX {
+            let marks = picture::marks(&found);
             for day in &days {
-                text += &picture::render(day, &rows, &tree, &found.items, &context.times, screen);
+                text += &picture::render(day, &rows, &tree, &marks, &context.times, screen);
                 text.push('\n');
             }
         }
-        text + &agenda(&found.items, &context.times, screen)
+        match &found.summary {
+            None => text + &agenda(&found.items, &context.times, screen),
+            Some(summary) => {
+                if summary.covers == SummaryCovers::Workloads {
+                    text += &agenda(&found.items, &context.times, screen);
+                    text.push('\n');
+                }
+                text + &summed(summary, &context.times, screen)
+            }
+        }
     })
 }
 
@@ -90,6 +102,7 @@ fn query(calendar: Calendar, times: &Times) -> anyhow::Result<CalendarQuery> {
         resource: resources.try_into()?,
         under: calendar.under,
         kind: calendar.kind,
+        max_entries: MaxEntries::default(),
     })
 }
 
@@ -181,6 +194,66 @@ fn agenda(entries: &[CalendarEntry], times: &Times, screen: Screen) -> String {
     times.render(&table, screen)
 }
 
+/// What is too much to list, a line for each resource.
+fn summed(summary: &CalendarSummary, times: &Times, screen: Screen) -> String {
+    let what = match summary.covers {
+        SummaryCovers::Workloads => "Work of the queue is",
+        SummaryCovers::All => "Everything is",
+    };
+    let length = step_length(summary.step_s);
+    let columns = [
+        Column::left("RESOURCE"),
+        Column::right("MOST IN A STEP"),
+        Column::right("MOST TAKEN"),
+        Column::right("STEPS TAKEN"),
+        Column::right("OF THEM FULL"),
+    ];
+    let mut table = Table::new(columns, "Nothing is booked in this time.");
+    for row in &summary.rows {
+        let claims = row
+            .steps
+            .iter()
+            .map(|step| step.parts.iter().map(|part| part.claims).sum::<u64>());
+        table.row([
+            row.resource.name.to_string(),
+            claims.max().unwrap_or(0).to_string(),
+            most_taken(row),
+            row.steps.len().to_string(),
+            row.steps
+                .iter()
+                .filter(|step| step.is_full)
+                .count()
+                .to_string(),
+        ]);
+    }
+    format!(
+        "{what} summed by {length}: too much to list. Ask for fewer resources or a shorter time to see each claim.\n{}",
+        times.render(&table, screen)
+    )
+}
+
+/// The most that is taken at one moment of any step.
+fn most_taken(row: &SummaryRow) -> String {
+    let amounts: Option<Vec<u64>> = row
+        .steps
+        .iter()
+        .map(|step| step.taken.map(|amount| amount.get()))
+        .collect();
+    amounts
+        .and_then(|amounts| amounts.into_iter().max())
+        .map_or("all".to_owned(), |amount| amount.to_string())
+}
+
+fn step_length(seconds: u64) -> String {
+    const HOUR: u64 = 3600;
+    const DAY: u64 = 24 * HOUR;
+    match seconds {
+        _ if seconds.is_multiple_of(DAY) => format!("{} d", seconds / DAY),
+        _ if seconds.is_multiple_of(HOUR) => format!("{} h", seconds / HOUR),
+        _ => format!("{} min", seconds / 60),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,6 +279,33 @@ mod tests {
         assert_eq!(from_now.from, day.from);
         let morning = typed("tomorrow 08:00", Some("12:00"), None).unwrap();
         assert_eq!(morning.to.to_string(), "2026-11-16T11:00:00Z");
+    }
+
+    #[test]
+    fn what_is_summed_has_a_line_for_each_resource() {
+        let resource = |name: &str| serde_json::json!({"id": "res_01kc3v9xwbe8rv5w2n9q3m7t4h", "name": name, "type": "cpu"});
+        let step = |taken: Option<u64>, is_full: bool, claims: u64| {
+            serde_json::json!({"start": "2026-11-20T08:00:00Z", "taken": taken, "is_full": is_full,
+                "parts": [{"kind": "workload", "mine": false, "claims": claims, "taken": taken}]})
+        };
+        let summary: CalendarSummary = serde_json::from_value(serde_json::json!({
+            "step_s": 7200, "covers": "workloads", "rows": [
+                {"resource": resource("cores"), "steps": [step(Some(12), false, 31), step(Some(16), true, 7)]},
+                {"resource": resource("gpu0"), "steps": [step(None, false, 2)]},
+            ],
+        }))
+        .unwrap();
+        let screen = Screen {
+            width: None,
+            colour: crate::table::Colour::Off,
+        };
+        let text = summed(&summary, &Times::fixed(), screen);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("Work of the queue is summed by 2 h: too much to list."));
+        let cells =
+            |line: &str| -> Vec<String> { line.split_whitespace().map(Into::into).collect() };
+        assert_eq!(cells(lines[2]), ["cores", "31", "16", "2", "1"]);
+        assert_eq!(cells(lines[3]), ["gpu0", "2", "all", "1", "0"]);
     }
 
     #[test]

@@ -2,11 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use berth_api::calendar::{Calendar, CalendarQuery, FreeQuery, FreeResource, FreeSpan};
+use berth_api::calendar::{
+    Calendar, CalendarQuery, CalendarSummary, EntryKind, FreeQuery, FreeResource, FreeSpan,
+    SummaryCovers, SummaryPart, SummaryRow, SummaryStep,
+};
 use berth_api::page::Page;
 use berth_api::{Names, paths};
-use berth_app::calendar::{CalendarRequest, Free, FreeRequest};
+use berth_app::calendar::{self, CalendarRequest, Free, FreeRequest, Summary};
 use berth_app::inventory::ResourceFilter;
+use berth_engine::summary::{ClaimKind, RowSum, StepPart, StepSum};
 use berth_model::{FieldErrors, Span};
 use jiff::{SignedDuration, Timestamp};
 use utoipa_axum::router::OpenApiRouter;
@@ -32,7 +36,8 @@ pub fn router() -> OpenApiRouter<Server> {
 /// What is taken within a time, by start.
 ///
 /// A booked rack occupies its servers, so what stands above the wanted resources is among it. Of what I may not
-/// know it is only said that the time is taken.
+/// know it is only said that the time is taken. Where there are more entries than `max_entries`, `summary` says what is
+/// taken by resource and time step.
 #[utoipa::path(
     get, path = paths::CALENDAR, tag = "calendar", params(SiteAt, CalendarQuery),
     responses((status = 200, description = "The calendar, whole.", body = Calendar))
@@ -48,11 +53,54 @@ async fn get_calendar(
         resources: query.resource.into_vec(),
         under: query.under,
         kind: query.kind,
+        entries_max: query.max_entries.get().into(),
     };
-    let (_, claims, directory) = server.app.calendar(&caller, &at.site, &request).await?;
-    let names = names(&directory);
-    let items = claims.iter().map(|claim| entry(claim, &names)).collect();
-    Ok(Json(Calendar { items }))
+    let view = server.app.calendar(&caller, &at.site, &request).await?;
+    let names = names(&view.directory);
+    Ok(Json(Calendar {
+        items: view
+            .entries
+            .iter()
+            .map(|seen| entry(seen, &names))
+            .collect(),
+        summary: view.summary.map(|summary| summarized(&summary, &names)),
+    }))
+}
+
+fn summarized(summary: &Summary, names: &Names) -> CalendarSummary {
+    let step = |sum: &StepSum| SummaryStep {
+        start: summary.grid.start_of(sum.step),
+        taken: sum.taken.amount(),
+        is_full: sum.is_full,
+        parts: sum.parts.iter().map(part).collect(),
+    };
+    let row = |row: &RowSum| SummaryRow {
+        resource: names.resource(row.resource),
+        steps: row.steps.iter().map(step).collect(),
+    };
+    CalendarSummary {
+        step_s: summary.grid.step().as_secs().unsigned_abs(),
+        covers: match summary.covers {
+            calendar::SummaryCovers::Workloads => SummaryCovers::Workloads,
+            calendar::SummaryCovers::All => SummaryCovers::All,
+        },
+        rows: summary.rows.iter().map(row).collect(),
+    }
+}
+
+fn part(part: &StepPart) -> SummaryPart {
+    SummaryPart {
+        kind: match part.class.kind {
+            ClaimKind::Reservation => EntryKind::Reservation,
+            ClaimKind::Buffer => EntryKind::Buffer,
+            ClaimKind::Maintenance => EntryKind::Maintenance,
+            ClaimKind::Workload => EntryKind::Workload,
+            ClaimKind::Busy => EntryKind::Busy,
+        },
+        mine: part.class.mine,
+        claims: part.claims,
+        taken: part.taken.amount(),
+    }
 }
 
 /// When resources are free, by name.

@@ -1,5 +1,8 @@
 //! What is taken, as each may see it, and what is free.
 
+use berth_model::{Amount, Claim, ClaimId, Firmness, Holder, Span, Standing, Take, WorkloadId};
+use berth_store::claims;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::support::Lab;
@@ -94,4 +97,112 @@ async fn free_time_lies_between_what_is_taken() {
             .len(),
         8
     );
+}
+
+/// Fifteen tasks of an array at a time, for as long as it takes, on the site's memory.
+async fn run_an_array(lab: &Lab, tasks: i64) {
+    let memory = lab.hand("ada").get("/sites/torino/resources/memory").await;
+    let memory = memory.is(200);
+    let begin: Timestamp = lab.at(0).parse().unwrap();
+    let claim = |task: i64| {
+        let start = begin + SignedDuration::from_mins(task / 15);
+        Claim {
+            id: ClaimId::from_parts(task as u64, &[7; 10]),
+            site: memory["site"]["id"].as_str().unwrap().parse().unwrap(),
+            resource: memory.id().parse().unwrap(),
+            span: Span::new(start, start + SignedDuration::from_mins(1)).unwrap(),
+            take: Take::Amount(Amount::new(2).unwrap()),
+            firmness: Firmness::Firm,
+            container: None,
+            holder: Holder::Workload(WorkloadId::from_parts(1, &[7; 10])),
+            standing: Standing::Holding,
+        }
+    };
+    let all: Vec<Claim> = (0..tasks).map(claim).collect();
+    let mut tx = lab.app.store.begin().await.unwrap();
+    for part in all.chunks(5_000) {
+        claims::insert(&mut tx, part).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_array_of_thirty_thousand_tasks_takes_nobodys_calendar_away() {
+    let lab = Lab::new().await;
+    let (ada, bob) = (lab.hand("ada"), lab.hand("bob"));
+    ada.post(RESERVATIONS, lab.booking(&["gpu-01"], 0..2))
+        .await
+        .is(201);
+    run_an_array(&lab, 30_000).await;
+    let during = format!(
+        "/sites/torino/calendar?from={}&to={}",
+        lab.at(0),
+        lab.at(48)
+    );
+    let seen = bob.get(&during).await.is(200);
+    assert_eq!(seen.each("kind"), ["reservation"]);
+    let summary = &seen["summary"];
+    assert_eq!(
+        (&summary["covers"], &summary["step_s"]),
+        (&json!("workloads"), &json!(900))
+    );
+    let row = &summary["rows"][0];
+    assert_eq!(row["resource"]["name"], "memory");
+    let part = json!({"kind": "workload", "mine": false, "claims": 225, "taken": 30});
+    let inner = &row["steps"][1];
+    assert_eq!(
+        (&inner["taken"], &inner["is_full"]),
+        (&json!(30), &json!(false))
+    );
+    assert_eq!(inner["parts"], json!([part]));
+    let length = seen.body.to_string().len();
+    assert!(length < 50_000, "the answer has {length} bytes");
+    // Who wants each can have them, of a time in which they are not too many.
+    let hour = format!("/sites/torino/calendar?from={}&to={}", lab.at(3), lab.at(4));
+    let hour = bob.get(&hour).await.is(200);
+    assert_eq!(hour.each("kind").len(), 60 * 15);
+    assert!(hour["summary"].is_null());
+    let listed = bob
+        .get(&format!("{during}&max_entries=50000"))
+        .await
+        .is(200);
+    assert_eq!(listed.each("kind").len(), 30_001);
+    bob.get(&format!("{during}&max_entries=50001"))
+        .await
+        .refuses(422, "request.invalid");
+    let ratio = listed.body.to_string().len() / length;
+    println!("the list is {ratio} times as long as the sums");
+    assert!(ratio > 100);
+}
+
+#[tokio::test]
+async fn sums_show_outsiders_no_more_than_that_time_is_taken() {
+    let lab = Lab::new().await;
+    let (adele, ada, otto) = (lab.hand("adele"), lab.hand("ada"), lab.hand("otto"));
+    ada.post(RESERVATIONS, lab.booking(&["gpu-01"], 0..2))
+        .await
+        .is(201);
+    run_an_array(&lab, 45).await;
+    let any = adele.with("if-match", "*");
+    any.patch("/sites/torino", json!({"outsiders_see": "free_busy"}))
+        .await
+        .is(200);
+    let during = format!(
+        "/sites/torino/calendar?from={}&to={}&max_entries=10",
+        lab.at(0),
+        lab.at(9)
+    );
+    let inside = ada.get(&during).await.is(200);
+    assert_eq!(
+        (inside.each("mine"), &inside["summary"]["covers"]),
+        (vec![&json!(true)], &json!("workloads"))
+    );
+    let outside = otto.get(&during).await.is(200);
+    assert!(outside.each("kind").is_empty());
+    assert_eq!(outside["summary"]["covers"], "all");
+    let text = outside.body.to_string();
+    assert!(text.contains(r#""kind":"busy""#));
+    for told in ["workload", "reservation", r#""mine":true"#] {
+        assert!(!text.contains(told), "{told}: {text}");
+    }
 }

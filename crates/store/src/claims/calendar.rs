@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use berth_model::reservation::{Privacy, State};
 use berth_model::{Claim, ClaimId, PersonId, ResourceId, SiteId, Span, Text};
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -24,6 +25,57 @@ pub struct Entry {
     pub is_buffer: bool,
 }
 
+/// Whose claims are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holders {
+    All,
+    /// Reservations and maintenance windows.
+    People,
+    Workloads,
+}
+
+impl Holders {
+    fn with_people(self) -> bool {
+        self != Holders::Workloads
+    }
+
+    fn with_workloads(self) -> bool {
+        self != Holders::People
+    }
+}
+
+/// How many claims occupy the given resources between two moments; counting ends at `most`.
+pub async fn count_up_to(
+    conn: &mut Conn,
+    resources: &BTreeSet<ResourceId>,
+    span: Span,
+    holders: Holders,
+    most: u64,
+) -> Result<u64> {
+    let row = either(
+        "SELECT count(*) AS n FROM (
+             SELECT 1 FROM claim c
+             WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
+               AND c.standing <> 'void' AND c.container IS NULL
+               AND CASE WHEN c.holder_kind = 'workload' THEN $4 ELSE $5 END
+             LIMIT $6)",
+        "SELECT count(*) AS n FROM (
+             SELECT 1 FROM claim c
+             WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
+               AND CASE WHEN c.holder_kind = 'workload' THEN $4::boolean ELSE $5::boolean END
+             LIMIT $6) found",
+    )
+    .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
+    .bind(span.start())
+    .bind(span.end())
+    .bind(holders.with_workloads())
+    .bind(holders.with_people())
+    .bind(most)
+    .one(conn)
+    .await?;
+    row.count("n")
+}
+
 /// What occupies the given resources between two moments, past and to come, on the sites' own timelines.
 ///
 /// SQLite's rows come one by one from a thread of its own, and waking up for each of a thousand costs more than reading
@@ -32,7 +84,7 @@ pub async fn calendar(
     conn: &mut Conn,
     resources: &BTreeSet<ResourceId>,
     span: Span,
-    limit: u64,
+    holders: Holders,
 ) -> Result<Vec<Entry>> {
     let rows = either(
         "SELECT json_group_array(json_array(hex(id), hex(site), hex(resource), starts, ends, amount, grace_us,
@@ -46,7 +98,7 @@ pub async fn calendar(
              LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
              WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
                AND c.standing <> 'void' AND c.container IS NULL
-             LIMIT $4)",
+               AND CASE WHEN c.holder_kind = 'workload' THEN $4 ELSE $5 END)",
         "SELECT c.*, coalesce(r.title, m.title, w.title) AS title, coalesce(r.owner, w.owner) AS owner, r.privacy, r.state,
              coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer
          FROM claim c
@@ -54,12 +106,13 @@ pub async fn calendar(
          LEFT JOIN maintenance m ON m.id = c.holder AND c.holder_kind = 'maintenance'
          LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
          WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
-         LIMIT $4",
+           AND CASE WHEN c.holder_kind = 'workload' THEN $4::boolean ELSE $5::boolean END",
     )
     .bind(resources.iter().map(|id| id.0).collect::<Vec<_>>())
     .bind(span.start())
     .bind(span.end())
-    .bind(limit)
+    .bind(holders.with_workloads())
+    .bind(holders.with_people())
     .all(conn)
     .await?;
     if conn.is_postgres() {
@@ -68,13 +121,184 @@ pub async fn calendar(
     let mut all = Vec::new();
     for row in &rows {
         let text: String = row.get("entries")?;
-        let lines: Vec<Line<'_>> = serde_json::from_str(&text)
-            .map_err(|error| Error::Corrupt(format!("a calendar: {error}")))?;
+        let lines: Vec<Line<'_>> = read_lines(&text)?;
         for line in lines {
             all.push(line.entry()?);
         }
     }
     Ok(all)
+}
+
+/// A claim without its names, for sums over many.
+#[derive(Debug, Clone, Copy)]
+pub struct Occupying {
+    pub resource: ResourceId,
+    pub start_us: i64,
+    pub end_us: i64,
+    /// How much it takes; none takes all.
+    pub amount: Option<u64>,
+    pub holder: HolderKind,
+    pub privacy: Option<Privacy>,
+    /// Whether it belongs to the person who was named.
+    pub is_own: bool,
+    pub is_buffer: bool,
+    /// Whether nothing firm can be booked over it: it still holds, and does not yield.
+    pub is_in_the_way: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HolderKind {
+    Reservation,
+    Maintenance,
+    Workload,
+}
+
+/// Which claims are handed over by [`each_occupying`].
+#[derive(Debug, Clone, Copy)]
+pub struct OccupyingQuery<'a> {
+    pub resources: &'a BTreeSet<ResourceId>,
+    pub from: Timestamp,
+    pub to: Timestamp,
+    pub holders: Holders,
+    /// Whose claims are [`Occupying::is_own`].
+    pub own: PersonId,
+    /// SQLite hands over one text for each resource and stretch of this length in which claims begin.
+    pub batch: SignedDuration,
+}
+
+/// Resources that are asked about at once: SQLite keeps what it puts in order in memory.
+const RESOURCES_AT_ONCE: usize = 250;
+
+/// Hands what [`calendar`] lists to `read`, claim by claim, ordered by resource and start; they are never all in memory.
+pub async fn each_occupying(
+    conn: &mut Conn,
+    query: OccupyingQuery<'_>,
+    mut read: impl FnMut(Occupying) + Send,
+) -> Result<()> {
+    let resources: Vec<Uuid> = query.resources.iter().map(|id| id.0).collect();
+    for part in resources.chunks(RESOURCES_AT_ONCE) {
+        each_occupying_of(conn, part.to_vec(), query, &mut read).await?;
+    }
+    Ok(())
+}
+
+async fn each_occupying_of(
+    conn: &mut Conn,
+    resources: Vec<Uuid>,
+    query: OccupyingQuery<'_>,
+    read: &mut (impl FnMut(Occupying) + Send),
+) -> Result<()> {
+    let is_postgres = conn.is_postgres();
+    let asked = either(
+        "SELECT hex(resource) AS resource, json_group_array(json_array(
+             starts, ends, amount, holder_kind, privacy, is_own, is_buffer, is_in_the_way)) AS claims
+         FROM (
+             SELECT c.resource, c.starts, c.ends, c.amount, c.holder_kind, r.privacy,
+                 coalesce(r.owner = $6, w.owner = $6, FALSE) AS is_own,
+                 coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer,
+                 c.standing = 'holding' AND c.grace_us IS NULL AS is_in_the_way
+             FROM claim c
+             LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
+             LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
+             WHERE c.resource IN (SELECT unhex(value) FROM json_each($1)) AND c.ends > $2 AND c.starts < $3
+               AND c.standing <> 'void' AND c.container IS NULL
+               AND CASE WHEN c.holder_kind = 'workload' THEN $4 ELSE $5 END) c
+         GROUP BY c.resource, max(c.starts - $2, 0) / $7
+         ORDER BY c.resource, max(c.starts - $2, 0) / $7",
+        "SELECT c.resource, c.starts, c.ends, c.amount, c.holder_kind, r.privacy,
+             coalesce(r.owner = $6, w.owner = $6, FALSE) AS is_own,
+             coalesce(c.ends <= r.starts OR c.starts >= r.ends, FALSE) AS is_buffer,
+             c.standing = 'holding' AND c.grace_us IS NULL AS is_in_the_way
+         FROM claim c
+         LEFT JOIN reservation r ON r.id = c.holder AND c.holder_kind = 'reservation'
+         LEFT JOIN workload w ON w.id = c.holder AND c.holder_kind = 'workload'
+         WHERE c.resource = ANY($1) AND c.ends > $2 AND c.starts < $3 AND c.standing <> 'void' AND c.container IS NULL
+           AND CASE WHEN c.holder_kind = 'workload' THEN $4::boolean ELSE $5::boolean END AND $7::bigint > 0
+         ORDER BY c.resource, c.starts",
+    )
+    .bind(resources)
+    .bind(query.from)
+    .bind(query.to)
+    .bind(query.holders.with_workloads())
+    .bind(query.holders.with_people())
+    .bind(query.own.0)
+    .bind(i64::try_from(query.batch.as_micros()).unwrap_or(i64::MAX));
+    asked
+        .each(conn, |row| {
+            if is_postgres {
+                read(occupying(row)?);
+                return Ok(());
+            }
+            occupying_batch(row)?.into_iter().for_each(&mut *read);
+            Ok(())
+        })
+        .await
+}
+
+fn occupying(row: &Row) -> Result<Occupying> {
+    Ok(Occupying {
+        resource: ResourceId(row.get("resource")?),
+        start_us: row.get("starts")?,
+        end_us: row.get("ends")?,
+        amount: row.get::<Option<i64>>("amount")?.map(i64::unsigned_abs),
+        holder: holder_kind(&row.get::<String>("holder_kind")?)?,
+        privacy: row.optional_word("privacy")?,
+        is_own: row.get("is_own")?,
+        is_buffer: row.get("is_buffer")?,
+        is_in_the_way: row.get("is_in_the_way")?,
+    })
+}
+
+/// One resource's claims that begin in one stretch, in SQLite's text.
+fn occupying_batch(row: &Row) -> Result<Vec<Occupying>> {
+    let resource = row.get::<String>("resource")?;
+    let resource = Uuid::try_parse(&resource)
+        .map(ResourceId)
+        .map_err(|error| Error::Corrupt(format!("resource: {error}")))?;
+    let text: String = row.get("claims")?;
+    let lines: Vec<OccupyingLine<'_>> = read_lines(&text)?;
+    let claims = lines.into_iter().map(|line| {
+        Ok(Occupying {
+            resource,
+            start_us: line.starts,
+            end_us: line.ends,
+            amount: line.amount.map(i64::unsigned_abs),
+            holder: holder_kind(line.holder_kind)?,
+            privacy: line.privacy.map(|word| read("privacy", word)).transpose()?,
+            is_own: line.is_own > 0,
+            is_buffer: line.is_buffer > 0,
+            is_in_the_way: line.is_in_the_way > 0,
+        })
+    });
+    let mut claims = claims.collect::<Result<Vec<Occupying>>>()?;
+    claims.sort_by_key(|claim| claim.start_us);
+    Ok(claims)
+}
+
+fn holder_kind(word: &str) -> Result<HolderKind> {
+    match word {
+        "reservation" => Ok(HolderKind::Reservation),
+        "maintenance" => Ok(HolderKind::Maintenance),
+        "workload" => Ok(HolderKind::Workload),
+        other => Err(Error::Corrupt(format!("holder_kind: `{other}`"))),
+    }
+}
+
+/// A claim in SQLite's text, in the order of its columns there.
+#[derive(Deserialize)]
+struct OccupyingLine<'a> {
+    starts: i64,
+    ends: i64,
+    amount: Option<i64>,
+    holder_kind: &'a str,
+    privacy: Option<&'a str>,
+    is_own: u8,
+    is_buffer: u8,
+    is_in_the_way: u8,
+}
+
+fn read_lines<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>> {
+    serde_json::from_str(text).map_err(|error| Error::Corrupt(format!("a calendar: {error}")))
 }
 
 /// Particular claims, as the calendar shows them.

@@ -154,6 +154,8 @@ export const board = {
   hidden: 'This site shows outsiders no calendar.',
   openRow: (name: string) => `Open ${name}`,
   refused: 'It stays where it was.',
+  summed: (isAll: boolean, step: string) =>
+    `${isAll ? 'Everything is' : 'Work of the queue is'} summed by ${step}: too many to draw one by one. Zoom in to see each.`,
   noResources: 'This site has no resources yet.',
   noResourcesAdmin: 'Add the first one, or import a file.',
   detail: 'Booking',

@@ -85,6 +85,8 @@ export const resource = {
   parts: 'Its parts',
   statusFrom: (name: string) => `because of ${name}`,
   coming: 'What is coming',
+  comingSummed: 'There are too many claims to list all of them. The timeline shows how full each hour is.',
+  toldMany: 'There are too many bookings to list everybody who will be told.',
   nothingComing: 'Nothing is booked for the next four weeks.',
   statusHistory: 'Status history',
   noHistory: 'Its status has never changed.',

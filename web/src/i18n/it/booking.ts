@@ -150,6 +150,8 @@ export const board: Messages['board'] = {
   hidden: 'Questa sede non mostra il calendario a chi è fuori.',
   openRow: (name) => `Apri ${name}`,
   refused: 'Resta dov’era.',
+  summed: (isAll, step) =>
+    `${isAll ? 'Tutto è sommato' : 'Il lavoro della coda è sommato'} per intervalli di ${step}: le voci sono troppe per mostrarle una per una. Riduci il tempo mostrato per vedere ciascuna.`,
   noResources: 'Questa sede non ha ancora risorse.',
   noResourcesAdmin: 'Aggiungi la prima, o importa un file.',
   detail: 'Prenotazione',

@@ -85,6 +85,8 @@ export const resource: Messages['resource'] = {
   parts: 'Le sue parti',
   statusFrom: (name) => `a causa di ${name}`,
   coming: 'In arrivo',
+  comingSummed: 'Le voci sono troppe per elencarle tutte. La linea del tempo mostra quanto è occupata ogni ora.',
+  toldMany: 'Le prenotazioni sono troppe per elencare tutte le persone che saranno avvisate.',
   nothingComing: 'Nulla è prenotato per le prossime quattro settimane.',
   statusHistory: 'Cronologia dello stato',
   noHistory: 'Il suo stato non è mai cambiato.',

@@ -11,11 +11,13 @@ import { i18n } from '../../i18n/i18n.svelte';
 import type { Draft, Id, Item, Row } from '../../timeline/types';
 import { CalendarOf } from './calendar.svelte';
 import { rowTest, takenAt, type RowFilter } from './filter';
-import { itemOf, rowsOf, siteRow, waitingItems } from './rows';
+import { itemOf, rowsOf, siteRow, summaryItems, waitingItems } from './rows';
 
 const mayBookIn = (site: string) => session.isMember(site) || session.isGlobalAdmin;
 
 const WORK_CALM_MS = 5_000;
+/** Sums change little from one run to the next, and the server reads every claim for them. */
+const SUM_CALM_MS = 60_000;
 
 /** Made by a component, with which it ends. */
 export class Contents {
@@ -58,7 +60,15 @@ export class Contents {
       () => this.reload(),
     );
     // Something of a busy queue always begins or ends, and a calendar is much to read.
-    keepFresh({ families: ['workload'], site: () => (names().length === 1 ? names()[0] : undefined), calmMs: WORK_CALM_MS }, () => this.reload());
+    const calendar = this.calendar;
+    const work = {
+      families: ['workload'],
+      site: () => (names().length === 1 ? names()[0] : undefined),
+      get calmMs() {
+        return calendar.summaries.size > 0 ? SUM_CALM_MS : WORK_CALM_MS;
+      },
+    };
+    keepFresh(work, () => this.reload());
   }
 
   reload(): void {
@@ -101,7 +111,12 @@ export class Contents {
       const viewer = { isAdmin: session.isAdmin(name), stateWords: words };
       return (this.calendar.entries.get(name) ?? []).map((entry) => itemOf(entry, viewer));
     });
+    const capacityOf = (id: Id) => this.resourceById.get(id)?.capacity?.amount ?? null;
+    const summed = names.flatMap((name) => {
+      const summary = this.calendar.summaries.get(name);
+      return summary ? summaryItems(summary, capacityOf) : [];
+    });
     const waiting = this.calendar.waiting.filter((one) => names.includes(one.site.name));
-    return [...occupying, ...waiting.flatMap((one) => waitingItems(one, words.waiting))];
+    return [...occupying, ...summed, ...waiting.flatMap((one) => waitingItems(one, words.waiting))];
   }
 }

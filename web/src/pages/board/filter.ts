@@ -60,7 +60,9 @@ export function takenAt(moment: number, rows: readonly Row[], items: readonly It
     if (item.kind === 'waiting' || item.start > moment || item.end <= moment) continue;
     const row = byId.get(item.resource);
     if (!row) continue;
-    if (row.capacity && item.amount !== null) {
+    if (item.band) {
+      if (item.band.levels.some((level) => level.isFull && level.start <= moment && moment < level.end)) takeBelow(row);
+    } else if (row.capacity && item.amount !== null) {
       const sum = (used.get(row.id) ?? 0) + item.amount;
       used.set(row.id, sum);
       if (sum >= row.capacity.amount) taken.add(row.id);

@@ -1,6 +1,8 @@
 /** What the timeline is given: rows from a site's resources, items from its calendar. */
-import type { CalendarEntry, Reservation, Resource, ResourceType, State } from '../../api/types';
+import type { CalendarEntry, CalendarSummary, Reservation, Resource, ResourceType, State, SummaryStep } from '../../api/types';
 import { ms } from '../../i18n/format';
+import type { Span } from '../../time/span';
+import { bandOfSteps, type CapacityOf } from '../../timeline/bands';
 import type { Id, Item, ItemKind, Row, Status } from '../../timeline/types';
 
 const STATUS: Record<Resource['effective_status'], Status> = {
@@ -78,6 +80,55 @@ export function itemOf(entry: CalendarEntry, viewer: Viewer): Item {
     amount: entry.amount ?? null,
     editable: (entry.mine || viewer.isAdmin) && entry.kind === 'reservation' && state !== undefined && CHANGEABLE.includes(state),
   };
+}
+
+const BAND_KIND: Record<CalendarEntry['kind'], ItemKind> = {
+  reservation: 'booking',
+  buffer: 'booking',
+  maintenance: 'booking',
+  workload: 'workload',
+  busy: 'busy',
+};
+
+/** What is too much to list, as one item for each stretch of time and kind on a resource. */
+export function summaryItems(summary: CalendarSummary, capacityOf: CapacityOf): Item[] {
+  const stepMs = summary.step_s * 1000;
+  return summary.rows.flatMap(({ resource, steps }) => {
+    const capacity = capacityOf(resource.id);
+    const kinds = new Set(steps.flatMap(({ parts }) => parts.map(({ kind }) => BAND_KIND[kind])));
+    return [...kinds].flatMap((kind) => {
+      const levels = steps.flatMap((step) => levelOf(step, kind, stepMs, capacity) ?? []);
+      return stretchesOf(levels).map((stretch) => bandOfSteps(resource.id, kind, stepMs, stretch));
+    });
+  });
+}
+
+/** What a kind takes in a step; null where it does not occur. */
+function levelOf(step: SummaryStep, kind: ItemKind, stepMs: number, capacity: number | null) {
+  const parts = step.parts.filter((part) => BAND_KIND[part.kind] === kind);
+  if (parts.length === 0) return null;
+  const start = ms(step.start);
+  const share = ({ taken }: { taken?: number | null | undefined }) => (taken && capacity ? taken / capacity : 1);
+  return {
+    start,
+    end: start + stepMs,
+    // Several kinds may have their most at different moments; together they never take more than the step's own most.
+    share: Math.min(share(step), parts.reduce((sum, part) => sum + share(part), 0)),
+    isFull: step.is_full,
+    count: parts.reduce((sum, { claims }) => sum + claims, 0),
+    mine: parts.every(({ mine }) => mine),
+  };
+}
+
+/** Steps that follow each other without a gap. */
+function stretchesOf<T extends Span>(steps: readonly T[]): T[][] {
+  const stretches: T[][] = [];
+  for (const step of steps) {
+    const last = stretches.at(-1);
+    if (last && last.at(-1)!.end === step.start) last.push(step);
+    else stretches.push([step]);
+  }
+  return stretches;
 }
 
 /** What one waits for holds nothing, so the calendar does not know of it; it is drawn where it would be. */

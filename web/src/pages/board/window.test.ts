@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DAY } from '../../time/span';
+import { DAY, HOUR } from '../../time/span';
 import { loadedAround, readRange, usualRange, writeMoment } from './window';
 
 const now = Date.parse('2026-11-18T10:30:00Z');
@@ -26,4 +26,10 @@ test('more than is seen is loaded, in whole days', () => {
   const loaded = loadedAround({ start: now, end: now + DAY });
   expect(loaded.start).toBeLessThanOrEqual(now - DAY / 2);
   expect(loaded.start % DAY).toBe(0);
+});
+
+test('of a few hours whole hours are loaded, so that zooming in tells more', () => {
+  const loaded = loadedAround({ start: now, end: now + 4 * HOUR });
+  expect(loaded.start % HOUR).toBe(0);
+  expect(loaded.end - loaded.start).toBeLessThanOrEqual(10 * HOUR);
 });

@@ -1,6 +1,6 @@
 /** The time that is seen, in the address bar and out of it. */
 import type { Span } from '../../time/span';
-import { DAY } from '../../time/span';
+import { DAY, HOUR } from '../../time/span';
 import { firstDayOfWeek } from '../../time/locale';
 import { addDays, addMonths, startOfDay, startOfMonth, startOfWeek } from '../../time/zone';
 
@@ -36,11 +36,12 @@ export function readRange(from: string, to: string): Span | null {
   return span.start < span.end && span.end - span.start < 800 * DAY ? span : null;
 }
 
-/** What to load for a view: more than is seen, so that a small pan shows no gap; whole days, so that it stays the same for a while. */
+/** What to load for a view: more than is seen, so that a small pan shows no gap; whole days or hours, so that it stays the same for a while. */
 export function loadedAround(range: Span): Span {
-  const more = (range.end - range.start) / 2;
+  const length = range.end - range.start;
+  const unit = length < DAY ? HOUR : DAY;
   return {
-    start: Math.floor((range.start - more) / DAY) * DAY,
-    end: Math.ceil((range.end + more) / DAY) * DAY,
+    start: Math.floor((range.start - length / 2) / unit) * unit,
+    end: Math.ceil((range.end + length / 2) / unit) * unit,
   };
 }

@@ -27,6 +27,12 @@ export const timelineWords: Labels = {
     waiting: 'Waiting',
     workload: 'Work of the queue',
   },
+  band: {
+    count: (count, kind) => (kind === 'workload' ? counted(count, 'run', 'runs') : kind === 'busy' ? `${count} busy` : counted(count, 'booking', 'bookings')),
+    perStep: (length) => `at most in ${length}`,
+    atOnce: 'at most at once',
+    full: (share) => `up to ${Math.round(share * 100)} % taken`,
+  },
   yours: 'yours',
   useBelow: (used, all) => `${used} of ${all} below in use now`,
   amount: (amount, unit) => `${amount} ${unit}`,

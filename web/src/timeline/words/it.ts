@@ -27,6 +27,13 @@ export const timelineWords: Labels = {
     waiting: 'In attesa',
     workload: 'Lavoro della coda',
   },
+  band: {
+    count: (count, kind) =>
+      kind === 'workload' ? contati(count, 'esecuzione', 'esecuzioni') : kind === 'busy' ? contati(count, 'occupata', 'occupate') : contati(count, 'prenotazione', 'prenotazioni'),
+    perStep: (length) => `al massimo in ${length}`,
+    atOnce: 'al massimo nello stesso momento',
+    full: (share) => `fino al ${Math.round(share * 100)} % in uso`,
+  },
   yours: 'tua',
   useBelow: (used, all) => `${used} di ${all} al suo interno in uso adesso`,
   amount: (amount, unit) => `${amount} ${unit}`,

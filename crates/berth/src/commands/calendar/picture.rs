@@ -4,7 +4,7 @@
 //! on its servers, and a booked server on its rack. The picture is plain text and says with signs what colours would
 //! say only to some.
 
-use berth_api::calendar::{CalendarEntry, EntryKind};
+use berth_api::calendar::{Calendar, CalendarEntry, EntryKind, SummaryRow, SummaryStep};
 use berth_api::resources::Resource;
 use berth_model::ResourceId;
 use jiff::{SignedDuration, Timestamp};
@@ -38,6 +38,60 @@ enum Sign {
 
 const KEY: &str = "· free  ▓ yours  █ taken  ░ in part  ▒ maintenance";
 
+/// What is drawn: an entry, or a step of a summary.
+#[derive(Debug)]
+pub struct Mark {
+    resource: ResourceId,
+    start: Timestamp,
+    end: Timestamp,
+    kind: EntryKind,
+    mine: bool,
+    is_whole: bool,
+}
+
+impl Mark {
+    fn of_entry(entry: &CalendarEntry) -> Self {
+        Self {
+            resource: entry.resource.id,
+            start: entry.start,
+            end: entry.end,
+            kind: entry.kind,
+            mine: entry.mine,
+            is_whole: entry.amount.is_none(),
+        }
+    }
+
+    /// A step is whole only where nothing is left at any moment of it, and yours or maintenance only where all of it is.
+    fn of_step(row: &SummaryRow, step: &SummaryStep, length: SignedDuration) -> Self {
+        let only = match step.parts.as_slice() {
+            [part] if step.is_full => Some(part),
+            _ => None,
+        };
+        Self {
+            resource: row.resource.id,
+            start: step.start,
+            end: step.start + length,
+            kind: only.map_or(EntryKind::Busy, |part| part.kind),
+            mine: only.is_some_and(|part| part.mine),
+            is_whole: step.is_full,
+        }
+    }
+}
+
+/// Everything that a calendar says is taken.
+pub fn marks(calendar: &Calendar) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = calendar.items.iter().map(Mark::of_entry).collect();
+    if let Some(summary) = &calendar.summary {
+        let length = SignedDuration::from_secs(i64::try_from(summary.step_s).unwrap_or(i64::MAX));
+        let steps = summary
+            .rows
+            .iter()
+            .flat_map(|row| row.steps.iter().map(move |step| (row, step)));
+        marks.extend(steps.map(|(row, step)| Mark::of_step(row, step, length)));
+    }
+    marks
+}
+
 impl Sign {
     fn letter(self) -> char {
         match self {
@@ -49,14 +103,14 @@ impl Sign {
         }
     }
 
-    /// What `entry` means to `resource`.
-    fn of(entry: &CalendarEntry, resource: ResourceId, tree: &Tree) -> Self {
-        let whole = tree.is_under(resource, entry.resource.id);
-        match entry.kind {
-            _ if whole && entry.mine => Sign::Mine,
+    /// What `mark` means to `resource`.
+    fn of(mark: &Mark, resource: ResourceId, tree: &Tree) -> Self {
+        let whole = tree.is_under(resource, mark.resource);
+        match mark.kind {
+            _ if whole && mark.mine => Sign::Mine,
             EntryKind::Maintenance if whole => Sign::Maintenance,
-            _ if whole && entry.amount.is_none() => Sign::Taken,
-            _ if whole || tree.is_under(entry.resource.id, resource) => Sign::Part,
+            _ if whole && mark.is_whole => Sign::Taken,
+            _ if whole || tree.is_under(mark.resource, resource) => Sign::Part,
             _ => Sign::Free,
         }
     }
@@ -66,7 +120,7 @@ pub fn render(
     day: &Day,
     rows: &[&Resource],
     tree: &Tree,
-    entries: &[CalendarEntry],
+    marks: &[Mark],
     times: &Times,
     screen: Screen,
 ) -> String {
@@ -81,9 +135,10 @@ pub fn render(
     let scale = scale(&blocks, times);
     let mut text = format!("{heading}   {KEY}\n{:name_width$}  {scale}\n", "");
     for row in rows {
-        let marks: Vec<(&CalendarEntry, Sign)> = entries
+        let marks: Vec<(&Mark, Sign)> = marks
             .iter()
-            .map(|entry| (entry, Sign::of(entry, row.id, tree)))
+            .map(|mark| (mark, Sign::of(mark, row.id, tree)))
+            .filter(|(_, sign)| *sign != Sign::Free)
             .collect();
         let name = shortened(&printable(row.name.as_str()));
         let line: String = blocks
@@ -96,10 +151,10 @@ pub fn render(
 }
 
 /// The sign of the block that begins at `start`.
-fn at(start: Timestamp, marks: &[(&CalendarEntry, Sign)]) -> Sign {
+fn at(start: Timestamp, marks: &[(&Mark, Sign)]) -> Sign {
     let touching = marks
         .iter()
-        .filter(|(entry, _)| entry.start < start + BLOCK && entry.end > start);
+        .filter(|(mark, _)| mark.start < start + BLOCK && mark.end > start);
     touching.map(|(_, sign)| *sign).max().unwrap_or(Sign::Free)
 }
 
@@ -201,7 +256,8 @@ mod tests {
         };
         let rows: Vec<&Resource> = resources.iter().collect();
         let tree = Tree::new(&resources);
-        render(&friday(), &rows, &tree, &entries, &Times::fixed(), screen)
+        let marks: Vec<Mark> = entries.iter().map(Mark::of_entry).collect();
+        render(&friday(), &rows, &tree, &marks, &Times::fixed(), screen)
     }
 
     #[test]
@@ -215,6 +271,39 @@ mod tests {
             "licences  ························░░░░░░░░░░░░░░░░░░░░░░░░",
         ];
         assert_eq!(drawn(None).lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn steps_of_a_summary_are_drawn_as_what_is_sure_of_them() {
+        let steps = |hour: u8, is_full: bool, mine: bool| {
+            json!({"start": format!("2026-11-20T{hour:02}:00:00Z"), "taken": 16, "is_full": is_full,
+                "parts": [{"kind": "workload", "mine": mine, "claims": 31, "taken": 16}]})
+        };
+        let resource_1 = resource(1, "cores", None);
+        let calendar: Calendar = serde_json::from_value(json!({
+            "items": [], "summary": {"step_s": 3600, "covers": "workloads", "rows": [{
+                "resource": {"id": id(1), "name": "cores", "type": "cpu"},
+                "steps": [steps(8, false, true), steps(9, true, false), steps(10, true, true)],
+            }]},
+        }))
+        .unwrap();
+        let screen = Screen {
+            width: None,
+            colour: Colour::Off,
+        };
+        let tree = Tree::new(std::slice::from_ref(&resource_1));
+        let drawn = render(
+            &friday(),
+            &[&resource_1],
+            &tree,
+            &marks(&calendar),
+            &Times::fixed(),
+            screen,
+        );
+        assert_eq!(
+            drawn.lines().last().unwrap(),
+            "cores  ··················░░██▓▓························"
+        );
     }
 
     #[test]
