@@ -145,6 +145,8 @@ export class Machine {
     await this.halt();
     this.seenAt.hostname = host;
     this.settings['BERTH_PUBLIC_URL'] = this.seenAt.origin;
+    // What is asked beside a browser goes on by the old name.
+    this.settings['BERTH_ALLOWED_HOSTS'] = 'localhost';
     // Such a name gives sessions no origins of their own, and the server asks whether that is meant.
     this.settings['BERTH_UNSAFE_SHARED_ORIGIN'] = 'true';
     await this.serve();
