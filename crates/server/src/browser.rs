@@ -4,8 +4,10 @@
 //! what is in them in their names and never change; the page that names them is asked for each time. A binary that was
 //! built without the app has none of this, and answers with the readable welcome instead.
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, Method};
@@ -37,6 +39,12 @@ pub fn page(base_path: &str) -> Option<Bytes> {
     // A base path is made of letters that mean nothing to HTML.
     let base = format!("<base href=\"{base_path}/\"");
     Some(page.replacen("<base href=\"/\"", &base, 1).into())
+}
+
+/// The files whose names say what is in them. Each is in memory and costs no more than a refusal, so no limit of requests
+/// counts them: a page without one of its scripts would stay empty.
+pub fn hashed_files() -> Router<Server> {
+    Router::new().route("/assets/{*file}", get(answer))
 }
 
 /// The first page.

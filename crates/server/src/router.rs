@@ -39,7 +39,9 @@ pub fn router(server: &Server) -> Router {
         .merge(hub::router())
         .fallback(browser::answer)
         .layer(from_fn_with_state(server.clone(), throttle));
-    let tree = limited.merge(meta_routes::router());
+    let tree = limited
+        .merge(browser::hashed_files())
+        .merge(meta_routes::router());
     let tree = match server.config.base_path.as_str() {
         "" => tree,
         // Nested, the first page answers without a slash at the end only.

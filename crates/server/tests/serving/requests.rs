@@ -287,6 +287,10 @@ async fn whoever_asks_too_much_is_told_to_wait() -> Result<()> {
         200,
         "probes are not limited"
     );
+    for _ in 0..10 {
+        let script = server.get("/assets/none.js").await?;
+        assert_eq!(script.status, 404, "a page gets all its scripts");
+    }
     server.stop().await
 }
 
