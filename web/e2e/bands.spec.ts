@@ -41,7 +41,8 @@ test('the runs of a node share a lane, and lead to its part of the queue', async
   const { name } = await sharedByRuns(baseURL!);
   const node = name.slice(0, name.indexOf('.'));
   await timelineOf(page, node);
-  const rowOf = (of: string) => page.getByRole('row').filter({ has: page.getByText(of, { exact: true }) });
+  // The rows below a node begin with its name, too, and come after it.
+  const rowOf = (of: string) => page.getByRole('row').filter({ has: page.getByText(of, { exact: true }) }).first();
   await expect(rowOf(node)).toBeVisible();
   if ((await rowOf(node).getAttribute('aria-expanded')) === 'false') await rowOf(node).locator('[data-fold]').click();
   for (const of of [node, name]) {
