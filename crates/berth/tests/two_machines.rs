@@ -1,24 +1,32 @@
-//! Two servers on one PostgreSQL, each with a machine of its own where work really runs. Each dies, or is cut off, in turn:
-//! the work on its machine goes on, keeps its claims, and is not taken for ended.
+//! Two servers on one PostgreSQL, each on a machine of its own where work really runs: in a network and with mounts of its
+//! own, joined to the others by one cable. Each dies, or is cut off, in turn: the work on its machine goes on, keeps its
+//! claims, and is not taken for ended.
 
 mod support;
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use berth_model::RunId;
 use berth_store::Engine;
-use berth_testkit::server::BerthServer;
+use berth_testkit::server::{BerthServer, Launch};
 use berth_testkit::wait;
-use nix::sys::signal::{Signal, kill};
+use jiff::SignedDuration;
+use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use support::SOON;
 use support::ground::Ground;
 use support::http::{Http, Who};
+use support::island::Island;
 use support::world::World;
+
+/// How long the work may run.
+const LIMIT: SignedDuration = SignedDuration::from_mins(30);
 
 struct Pair {
     ground: Ground,
+    islands: [Island; 2],
     servers: [BerthServer; 2],
     apis: [Http; 2],
     ada: Who,
@@ -47,14 +55,23 @@ impl Pair {
             .await
             .expect(200);
         first.kill9().expect("it ends");
-        let serve = async || {
-            let lines = "rate_limit_per_s = 0\nqueue_backend = \"local\"\nmachine_site = \"lab\"";
-            ground.launch(lines).start().await.expect("it starts")
+        let islands = [Island::new(0), Island::new(1)];
+        let serve = async |island: &Island| {
+            let database = database_over(&ground.url, island).await;
+            let address = island.address;
+            let config = format!(
+                "listen = \"{address}:{{port}}\"\ndata_dir = \"{{directory}}\"\ndatabase = \"{database}\"\n\
+                 rate_limit_per_s = 0\nqueue_backend = \"local\"\nmachine_site = \"lab\"\n"
+            );
+            let mut launch = Launch::new(env!("CARGO_BIN_EXE_berth"), config);
+            (launch.inside, launch.address) = (island.inside(), address);
+            launch.start().await.expect("it starts")
         };
-        let servers = [serve().await, serve().await];
+        let servers = [serve(&islands[0]).await, serve(&islands[1]).await];
         let apis = [0, 1].map(|number: usize| Http::new(&servers[number].url("")));
         Pair {
             ground,
+            islands,
             servers,
             apis,
             ada,
@@ -87,7 +104,7 @@ impl Pair {
         let task = json!({"cores_milli": 200, "memory_mib": 64});
         let body = json!({
             "title": "work",
-            "wishes": [{"task": task, "limit": "PT30M"}],
+            "wishes": [{"task": task, "limit": LIMIT}],
             "program": {"command": ["sleep", "1800"]},
         });
         let made = self.apis[by]
@@ -136,13 +153,20 @@ impl Pair {
     /// It runs, holds what it held, and was never started a second time.
     async fn goes_on(&self, by: usize, job: &Job) {
         assert_eq!(self.state(by, &job.id).await, "RUNNING");
-        kill(Pid::from_raw(job.keeper), None).expect("its keeper is alive");
         let workload: berth_model::WorkloadId = job.id.parse().expect("an id");
         let runs = format!("SELECT count(*) FROM run WHERE workload = '{}'", workload.0);
         assert_eq!(self.ask(&runs), "1");
+        self.holds(job);
+    }
+
+    /// Its process is alive, and its claims are as long as its limit.
+    fn holds(&self, job: &Job) {
+        kill(Pid::from_raw(job.keeper), None).expect("its keeper is alive");
+        let workload: berth_model::WorkloadId = job.id.parse().expect("an id");
         let held = format!(
-            "SELECT count(*) FROM claim WHERE standing = 'holding' AND holder = '{}'",
-            workload.0
+            "SELECT count(*) FROM claim WHERE standing = 'holding' AND holder = '{}' AND ends - starts = {}",
+            workload.0,
+            LIMIT.as_micros()
         );
         assert_ne!(self.ask(&held), "0");
     }
@@ -153,6 +177,11 @@ impl Pair {
             .post(&self.ada, &path, &json!({}))
             .await
             .expect(200);
+        self.gone(by, job).await;
+    }
+
+    /// Waits until it is cancelled, and nothing of it is left.
+    async fn gone(&self, by: usize, job: &Job) {
         wait::until("the work to be over", SOON, async || {
             self.state(by, &job.id).await == "CANCELLED"
         })
@@ -162,11 +191,24 @@ impl Pair {
         })
         .await;
     }
+}
 
-    fn signal(&self, server: usize, signal: Signal) {
-        let process = self.servers[server].id().expect("it runs").cast_signed();
-        kill(Pid::from_raw(process), signal).expect("it is ours");
-    }
+/// The database as a server on an island reaches it: over its cable.
+async fn database_over(url: &str, island: &Island) -> String {
+    let (name, query) = url
+        .strip_prefix("postgresql:///")
+        .and_then(|rest| rest.split_once('?'))
+        .expect("the URL of a database behind a socket");
+    let parts: HashMap<&str, &str> = query
+        .split('&')
+        .filter_map(|part| part.split_once('='))
+        .collect();
+    let socket = format!("{}/.s.PGSQL.{}", parts["host"], parts["port"]);
+    let port = island.forward(Path::new(&socket)).await;
+    format!(
+        "postgresql://{}@{}:{port}/{name}",
+        parts["user"], island.shore
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,18 +230,23 @@ async fn what_runs_on_another_servers_machine_is_unreachable_and_never_ended() {
 
     // It is back and stands by; then the other one is cut off from everything, and comes back too late.
     pair.servers[first].restart().await.expect("it starts");
-    pair.signal(second, Signal::SIGSTOP);
+    pair.islands[second].set_reachable(false);
     let three = pair.run(first).await;
     assert_eq!(three.on, first);
-    pair.signal(second, Signal::SIGCONT);
+    pair.islands[second].set_reachable(true);
     for job in [&one, &two, &three] {
         pair.goes_on(first, job).await;
     }
 
     // Each ends where it runs, when its server leads again.
     pair.cancel(first, &one).await;
-    pair.cancel(first, &three).await;
     pair.goes_on(first, &two).await;
+    // Nobody can tell it to end yet, so it keeps what it holds while others come and go.
+    let path = format!("/sites/lab/workloads/{}/cancel", two.id);
+    let asked = pair.apis[first].post(&pair.ada, &path, &json!({})).await;
+    asked.expect(200);
+    pair.cancel(first, &three).await;
+    pair.holds(&two);
     pair.servers[first].kill9().expect("it ends");
-    pair.cancel(second, &two).await;
+    pair.gone(second, &two).await;
 }

@@ -1,5 +1,6 @@
 //! The real `berth serve`, as a process a test can kill.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,10 @@ pub struct Launch {
     /// The text of the config file. `{port}` stands for the server's port on loopback and `{directory}`
     /// for a directory of its own that outlives restarts.
     pub config: String,
+    /// What is put in front of the program, such as what starts it in a network of its own.
+    pub inside: Vec<String>,
+    /// Where it listens, for whoever asks it from here.
+    pub address: Ipv4Addr,
     /// Further arguments after `serve --config FILE`.
     pub arguments: Vec<String>,
     /// Environment beside the inherited one, from which every `BERTH_…` has been taken: a setting of
@@ -49,6 +54,8 @@ impl Launch {
         Self {
             binary: binary.into(),
             config: config.into(),
+            inside: Vec::new(),
+            address: Ipv4Addr::LOCALHOST,
             arguments: Vec::new(),
             environment: Vec::new(),
             ready: Ready::Path("/readyz".to_owned()),
@@ -98,9 +105,9 @@ impl BerthServer {
         self.directory().join("berth.toml")
     }
 
-    /// `http://127.0.0.1:PORT` followed by the path.
+    /// `http://127.0.0.1:PORT` followed by the path, or the same with the address that it was started with.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}:{}{path}", Ipv4Addr::LOCALHOST, self.port)
+        format!("http://{}:{}{path}", self.launch.address, self.port)
     }
 
     /// The process that serves, while there is one.
@@ -167,8 +174,13 @@ impl BerthServer {
             .create(true)
             .append(true)
             .open(self.log_path())?;
-        let mut command = process::command(&self.launch.binary, User::Same, Signal::Kill);
+        let binary = self.launch.binary.clone().into_os_string();
+        let inside = self.launch.inside.iter().map(OsString::from);
+        let mut words = inside.chain([binary]);
+        let program = words.next().unwrap_or_default();
+        let mut command = process::command(program, User::Same, Signal::Kill);
         command
+            .args(words)
             .args(["serve", "--config"])
             .arg(self.config_path())
             .args(&self.launch.arguments);
@@ -217,13 +229,13 @@ impl BerthServer {
     }
 
     async fn is_ready(&self) -> io::Result<bool> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await?;
+        let mut stream = TcpStream::connect((self.launch.address, self.port)).await?;
         let Ready::Path(path) = &self.launch.ready else {
             return Ok(true);
         };
         let request = format!(
-            "GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\r\n",
-            self.port
+            "GET {path} HTTP/1.1\r\nhost: {}:{}\r\nconnection: close\r\n\r\n",
+            self.launch.address, self.port
         );
         stream.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();

@@ -5,6 +5,7 @@
 
 pub mod ground;
 pub mod http;
+pub mod island;
 pub mod world;
 
 use std::time::Duration;
