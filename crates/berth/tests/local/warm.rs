@@ -114,6 +114,56 @@ async fn a_copy_of_a_warm_server_is_its_person_in_their_sandbox_and_nothing_more
     assert!(warm.contains("['CapEff:', '0000000000000000']"), "{warm}");
 }
 
+/// Knocks at every socket that it has heard of, and writes to every descriptor that it was not given by name.
+const KNOCK: &str = "
+import os, socket
+reached = []
+def knock(address):
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    one.settimeout(2)
+    try:
+        one.connect(address)
+        one.sendall(b'{}\\n' * 4096)
+        reached.append(address)
+    except OSError: pass
+    one.close()
+own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+own.bind('\\0own')
+own.listen()
+for path in os.environ['SOCKETS'].split(':'): knock(path)
+for line in open('/proc/net/unix').read().splitlines()[1:]:
+    name = (line.split() + [''])[7]
+    if name: knock('\\0' + name[1:] if name.startswith('@') else name)
+for fd in range(3, 256):
+    try:
+        if os.readlink(f'/proc/self/fd/{fd}').startswith('socket'):
+            os.write(fd, b'{}\\n' * 4096)
+            reached.append(fd)
+    except OSError: pass
+print(reached)
+";
+
+#[tokio::test]
+async fn nothing_in_a_copy_reaches_the_warm_server() {
+    let machine = Machine::new();
+    let seen = jupyterlab();
+    machine.until_warm(&seen).await;
+    let sockets = std::fs::read_dir(machine.folder.path().join("warm")).expect("its folder");
+    let sockets = sockets.map(|entry| entry.expect("an entry").path());
+    let sockets = sockets.filter(|path| path.extension().is_some_and(|end| end == "sock"));
+    let sockets: Vec<String> = sockets.map(|path| path.display().to_string()).collect();
+    assert_eq!(sockets.len(), 1, "{sockets:?}");
+    let attack = KNOCK.replace("os.environ['SOCKETS']", &format!("'{}'", sockets.join(":")));
+    for person in 1..4 {
+        let (outcome, log, was_warm) = machine.python(person, &seen, &attack).await;
+        assert!(was_warm, "the one before did it no harm");
+        assert_eq!(
+            (outcome, log.as_str()),
+            (Outcome::Completed, "['\\x00own']\n")
+        );
+    }
+}
+
 #[tokio::test]
 async fn copies_are_held_to_their_limits_ended_and_told_of_like_any_other() {
     let machine = Machine::new();
