@@ -6,6 +6,7 @@ on_both!(
     what_idles_is_stopped_after_a_warning,
     a_restart_of_the_server_does_not_begin_the_idle_time_anew,
     a_kernel_that_computes_is_not_idle,
+    a_look_that_hangs_delays_nobody,
 );
 
 async fn what_idles_is_stopped_after_a_warning(lab: Lab) {
@@ -79,4 +80,21 @@ async fn a_kernel_that_computes_is_not_idle(lab: Lab) {
     assert_eq!(state(&lab, &session).await, State::Ready);
     pass(&lab, 100).await;
     assert_eq!(state(&lab, &session).await, State::Stopped);
+}
+
+async fn a_look_that_hangs_delays_nobody(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let hung = start(&lab, &lab.ada).await;
+    settle(&lab).await;
+    scripted.script().life_hangs = true;
+    lab.set_clock(lab.app.now() + SignedDuration::from_mins(11));
+    settle(&lab).await;
+    let other = start(&lab, &lab.bob).await;
+    settle(&lab).await;
+    assert_eq!(state(&lab, &other).await, State::Ready);
+    assert_eq!(
+        state(&lab, &hung).await,
+        State::Ready,
+        "nothing is known of it"
+    );
 }

@@ -47,6 +47,8 @@ pub struct Script {
     /// How many of its programs were ended for want of memory.
     pub out_of_memory: u64,
     pub life: Life,
+    /// Whether a look for signs of life never comes back.
+    pub life_hangs: bool,
     pub started: BTreeMap<RunId, u32>,
     /// The variables of everything that was started.
     pub variables: Vec<BTreeMap<String, String>>,
@@ -198,8 +200,14 @@ impl Backend for Scripted {
     }
 
     fn life<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Life> {
-        let life = self.script().life;
-        Box::pin(async move { Ok(life) })
+        let script = self.script();
+        let (life, hangs) = (script.life, script.life_hangs);
+        Box::pin(async move {
+            match hangs {
+                true => std::future::pending().await,
+                false => Ok(life),
+            }
+        })
     }
 
     fn used(&self, _job: Job<'_>) -> Option<Used> {
