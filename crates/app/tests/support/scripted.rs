@@ -9,7 +9,7 @@ use berth_drivers::backend::{
 };
 use berth_drivers::door::{self, Key};
 use berth_model::workload::{Outcome, RunState};
-use berth_model::{PersonId, RunId};
+use berth_model::{PersonId, RunId, SiteId};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,6 +27,8 @@ pub struct Script {
     pub is_deaf: bool,
     /// Whether it cannot see the machine on which things run.
     pub is_unreachable: bool,
+    /// The site whose starts never come back.
+    pub start_hangs_at: Option<SiteId>,
     /// Whether a look at what runs never comes back.
     pub look_hangs: bool,
     /// Whether what is started answers.
@@ -133,7 +135,13 @@ impl Backend for Scripted {
         let variables = job.workload.ask.program.environment.clone();
         self.script().variables.push(variables);
         *self.script().started.entry(job.run.id).or_default() += 1;
-        Box::pin(async { Ok(()) })
+        let hangs = self.script().start_hangs_at == Some(job.run.site);
+        Box::pin(async move {
+            match hangs {
+                true => std::future::pending().await,
+                false => Ok(()),
+            }
+        })
     }
 
     fn stop<'a>(&'a self, job: Job<'a>, _fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
