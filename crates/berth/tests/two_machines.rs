@@ -171,6 +171,14 @@ impl Pair {
         assert_ne!(self.ask(&held), "0");
     }
 
+    /// Waits until a server whose cable was out answers again.
+    async fn answers(&self, server: usize) {
+        wait::until("its answer", SOON, async || {
+            self.apis[server].get(&self.ada, "/me").await.status == 200
+        })
+        .await;
+    }
+
     async fn cancel(&self, by: usize, job: &Job) {
         let path = format!("/sites/lab/workloads/{}/cancel", job.id);
         self.apis[by]
@@ -238,6 +246,17 @@ async fn what_runs_on_another_servers_machine_is_unreachable_and_never_ended() {
         pair.goes_on(first, job).await;
     }
 
+    // The other way round: the first is cut off, and the second dies.
+    pair.islands[first].set_reachable(false);
+    let four = pair.run(second).await;
+    assert_eq!(four.on, second);
+    pair.islands[first].set_reachable(true);
+    pair.servers[second].kill9().expect("it ends");
+    pair.answers(first).await;
+    for job in [&one, &two, &three, &four] {
+        pair.goes_on(first, job).await;
+    }
+
     // Each ends where it runs, when its server leads again.
     pair.cancel(first, &one).await;
     pair.goes_on(first, &two).await;
@@ -247,6 +266,8 @@ async fn what_runs_on_another_servers_machine_is_unreachable_and_never_ended() {
     asked.expect(200);
     pair.cancel(first, &three).await;
     pair.holds(&two);
+    pair.servers[second].restart().await.expect("it starts");
     pair.servers[first].kill9().expect("it ends");
     pair.gone(second, &two).await;
+    pair.cancel(second, &four).await;
 }
