@@ -393,3 +393,19 @@ pub(super) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_of_a_log_goes_back_before_its_rotation() {
+        let here = tempfile::tempdir().unwrap();
+        let folder = Folder::at(here.path().to_owned());
+        fs::write(folder.older_log(), "one\ntwo\n").unwrap();
+        fs::write(folder.log(), "three\n").unwrap();
+        assert_eq!(folder.log_tail(100).unwrap(), "one\ntwo\nthree\n");
+        assert_eq!(folder.log_tail(12).unwrap(), "two\nthree\n", "whole lines");
+        assert_eq!(folder.log_tail(8).unwrap(), "three\n");
+    }
+}
