@@ -252,6 +252,20 @@ async fn what_runs_finds_its_home_again_and_says_how_it_ended() {
     assert_eq!((outcome, log.as_str()), (Outcome::Completed, "for later\n"));
 }
 
+/// The sandbox is laid out in a folder of that place, which nobody else sees.
+#[tokio::test]
+async fn a_server_may_keep_its_data_below_mnt() {
+    let folder = tempfile::tempdir_in("/mnt").expect("only root may");
+    let local = Machine::server(folder.path(), |_| {});
+    let machine = Machine { folder, local };
+    let (outcome, said, log) = machine.shell(1, "echo here > kept; cat kept").await;
+    assert_eq!(
+        (outcome, log.as_str()),
+        (Outcome::Completed, "here\n"),
+        "{said}"
+    );
+}
+
 #[tokio::test]
 async fn nobody_reads_anothers_home_processes_socket_or_settings() {
     let machine = Machine::new();

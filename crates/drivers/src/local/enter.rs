@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
-use rustix::fs::MemfdFlags;
+use rustix::fs::{MemfdFlags, Mode, OFlags};
 
 use super::control::{self, ToKeeper, ToSandbox};
 use super::folder::Folder;
@@ -124,7 +124,15 @@ fn said(what: &str, error: io::Error) -> io::Error {
 /// Binds every part to a folder that anybody may enter, in a mount namespace that ends with the run.
 fn stage(sources: &Sources, spec: &Spec, folder: &Folder) -> io::Result<Sources> {
     own_mounts()?;
-    let nothing: Option<&str> = None;
+    // Held before the stage is mounted, for it hides whatever of them is below its place.
+    let home = hold(&sources.home)?;
+    let program = hold(&sources.program)?;
+    let own = match spec.is_sandboxed {
+        true => None,
+        false => Some(hold(&folder.io())?),
+    };
+    let mounts = sources.mounts.iter().map(|one| hold(&one.from));
+    let mounts: Vec<File> = mounts.collect::<io::Result<_>>()?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(
         Some("tmpfs"),
@@ -133,33 +141,43 @@ fn stage(sources: &Sources, spec: &Spec, folder: &Folder) -> io::Result<Sources>
         flags,
         Some("mode=0711,size=64k"),
     )?;
-    let lay = |from: &Path, name: &str| -> io::Result<PathBuf> {
-        let to = Path::new(STAGE).join(name);
-        if from.is_dir() {
-            fs::create_dir(&to)?;
-        } else {
-            fs::write(&to, "")?;
-        }
-        let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
-        mount(Some(from), &to, nothing, flags, nothing)?;
-        Ok(to)
-    };
-    let mounts = sources.mounts.iter().enumerate();
-    let mounts = mounts.map(|(number, one)| {
-        let from = lay(&one.from, &format!("mount-{number}"))?;
+    if let Some(own) = &own {
+        lay(own, IO)?;
+    }
+    let mounts = mounts.iter().zip(&sources.mounts).enumerate();
+    let mounts = mounts.map(|(number, (from, one))| {
+        let from = lay(from, &format!("mount-{number}"))?;
         Ok(Seen {
             from,
             ..one.clone()
         })
     });
-    if !spec.is_sandboxed {
-        lay(&folder.io(), IO)?;
-    }
     Ok(Sources {
-        home: lay(&sources.home, HOME)?,
-        program: lay(&sources.program, "berth")?,
+        home: lay(&home, HOME)?,
+        program: lay(&program, "berth")?,
         mounts: mounts.collect::<io::Result<_>>()?,
     })
+}
+
+/// A file or folder by which it can be mounted, whatever hides its path later.
+fn hold(path: &Path) -> io::Result<File> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Mounts what is held on the stage, under a name.
+fn lay(from: &File, name: &str) -> io::Result<PathBuf> {
+    let to = Path::new(STAGE).join(name);
+    if from.metadata()?.is_dir() {
+        fs::create_dir(&to)?;
+    } else {
+        fs::write(&to, "")?;
+    }
+    let from = format!("/proc/self/fd/{}", from.as_raw_fd());
+    let nothing: Option<&str> = None;
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+    mount(Some(from.as_str()), &to, nothing, flags, nothing)?;
+    Ok(to)
 }
 
 /// What is mounted from here on, only this process and its children see.
