@@ -1,4 +1,7 @@
 //! A network and mounts of their own, for a server that a test cuts off from everything. Only root makes them.
+//!
+//! The test's end of the cable is in the machine's own network: a browser that runs at the same time sees the network change
+//! and drops its requests.
 
 use std::io::Read;
 use std::net::Ipv4Addr;
