@@ -3,9 +3,18 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::cgroup::Groups;
+
+/// How long a program may take to say what this machine has.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The machine itself, as its inventory shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -241,10 +250,16 @@ fn can_network() -> Result<(), String> {
 }
 
 fn status(program: &str, arguments: &[&str]) -> Option<bool> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().ok().map(|status| status.success())
+    match ended(program, arguments, PATIENCE) {
+        Ok(output) => Some(output.status.success()),
+        Err(error) => (error.kind() == io::ErrorKind::TimedOut).then_some(false),
+    }
+}
+
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = ended(program, arguments, PATIENCE);
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Whether a program is where the system's own are.
@@ -254,10 +269,23 @@ pub(super) fn has_program(name: &str) -> bool {
         .any(|folder| Path::new(folder).join(name).is_file())
 }
 
-fn output(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    let is_good = output.status.success();
-    is_good.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+/// What a program said, once it has ended. A driver may hang for ever, and a server must start without it.
+fn ended(program: &str, arguments: &[&str], patience: Duration) -> io::Result<Output> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let process = Pid::from_raw(child.id().cast_signed());
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(child.wait_with_output()).ok());
+    told.recv_timeout(patience).unwrap_or_else(|_| {
+        kill(process, Signal::SIGKILL).ok();
+        let seconds = patience.as_secs();
+        tracing::warn!("{program} did not answer within {seconds} s; this machine goes on without");
+        Err(io::ErrorKind::TimedOut.into())
+    })
 }
 
 /// Every address of this machine, which nothing in a sandbox may reach: the server listens on some of them.
@@ -275,6 +303,15 @@ pub fn own_addresses() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_hangs_is_left() {
+        let hung = ended("sleep", &["600"], Duration::from_millis(1));
+        assert_eq!(hung.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let said = ended("echo", &["here"], PATIENCE).unwrap();
+        assert_eq!(said.stdout, b"here\n");
+        assert_eq!(status("berth-no-such-program", &[]), None);
+    }
 
     #[test]
     fn gpus_are_read_as_the_driver_lists_them() {
