@@ -93,6 +93,25 @@ pub struct Settings {
     pub record_key: RecordKey,
 }
 
+/// What is done on threads beside calls about single runs. Of each there is one at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Errand {
+    Attempts,
+    Records,
+    Environments,
+    /// Whether environments exist, which a start waits for.
+    Existing,
+}
+
+impl Errand {
+    fn longest(self) -> Duration {
+        match self {
+            Errand::Existing => LOOK_PATIENCE,
+            Errand::Attempts | Errand::Records | Errand::Environments => Duration::from_secs(60),
+        }
+    }
+}
+
 impl Settings {
     fn weak_boundary(&self) -> Option<WeakBoundary> {
         WeakBoundary::of(self.has_sandbox, self.first_user.is_some())
@@ -116,9 +135,10 @@ pub struct Local {
     newest_fence: AtomicU64,
     disk: Disk,
     names: Names,
-    turns: Turns,
+    turns: Turns<RunId>,
     /// Of looks for signs of life, which take long.
-    scans: Turns,
+    scans: Turns<RunId>,
+    errands: Turns<Errand>,
 }
 
 impl Local {
@@ -139,6 +159,7 @@ impl Local {
             names,
             turns: Turns::default(),
             scans: Turns::default(),
+            errands: Turns::default(),
         })
     }
 
@@ -185,6 +206,21 @@ impl Local {
         done.unwrap_or_else(|| Err(Trouble::NoAnswer(SLOW.to_owned())))
     }
 
+    /// Does something that is about no single run on a thread.
+    fn errand<'a, T: Send + 'static>(
+        &'a self,
+        errand: Errand,
+        call: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Doing<'a, T> {
+        let done = self.errands.take(errand, errand.longest(), |_| call());
+        Box::pin(async move {
+            match done.await {
+                Some(done) => done.map_err(cannot),
+                None => Err(Trouble::NoAnswer(SLOW.to_owned())),
+            }
+        })
+    }
+
     /// The addresses of the package index, which a run that makes an environment reaches wherever it is, and of the names that
     /// an admin opens. What cannot be resolved is not reached, and the run starts without it.
     async fn resolved(&self, index: Option<&str>) -> Vec<Ipv4Addr> {
@@ -215,16 +251,6 @@ impl Local {
 }
 
 const SLOW: &str = "this machine's disk did not answer in time";
-
-/// Does what may wait for a disk where it keeps nobody else waiting.
-fn on_a_thread<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Doing<'static, T> {
-    Box::pin(async move {
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(io::Error::other).flatten().map_err(cannot)
-    })
-}
 
 fn cannot(error: io::Error) -> Trouble {
     Trouble::NoAnswer(error.to_string())
@@ -289,18 +315,23 @@ impl Backend for Local {
         Box::pin(async move {
             let look = async |run: &Run| {
                 if self.is_elsewhere(run) {
-                    return Sign::Unreachable;
+                    return Ok(Sign::Unreachable);
                 }
                 let sign = self.in_turn(run, LOOK_PATIENCE, move |hands, run, _| {
                     hands.sign(run, now).map_err(cannot)
                 });
-                sign.await.unwrap_or_else(|trouble| {
-                    tracing::warn!(%trouble, run = %run.id, "a run could not be looked at");
-                    Sign::Unreachable
-                })
+                sign.await
             };
-            let looks = jobs.iter().map(|job| look(job.run));
-            Ok(join_all(looks).await)
+            let looks = join_all(jobs.iter().map(|job| look(job.run))).await;
+            let troubles = looks.iter().filter_map(|look| look.as_ref().err());
+            let times = troubles.clone().count();
+            if let Some(trouble) = troubles.take(1).next() {
+                tracing::warn!(%trouble, times, "some runs could not be looked at");
+            }
+            let signs = looks.into_iter();
+            Ok(signs
+                .map(|look| look.unwrap_or(Sign::Unreachable))
+                .collect())
         })
     }
 
@@ -368,12 +399,12 @@ impl Backend for Local {
 
     fn attempts(&self) -> Doing<'_, Vec<Attempt>> {
         let work = self.settings().folder.clone();
-        on_a_thread(move || attempts::unrecorded(&work))
+        self.errand(Errand::Attempts, move || attempts::unrecorded(&work))
     }
 
     fn forget_attempts<'a>(&'a self, recorded: &'a [Attempt]) -> Doing<'a, ()> {
         let (work, recorded) = (self.settings().folder.clone(), recorded.to_vec());
-        on_a_thread(move || attempts::forget(&work, &recorded))
+        self.errand(Errand::Attempts, move || attempts::forget(&work, &recorded))
     }
 
     fn next(&self, jobs: &[Job<'_>], now: Timestamp) -> Option<Timestamp> {

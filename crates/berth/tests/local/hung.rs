@@ -40,3 +40,39 @@ async fn a_disk_that_hangs_for_one_run_delays_no_other() {
     machine.stop(&hung.0, &hung.1).await;
     machine.stop(&other.0, &other.1).await;
 }
+
+/// A keeper that was started and never came: what is told to end then never begins, however late its keeper comes.
+#[tokio::test]
+async fn what_is_told_to_end_before_its_keeper_came_never_begins() {
+    let late = Machine::with(|settings| settings.program = "/bin/true".into());
+    let program = json!({"command": ["sh", "-c", "echo began > began"]});
+    let (workload, run) = late.start(1, program).await;
+    assert_eq!(
+        late.sign(&workload, &run).await,
+        Sign::Running,
+        "it is waited for"
+    );
+    let stopping = Run {
+        state: RunState::Stopping {
+            because: Because::Cancelled,
+            since: now(),
+        },
+        ..run.clone()
+    };
+    let sign = late.sign(&workload, &stopping).await;
+    let Sign::Ended { outcome, .. } = sign else {
+        panic!("{sign:?}");
+    };
+    assert_eq!(outcome, Outcome::Cancelled);
+    // The keeper itself, at last.
+    let keeper = std::process::Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(["keeper", "run"])
+        .arg(late.local.folder(run.id).path())
+        .stdin(std::process::Stdio::null())
+        .status();
+    assert!(keeper.expect("it runs").success());
+    let end = late.local.folder(run.id).end().expect("a record");
+    assert_eq!(end.expect("an end").said, "it was told to end");
+    let home = late.folder.path().join(format!("homes/{:032x}", 1));
+    assert!(!home.join("began").exists());
+}

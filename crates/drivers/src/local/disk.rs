@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, Semaphore};
 
 use super::quota::Quotas;
+use super::turns::Turns;
 use crate::backend::{CLEAN_UP_MAX, DiskSpace};
 use crate::beneath::{Beneath, Counted, Size, SizeLimits};
 
@@ -49,7 +50,15 @@ pub(super) struct Disk {
     quotas: Option<Arc<Quotas>>,
     homes: Mutex<HashMap<PathBuf, Arc<Home>>>,
     turns: Arc<Semaphore>,
+    questions: Turns<Question>,
     wait: Duration,
+}
+
+/// What is asked of the file systems themselves. One that hangs keeps one thread for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Question {
+    Reserve,
+    Quota,
 }
 
 #[derive(Debug, Default)]
@@ -79,6 +88,7 @@ impl Disk {
             quotas: quotas.map(|mount| Quotas::new(mount, limits.home_bytes_max)),
             homes: Mutex::default(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
+            questions: Turns::default(),
             wait: WAIT,
         }
     }
@@ -86,10 +96,11 @@ impl Disk {
     /// Whether there is space for something new of this home's owner, which writes below these folders.
     pub async fn space(&self, home: &Path, folders: Vec<PathBuf>) -> DiskSpace {
         let reserve = self.limits.reserve_bytes;
-        let disk = tokio::task::spawn_blocking(move || below_reserve(&folders, reserve));
-        let disk = tokio::time::timeout(self.wait, disk).await;
+        let disk = self.questions.take(Question::Reserve, self.wait, move |_| {
+            below_reserve(&folders, reserve)
+        });
         DiskSpace {
-            disk: disk.ok().and_then(Result::ok).flatten(),
+            disk: disk.await.flatten(),
             home: self.above_limit(home).await,
         }
     }
@@ -105,8 +116,10 @@ impl Disk {
 
     async fn left_of_quota(&self, home: &Path) -> Option<u64> {
         let (quotas, home) = (self.quotas.clone()?, home.to_owned());
-        let left = tokio::task::spawn_blocking(move || quotas.left(&home));
-        tokio::time::timeout(self.wait, left).await.ok()?.ok()?
+        let left = self
+            .questions
+            .take(Question::Quota, self.wait, move |_| quotas.left(&home));
+        left.await?
     }
 
     /// Gives a home its quota, where there are quotas. A large one is marked beside the start; until then it is measured.

@@ -32,8 +32,8 @@ const MIB: u64 = 1 << 20;
 pub(super) struct Hands {
     pub settings: Settings,
     pub groups: Option<Groups>,
-    /// Held while a run is given its folder, and a new person theirs.
-    beginning: Mutex<()>,
+    /// Held while a new person is given a home and a number. Nothing else waits for another's start.
+    new_homes: Mutex<()>,
     warm: Option<warm::Pool>,
 }
 
@@ -60,7 +60,7 @@ impl Hands {
             warm,
             settings,
             groups: Groups::find(),
-            beginning: Mutex::new(()),
+            new_homes: Mutex::new(()),
         })
     }
 
@@ -76,8 +76,6 @@ impl Hands {
         resolved: &[Ipv4Addr],
     ) -> Result<PathBuf, Trouble> {
         let key = Key::generate().map_err(cannot)?;
-        let beginning = self.beginning.lock();
-        let _one_at_a_time = beginning.unwrap_or_else(PoisonError::into_inner);
         let spec = self.spec(job, grant, &key, resolved)?;
         let folder = self.folder(job.run.id);
         if !folder.path().exists() {
@@ -261,6 +259,8 @@ impl Hands {
             private.mode(0o700).recursive(true).create(&home)?;
             return Ok((home, None));
         };
+        let new_homes = self.new_homes.lock();
+        let _one_at_a_time = new_homes.unwrap_or_else(PoisonError::into_inner);
         if !home.exists() {
             let mut user = first;
             for other in std::fs::read_dir(&homes)? {
@@ -371,6 +371,15 @@ impl Hands {
                 said: None,
             }),
             Kept::NotYet if run.state == RunState::Starting => Ok(Sign::Unknown),
+            // Its start was not heard to the end. A keeper that comes late finds that it is over.
+            Kept::NotYet if matches!(run.state, RunState::Stopping { .. }) => {
+                folder.tell_to_end()?;
+                Ok(Sign::Ended {
+                    at: now,
+                    outcome: stopped(run),
+                    said: None,
+                })
+            }
             Kept::NotYet => {
                 // The machine is busy, and its keeper slow to come. Of two, one finds the lock taken and goes.
                 self.keep(run.id)?;

@@ -71,6 +71,10 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
         }
         return lost(folder, group.as_ref(), KEEPER_KILLED).await;
     }
+    // Whoever told it to end may have said already that nothing of it runs.
+    if folder.is_told_to_end() {
+        return finish(folder, &stopped()).await;
+    }
     if !spec.is_sandboxed {
         brood::take_in_orphans()?;
     }
@@ -190,14 +194,18 @@ impl Start<'_> {
                 () = tokio::time::sleep(pause.min(left)) => self.folder.until()? <= now(),
             };
             if is_over || self.folder.is_told_to_end() {
-                return Ok(End {
-                    at: now(),
-                    how: How::Stopped,
-                    said: TOLD_TO_END.to_owned(),
-                });
+                return Ok(stopped());
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+}
+
+fn stopped() -> End {
+    End {
+        at: now(),
+        how: How::Stopped,
+        said: TOLD_TO_END.to_owned(),
     }
 }
 

@@ -104,13 +104,18 @@ impl Quotas {
 
     /// Gives a home its limit, unless it has it. A home that somebody else is at is left to them.
     pub async fn enforce(self: Arc<Self>, home: PathBuf) -> io::Result<()> {
-        if self.is_in_force(&home) {
-            return Ok(());
-        }
         let Some(_turn) = self.turn(&home) else {
             return Ok(());
         };
-        let project = fs::metadata(&home)?.uid();
+        let (quotas, looked) = (Arc::clone(&self), home.clone());
+        let look = move || {
+            let project = fs::metadata(&looked)?.uid();
+            Ok((!quotas.is_in_force(&looked)).then_some(project))
+        };
+        let lacking = tokio::task::spawn_blocking(look).await;
+        let Some(project) = lacking.map_err(io::Error::other).flatten()? else {
+            return Ok(());
+        };
         if self.limit.is_some() {
             done(mark(&home, project), "chattr").await?;
         }

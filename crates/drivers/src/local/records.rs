@@ -14,7 +14,7 @@ use berth_model::RunId;
 use jiff::Timestamp;
 
 use super::folder::{Folder, is_full, sync_folder, uuid_of};
-use super::{Local, cannot, on_a_thread, shelf};
+use super::{Errand, Local, cannot, shelf};
 use crate::backend::{Doing, Trouble};
 use crate::records::{KEPT_LOG_BYTES, RunRecords};
 
@@ -55,14 +55,14 @@ impl Local {
 impl RunRecords for Local {
     fn folders(&self, unchanged_since: Timestamp) -> Doing<'_, Vec<RunId>> {
         let runs = self.runs();
-        on_a_thread(move || unchanged(&runs, unchanged_since))
+        self.errand(Errand::Records, move || unchanged(&runs, unchanged_since))
     }
 
     fn remove_folder(&self, run: RunId) -> Doing<'_, ()> {
         let (folder, log) = (self.folder(run), kept_log(&self.settings().folder, run));
         Box::pin(async move {
-            let renamed = on_a_thread(move || set_aside(&folder, &log)).await?;
-            match renamed {
+            let renamed = self.errand(Errand::Records, move || set_aside(&folder, &log));
+            match renamed.await? {
                 Some(renamed) => remove(renamed).await,
                 None => Ok(()),
             }
@@ -72,7 +72,7 @@ impl RunRecords for Local {
     fn finish_removals(&self) -> Doing<'_, ()> {
         let (runs, logs) = (self.runs(), logs_folder(&self.settings().folder));
         Box::pin(async move {
-            let left = on_a_thread(move || {
+            let left = self.errand(Errand::Records, move || {
                 for cut_off in with_extension(&logs, PART)? {
                     fs::remove_file(cut_off)?;
                 }
@@ -87,12 +87,12 @@ impl RunRecords for Local {
 
     fn logs(&self, ended_before: Timestamp) -> Doing<'_, Vec<RunId>> {
         let logs = logs_folder(&self.settings().folder);
-        on_a_thread(move || unchanged(&logs, ended_before))
+        self.errand(Errand::Records, move || unchanged(&logs, ended_before))
     }
 
     fn remove_log(&self, run: RunId) -> Doing<'_, ()> {
         let log = kept_log(&self.settings().folder, run);
-        on_a_thread(move || match fs::remove_file(log) {
+        self.errand(Errand::Records, move || match fs::remove_file(log) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         })
@@ -179,11 +179,10 @@ async fn remove(aside: PathBuf) -> Result<(), Trouble> {
     // The run wrote what is below `io`: that is for the system's own programs.
     let io = Folder::at(aside.clone()).io();
     shelf::remove(&io).await.map_err(cannot)?;
-    on_a_thread(move || match fs::remove_dir_all(&aside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+    match tokio::fs::remove_dir_all(&aside).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot(error)),
         _ => Ok(()),
-    })
-    .await
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use berth_model::{EnvironmentId, Name};
 use tokio::process::Command;
 
 use super::hands::Hands;
-use super::{LOOK_PATIENCE, Local, SLOW, cannot, on_a_thread};
+use super::{Errand, Local, cannot};
 use crate::backend::{Doing, Trouble};
 use crate::beneath::Beneath;
 use crate::environments::{Prepared, Removed, Sealed, Shelf};
@@ -64,26 +64,25 @@ impl Shelf for Local {
     }
 
     fn existing(&self, folders: Vec<PathBuf>) -> Doing<'_, Vec<PathBuf>> {
-        let looked = on_a_thread(move || {
+        self.errand(Errand::Existing, move || {
             let existing = folders.into_iter().filter(|folder| folder.is_dir());
             Ok(existing.collect())
-        });
-        Box::pin(async move {
-            let looked = tokio::time::timeout(LOOK_PATIENCE, looked).await;
-            looked.unwrap_or_else(|_| Err(Trouble::NoAnswer(SLOW.to_owned())))
         })
     }
 
     fn all_prepared(&self) -> Doing<'_, Vec<(Name, Prepared)>> {
         let prepared = self.settings().prepared.clone();
-        on_a_thread(move || Ok(prepared.map_or_else(Vec::new, |folder| prepared_in(&folder))))
+        self.errand(Errand::Environments, move || {
+            Ok(prepared.map_or_else(Vec::new, |folder| prepared_in(&folder)))
+        })
     }
 
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {
         Box::pin(async move {
             let folder = self.made(id);
             let looked = folder.clone();
-            if !on_a_thread(move || Ok(looked.is_dir())).await? {
+            let is_there = self.errand(Errand::Environments, move || Ok(looked.is_dir()));
+            if !is_there.await? {
                 let why = "there is nothing where it was to be made";
                 return Err(Trouble::Refused(why.into()));
             }
@@ -97,7 +96,8 @@ impl Shelf for Local {
         Box::pin(async move {
             let folder = self.made(id);
             let (hands, looked) = (self.hands.clone(), folder.clone());
-            if on_a_thread(move || hands.is_seen(&looked)).await? {
+            let is_seen = self.errand(Errand::Environments, move || hands.is_seen(&looked));
+            if is_seen.await? {
                 return Ok(Removed::StillSeen);
             }
             remove(&folder).await.map_err(cannot)?;
@@ -130,9 +130,11 @@ pub async fn seal(folder: &Path, to_root: bool) -> io::Result<Sealed> {
     tool("sync", &["-f"], folder).await?;
     let listed = tool("du", &["-s", "--block-size=1"], folder).await?;
     let bytes = listed.split_whitespace().next();
+    let made = folder.to_owned();
+    let python = tokio::task::spawn_blocking(move || python(&made)).await;
     Ok(Sealed {
         bytes: bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0),
-        python: python(folder),
+        python: python.ok().flatten(),
     })
 }
 
@@ -150,7 +152,7 @@ fn python(folder: &Path) -> Option<String> {
 
 /// Removes a folder with all that is in it, also where nobody may write.
 pub async fn remove(folder: &Path) -> io::Result<()> {
-    if !folder.exists() {
+    if !tokio::fs::try_exists(folder).await? {
         return Ok(());
     }
     tool("chmod", &["-R", "u+rwX"], folder).await?;

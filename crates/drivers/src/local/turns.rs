@@ -1,18 +1,25 @@
-//! Blocking calls about runs: on threads, one at a time for each run, and nobody waits for one longer than its deadline.
+//! Blocking calls: on threads, one at a time for each run or errand, and nobody waits for one longer than its deadline.
 //!
-//! A disk or a driver that hangs keeps one thread for each run that is on it, however often that run is asked about.
+//! A disk or a driver that hangs keeps one thread for each run that is on it, however often that run is asked about. Threads
+//! are few, so what may hang and is asked again is called in no other way.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use berth_model::RunId;
 use tokio::sync::Mutex as Turn;
 use tokio::time::{Instant, timeout_at};
 
-#[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<HashMap<RunId, Arc<Turn<()>>>>);
+#[derive(Debug)]
+pub(super) struct Turns<K>(Mutex<HashMap<K, Arc<Turn<()>>>>);
+
+impl<K> Default for Turns<K> {
+    fn default() -> Self {
+        Turns(Mutex::default())
+    }
+}
 
 /// Whether somebody still waits for what a call does.
 #[derive(Debug, Clone, Default)]
@@ -33,17 +40,19 @@ impl Drop for Waiting {
     }
 }
 
-impl Turns {
-    /// None where the call, and those before it about the same run, take longer than that. It goes on all the same.
+impl<K: Eq + Hash + Clone> Turns<K> {
+    /// None where the call, and those before it of the same key, take longer than that. It goes on all the same.
     pub async fn take<T: Send + 'static>(
         &self,
-        run: RunId,
+        key: K,
         longest: Duration,
         call: impl FnOnce(&Patience) -> T + Send + 'static,
     ) -> Option<T> {
         let deadline = Instant::now() + longest;
         let waiting = Waiting(Patience::default());
-        let turn = timeout_at(deadline, self.of(run).lock_owned()).await.ok()?;
+        let turn = timeout_at(deadline, self.of(&key).lock_owned())
+            .await
+            .ok()?;
         let patience = waiting.0.clone();
         let call = tokio::task::spawn_blocking(move || {
             let done = call(&patience);
@@ -51,23 +60,23 @@ impl Turns {
             done
         });
         let done = timeout_at(deadline, call).await.ok()?.ok();
-        self.forget(run);
+        self.forget(&key);
         done
     }
 
-    fn of(&self, run: RunId) -> Arc<Turn<()>> {
+    fn of(&self, key: &K) -> Arc<Turn<()>> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.entry(run).or_default().clone()
+        turns.entry(key.clone()).or_default().clone()
     }
 
-    /// Where nobody waits for it, a run needs no turns.
-    fn forget(&self, run: RunId) {
+    /// Where nobody waits for it, a key needs no turns.
+    fn forget(&self, key: &K) {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if turns
-            .get(&run)
+            .get(key)
             .is_some_and(|turn| Arc::strong_count(turn) == 1)
         {
-            turns.remove(&run);
+            turns.remove(key);
         }
     }
 }
@@ -76,15 +85,9 @@ impl Turns {
 mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
-    use uuid::Uuid;
-
     use super::*;
 
     const LONG: Duration = Duration::from_secs(3600);
-
-    fn run(number: u128) -> RunId {
-        RunId(Uuid::from_u128(number))
-    }
 
     /// A call that comes back when the test says so.
     fn hung(until: Receiver<()>) -> impl FnOnce(&Patience) -> bool + Send + 'static {
@@ -99,14 +102,14 @@ mod tests {
         let turns = Arc::new(Turns::default());
         let (release, until) = channel();
         let short = Duration::from_millis(1);
-        assert_eq!(turns.take(run(1), short, hung(until)).await, None);
+        assert_eq!(turns.take(1, short, hung(until)).await, None);
         for _ in 0..600 {
             // More than there are threads: none of these gets one.
-            assert_eq!(turns.take(run(1), short, |_| ()).await, None);
+            assert_eq!(turns.take(1, short, |_| ()).await, None);
         }
-        assert_eq!(turns.take(run(2), LONG, |_| 7).await, Some(7));
+        assert_eq!(turns.take(2, LONG, |_| 7).await, Some(7));
         release.send(()).unwrap();
-        assert_eq!(turns.take(run(1), LONG, |_| 8).await, Some(8));
+        assert_eq!(turns.take(1, LONG, |_| 8).await, Some(8));
         assert!(turns.0.lock().unwrap().is_empty());
     }
 
@@ -116,7 +119,7 @@ mod tests {
         let (release, until) = channel();
         let (tell, told) = channel();
         let call = move |patience: &Patience| tell.send(hung(until)(patience)).unwrap();
-        assert_eq!(turns.take(run(1), Duration::ZERO, call).await, None);
+        assert_eq!(turns.take(1, Duration::ZERO, call).await, None);
         release.send(()).unwrap();
         let heard = tokio::task::spawn_blocking(move || told.recv().unwrap());
         assert!(heard.await.unwrap());
