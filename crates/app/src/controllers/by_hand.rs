@@ -87,7 +87,7 @@ impl ByHand {
     /// Removes what has run out, and the records of runs that ended long ago.
     pub async fn sweep(&mut self) -> Result<()> {
         let lease = self.sweeper.ours().await?.ok_or_else(held_elsewhere)?;
-        sweeper::sweep(&self.app, &lease).await?;
+        while sweeper::sweep(&self.app, &lease).await? {}
         records::remove_old(&self.app).await
     }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use berth_model::Name;
+use berth_store::Engine;
 use berth_store::leases::{self, Lease};
 
 use crate::App;
@@ -143,7 +144,10 @@ impl Keeper {
         // The database may be what does not answer; then the lease runs out by itself.
         let given_back = tokio::time::timeout(RENEW_EVERY, self.give_back());
         given_back.await.ok();
-        self.gave_up = Some(Instant::now());
+        // Only one server has an SQLite file, so there is no other that could take it.
+        if matches!(self.app.store.engine(), Engine::Postgres) {
+            self.gave_up = Some(Instant::now());
+        }
     }
 
     /// Forgets the lease after an error, so that the next round asks again.

@@ -16,12 +16,11 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
-        let work = async |lease: Lease| {
-            number_all(&app, &lease).await?;
-            Ok(false)
-        };
+        let work = async |lease: Lease| number_some(&app, &lease).await;
         let pause = match keeper.turn("the sequencer could not work", work).await {
             Turn::Trouble => AFTER_TROUBLE,
+            // However much there is to number, each round is short.
+            Turn::Done { has_more: true } if !stop.is_cancelled() => continue,
             Turn::Done { .. } | Turn::NotOurs => LOOK_EVERY,
         };
         tokio::select! {
@@ -34,25 +33,30 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
 }
 
 pub(super) async fn number_all(app: &App, lease: &Lease) -> Result<()> {
+    while number_some(app, lease).await? {}
+    Ok(())
+}
+
+/// Numbers a batch, if there is anything to number; returns whether there may be more.
+async fn number_some(app: &App, lease: &Lease) -> Result<bool> {
     let mut reader = app.store.read().await?;
     let work = sequencer::has_work(&mut reader).await?;
     drop(reader);
     if !work {
-        return Ok(());
+        return Ok(false);
     }
-    loop {
-        let mut tx = app.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
-        let numbered = match sequencer::step(&mut tx).await {
-            Err(berth_store::Error::Retry) => continue,
-            numbered => numbered?,
-        };
-        if numbered == 0 {
-            return Ok(());
-        }
-        tx.commit().await?;
-        app.tail_stale.notify_one();
+    let mut tx = app.store.begin().await?;
+    leases::check(&mut tx, lease).await?;
+    let numbered = match sequencer::step(&mut tx).await {
+        Err(berth_store::Error::Retry) => return Ok(true),
+        numbered => numbered?,
+    };
+    if numbered == 0 {
+        return Ok(false);
     }
+    tx.commit().await?;
+    app.tail_stale.notify_one();
+    Ok(true)
 }
 
 /// Reads what was numbered, here or elsewhere, into this server's memory.

@@ -24,11 +24,11 @@ const VISITS_AT_ONCE: u64 = 500;
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
-        let work = async |lease: Lease| {
-            sweep(&app, &lease).await?;
-            Ok(false)
-        };
-        keeper.turn("the sweep failed", work).await;
+        let work = async |lease: Lease| sweep(&app, &lease).await;
+        let turn = keeper.turn("the sweep failed", work).await;
+        if turn.has_more() && !stop.is_cancelled() {
+            continue;
+        }
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(SWEEP_EVERY) => {}
@@ -37,7 +37,8 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-pub(super) async fn sweep(app: &App, lease: &Lease) -> Result<()> {
+/// Removes what has run out, visits in batches; returns whether there may be more.
+pub(super) async fn sweep(app: &App, lease: &Lease) -> Result<bool> {
     let now = app.now();
     let mut tx = app.store.begin().await?;
     leases::check(&mut tx, lease).await?;
@@ -45,13 +46,6 @@ pub(super) async fn sweep(app: &App, lease: &Lease) -> Result<()> {
     events::forget_before(&mut tx, now - app.settings.event_retention).await?;
     notifications::forget_before(&mut tx, now - NOTIFICATIONS_KEPT).await?;
     tx.commit().await?;
-    while sweep_visits(app, lease).await? {}
-    Ok(())
-}
-
-/// Sweeps one batch of visits; returns whether there may be more.
-async fn sweep_visits(app: &App, lease: &Lease) -> Result<bool> {
-    let now = app.now();
     let mut tx = app.store.begin().await?;
     leases::check(&mut tx, lease).await?;
     let swept = visits::sweep(&mut tx, now, now - VISITS_KEPT, VISITS_AT_ONCE).await?;
