@@ -26,6 +26,14 @@ describe('entries', () => {
     );
     expect(entries.map(namesOf)).toEqual(['g0', 'n2 +1']);
   });
+  it('put the resources of one workload together, though they come and go', () => {
+    const work = { kind: 'workload', booking: 'job' } as const;
+    const entries = entriesOf(
+      [item('c', 'n1', 40, 50, work), item('a', 'n1', 10, 20, work), item('b', 'g0', 15, 30, work), item('d', 'g0', 30, 35, work)],
+      tree, all,
+    );
+    expect(entries.map((entry) => [namesOf(entry), entry.start, entry.end])).toEqual([['n1 +1', 10, 35], ['n1', 40, 50]]);
+  });
   it('keep what is only busy apart', () => {
     const busy = { kind: 'busy', booking: null } as const;
     expect(entriesOf([item('a', 'n1', 1, 2, busy), item('b', 'n2', 1, 2, busy)], tree, all)).toHaveLength(2);
@@ -42,8 +50,8 @@ describe('entries', () => {
     expect(firstOf(entries, 2).map((entry) => entry.item.id)).toEqual(['i1', 'i4']);
   });
   it('are summed', () => {
-    const entries = entriesOf([item('a', 'n1', 1, 2, { mine: true }), item('b', 'n2', 1, 2, { kind: 'maintenance' }), item('c', 'g0', 1, 2)], tree, all);
-    expect(sumOf(entries)).toEqual({ bookings: 2, mine: 1, maintenance: 1 });
+    const entries = entriesOf([item('a', 'n1', 1, 2, { mine: true }), item('b', 'n2', 1, 2, { kind: 'maintenance' }), item('c', 'g0', 1, 2), item('d', 'g0', 1, 2, { kind: 'workload', booking: 'j' })], tree, all);
+    expect(sumOf(entries)).toEqual({ bookings: 2, runs: 1, mine: 1, maintenance: 1 });
   });
 });
 

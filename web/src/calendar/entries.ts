@@ -1,4 +1,4 @@
-// Bookings as a calendar shows them: one with several resources is one entry, and buffers belong to their booking.
+// Bookings and work as a calendar shows them: one with several resources is one entry, and buffers belong to their booking.
 
 import { overlaps, type Span } from '../time/span';
 import { daysOf } from '../time/zone';
@@ -10,18 +10,32 @@ export interface Entry extends Span {
   readonly rows: readonly Row[];
 }
 
+type Growing = { -readonly [K in keyof Entry]: Entry[K] } & { rows: Row[] };
+
 /** In order of start, the longest first. */
 export function entriesOf(items: readonly Item[], tree: Tree, range: Span): Entry[] {
-  const byBooking = new Map<string, { item: Item; rows: Row[]; start: number; end: number }>();
-  for (const item of items) {
-    if (item.kind === 'buffer' || !overlaps(item, range)) continue;
+  const entries: Growing[] = [];
+  const latest = new Map<string, Growing>();
+  for (const item of items.filter((one) => one.kind !== 'buffer' && overlaps(one, range)).sort((a, b) => a.start - b.start)) {
     const row = tree.byId.get(item.resource)?.row;
-    const key = `${item.booking ?? item.id} ${item.start} ${item.end}`;
-    const known = byBooking.get(key);
-    if (!known) byBooking.set(key, { item, rows: row ? [row] : [], start: item.start, end: item.end });
-    else if (row) known.rows.push(row);
+    const key = keyOf(item);
+    const last = latest.get(key);
+    if (last && item.start <= last.end) {
+      last.end = Math.max(last.end, item.end);
+      if (row && !last.rows.includes(row)) last.rows.push(row);
+      continue;
+    }
+    const entry = { item, rows: row ? [row] : [], start: item.start, end: item.end };
+    entries.push(entry);
+    latest.set(key, entry);
   }
-  return [...byBooking.values()].sort((a, b) => a.start - b.start || b.end - a.end);
+  return entries.sort((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** The parts of a booking have one span. The resources of a workload come and go while it runs. */
+function keyOf(item: Item): string {
+  if (item.kind === 'workload') return `workload ${item.booking ?? item.id}`;
+  return `${item.booking ?? item.id} ${item.start} ${item.end}`;
 }
 
 /** The entries that meet each day, in order. */
@@ -39,6 +53,8 @@ export function byDay(entries: readonly Entry[], days: readonly number[], zone: 
 /** What a day holds, in numbers. */
 export interface DaySum {
   readonly bookings: number;
+  /** How many workloads ran. */
+  readonly runs: number;
   readonly mine: number;
   readonly maintenance: number;
 }
@@ -46,11 +62,13 @@ export interface DaySum {
 export function sumOf(entries: readonly Entry[]): DaySum {
   let mine = 0;
   let maintenance = 0;
+  let runs = 0;
   for (const { item } of entries) {
     if (item.mine) mine += 1;
     if (item.kind === 'maintenance') maintenance += 1;
+    if (item.kind === 'workload') runs += 1;
   }
-  return { bookings: entries.length - maintenance, mine, maintenance };
+  return { bookings: entries.length - maintenance - runs, runs, mine, maintenance };
 }
 
 /** The names of its resources, as far as there is room for them. */

@@ -207,6 +207,7 @@ export interface Labels {
     /** The word alone, beside a number that stands out. */
     readonly word: (count: number) => string;
     readonly bookings: (count: number) => string;
+    readonly runs: (count: number) => string;
     readonly yours: (count: number) => string;
     readonly maintenance: (count: number) => string;
   };

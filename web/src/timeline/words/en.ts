@@ -63,6 +63,7 @@ export const timelineWords: Labels = {
   counts: {
     word: (count) => (count === 1 ? 'booking' : 'bookings'),
     bookings: (count) => counted(count, 'booking', 'bookings'),
+    runs: (count) => counted(count, 'run', 'runs'),
     yours: (count) => `${count} yours`,
     maintenance: (count) => `${count} maintenance`,
   },

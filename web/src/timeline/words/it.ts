@@ -67,6 +67,7 @@ export const timelineWords: Labels = {
   counts: {
     word: (count) => (count === 1 ? 'prenotazione' : 'prenotazioni'),
     bookings: (count) => contati(count, 'prenotazione', 'prenotazioni'),
+    runs: (count) => contati(count, 'esecuzione', 'esecuzioni'),
     yours: (count) => contati(count, 'tua', 'tue'),
     maintenance: (count) => contati(count, 'manutenzione', 'manutenzioni'),
   },
