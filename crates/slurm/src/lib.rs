@@ -2,7 +2,7 @@
 //!
 //! Command lines, scripts and variables become plain types; plain rows become the text that `squeue`, `sinfo` and
 //! `sacct` print. Nothing here reads a file, a clock or a socket, and nothing knows of Berth: what the rows say and what
-//! becomes of a request is decided elsewhere. Measured against the real programs in `tests/real.rs`.
+//! becomes of a request is decided elsewhere. Measured against the real programs in `tests/it/real.rs`.
 
 // A job in JSON has more fields than a macro expands to by default.
 #![recursion_limit = "256"]

@@ -12,7 +12,7 @@ use berth_model::claim::Standing;
 use berth_model::person::PersonState;
 use berth_model::reservation::{Reservation, State};
 use berth_model::site::Site;
-use berth_model::{Claim, ClaimId, Resource, ResourceId, Status};
+use berth_model::{Claim, Resource, ResourceId, Status};
 use berth_server::config::Config;
 use berth_store::{Store, claims, events, inventory, people, reservations, sites};
 use jiff::{SignedDuration, Timestamp};
@@ -127,14 +127,7 @@ async fn admin(app: &App) -> Caller {
 /// Every promise of the world, looked over by someone who had no part in keeping it.
 pub(super) async fn check_promises(app: &App) {
     let mut reader = app.store.read().await.unwrap();
-    let mut all: Vec<Claim> = Vec::new();
-    let mut after = ClaimId(uuid::Uuid::nil());
-    loop {
-        let page = claims::page(&mut reader, after, 500).await.unwrap();
-        let Some(last) = page.last() else { break };
-        after = last.id;
-        all.extend(page);
-    }
+    let all = claims::all(&mut reader).await.unwrap();
     drop(reader);
     for site in all_sites(app).await {
         let resources = resources_of(app, &site).await;

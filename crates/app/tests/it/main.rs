@@ -1,0 +1,31 @@
+//! The tests of `app`, in one binary: linking takes longer than most of them.
+
+mod any;
+mod calendar_sums;
+mod calendars;
+mod claims;
+mod counts;
+mod declared;
+mod desk;
+mod environments;
+mod lent_sessions;
+mod machine;
+mod notifications;
+mod policies;
+mod policy_rules;
+mod policy_terms;
+mod queue;
+mod queue_crash;
+mod queue_ending;
+mod queue_looks;
+mod queue_terms;
+mod queue_variables;
+mod recuts;
+mod reservations;
+mod series;
+mod series_parts;
+mod sessions;
+mod stuck;
+mod support;
+mod telling;
+mod usage;

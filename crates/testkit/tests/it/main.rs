@@ -1,0 +1,8 @@
+//! The tests of `testkit`, in one binary: linking takes longer than most of them.
+
+mod arrows;
+mod audit;
+mod lossy;
+mod postgres;
+mod server;
+mod tidy;
