@@ -11,8 +11,6 @@ export CARGO_TARGET_DIR ?= $(BERTH_CACHE)/target
 export PATH := $(BERTH_CACHE)/node/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 
 binary = $(CARGO_TARGET_DIR)/release/berth
-# The one place that names its version is scripts/setup.
-schemathesis_home = $(BERTH_CACHE)/schemathesis-$(shell sed -n 's/^schemathesis_version=//p' scripts/setup)
 
 .PHONY: help
 help: ## list the commands
@@ -28,12 +26,8 @@ run: ## build Berth and serve the living demo on http://localhost:8080
 	@exec $(binary) demo
 
 .PHONY: test
-test: ## everything CI checks, on both databases
-	@scripts/setup test
-	@$(MAKE) --no-print-directory web/dist
-	@$(MAKE) --no-print-directory tidy
-	scripts/with-postgres $(MAKE) --no-print-directory suite
-	@scripts/advisories
+test: ## everything CI checks, stage by stage, on both databases
+	@scripts/stages setup pages lint build tests environments browser-sqlite browser-postgres vulnerabilities
 
 .PHONY: advisories
 advisories: ## look known vulnerabilities of dependencies up; fails where that cannot be done
@@ -44,7 +38,7 @@ quotas: ## the tests of project quotas, in a kernel that has them (Debian on x86
 	@scripts/check-quotas
 
 .PHONY: check
-check: tidy ## the quick loop: format, lint, unit tests
+check: lint ## the quick loop: format, lint, unit tests
 	cargo test --workspace --locked --quiet --lib --bins
 
 # The pages as files, from which the binary is built. Made again when something they are made of has changed.
@@ -81,22 +75,45 @@ openapi: ## write docs/openapi.json from the code
 fmt: ## format the code
 	cargo fmt --all
 
-# The parts of the above; not for people.
+# The stages of `make test`; not for people.
 
-.PHONY: tidy
-tidy:
+built = $(CARGO_TARGET_DIR)/debug
+
+.PHONY: setup
+setup:
+	@scripts/setup test
+
+.PHONY: pages
+pages: web/dist
+	npm --prefix web run --silent check
+
+.PHONY: lint
+lint: web/dist
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
 
-.PHONY: suite
-suite:
-	npm --prefix web run --silent check
-	cargo test --workspace --locked --no-fail-fast
-	cargo build --locked --quiet --package berth
-	for app in jupyterlab tensorboard mlflow; do $(CARGO_TARGET_DIR)/debug/berth env prepare $$app; done
-	for store in sqlite postgres; do \
-		BERTH_E2E_STORE=$$store BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth npm --prefix web run --silent e2e; \
-	done
-	@if [ -n "$$(find tests -name 'test_*.py' -print -quit 2>/dev/null)" ]; then \
-		BERTH_BINARY=$(CARGO_TARGET_DIR)/debug/berth $(schemathesis_home)/bin/python -m pytest -q tests; \
-	fi
+# All that the later stages start is built here, and once: another set of packages would have other features.
+.PHONY: build
+build: web/dist
+	cargo test --workspace --locked --no-run
+
+.PHONY: tests
+tests:
+	$(built)/with-postgres cargo test --workspace --locked --no-fail-fast
+
+.PHONY: environments
+environments:
+	for app in jupyterlab tensorboard mlflow; do $(built)/berth env prepare $$app || exit; done
+
+.PHONY: browser-sqlite
+browser-sqlite:
+	BERTH_E2E_STORE=sqlite BERTH_BINARY=$(built)/berth npm --prefix web run --silent e2e
+
+# The tests that the list in web/playwright.config.ts names.
+.PHONY: browser-postgres
+browser-postgres:
+	BERTH_E2E_STORE=postgres BERTH_BINARY=$(built)/berth $(built)/with-postgres npm --prefix web run --silent e2e
+
+.PHONY: vulnerabilities
+vulnerabilities:
+	@scripts/advisories
