@@ -38,7 +38,7 @@ pub struct Player {
 }
 
 /// What came of it all.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub booked: usize,
     /// Bookings and changes that Berth refused, as it should.
