@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_engine::free::{Outlook, free_until};
+use berth_engine::free::{Outlook, free_amounts, free_until};
 use berth_engine::rights::Action;
 use berth_engine::summary::{RowSum, StepGrid, SummedClaim, Summing};
 use berth_engine::tree::Tree;
@@ -139,13 +139,28 @@ async fn summarize(
     Ok(summing.finish())
 }
 
-/// When each of these resources is held by what no firm booking can move, joined where one holding follows another.
-async fn taken_spans(
+/// What no firm booking can move of what stands on a resource.
+#[derive(Debug, Default)]
+struct Standing {
+    /// When somebody has all of it, joined where one claim follows another.
+    whole: Vec<Span>,
+    /// When somebody has a part, and how much.
+    shares: Vec<(Span, u64)>,
+}
+
+impl Standing {
+    fn all(&self) -> impl Iterator<Item = Span> + '_ {
+        let shares = self.shares.iter().map(|(span, _)| *span);
+        self.whole.iter().copied().chain(shares)
+    }
+}
+
+async fn standing(
     conn: &mut Conn,
     resources: &BTreeSet<ResourceId>,
     window: Span,
     caller: &Caller,
-) -> Result<BTreeMap<ResourceId, Vec<Span>>> {
+) -> Result<BTreeMap<ResourceId, Standing>> {
     let query = OccupyingQuery {
         resources,
         from: window.start(),
@@ -154,27 +169,33 @@ async fn taken_spans(
         own: caller.id(),
         batch: window.duration(),
     };
-    let mut taken: BTreeMap<ResourceId, Vec<(i64, i64)>> = BTreeMap::new();
+    let mut found: BTreeMap<ResourceId, Standing> = BTreeMap::new();
+    let mut unreadable = None;
     claims::each_occupying(conn, query, |claim| {
         if !claim.is_in_the_way {
             return;
         }
-        let spans = taken.entry(claim.resource).or_default();
-        match spans.last_mut() {
-            Some((_, end)) if *end >= claim.start_us => *end = claim.end_us.max(*end),
-            _ => spans.push((claim.start_us, claim.end_us)),
+        let span = match span_of(claim.start_us, claim.end_us) {
+            Ok(span) => span,
+            Err(error) => return unreadable = Some(error),
+        };
+        let standing = found.entry(claim.resource).or_default();
+        match (claim.amount, standing.whole.last_mut()) {
+            (Some(amount), _) => standing.shares.push((span, amount)),
+            (None, Some(last)) if last.end() >= span.start() => *last = last.hull(span),
+            (None, _) => standing.whole.push(span),
         }
     })
     .await?;
-    let span = |(start, end)| {
-        let at = |micros| Timestamp::from_microsecond(micros).map_err(|error| error.to_string());
-        Span::new(at(start)?, at(end)?).map_err(|error| error.to_string())
-    };
-    let spans = taken.into_iter().map(|(resource, spans)| {
-        let spans = spans.into_iter().map(span).collect::<Result<_, String>>();
-        Ok((resource, spans.map_err(Error::Internal)?))
-    });
-    spans.collect()
+    match unreadable {
+        Some(error) => Err(Error::Internal(error)),
+        None => Ok(found),
+    }
+}
+
+fn span_of(start_us: i64, end_us: i64) -> Result<Span, String> {
+    let at = |micros| Timestamp::from_microsecond(micros).map_err(|error| error.to_string());
+    Span::new(at(start_us)?, at(end_us)?).map_err(|error| error.to_string())
 }
 
 impl App {
@@ -303,7 +324,8 @@ impl App {
             relevant.extend(tree.descendants(view.resource.id));
             relevant.insert(view.resource.id);
         }
-        let taken = taken_spans(&mut reader, &relevant, window, caller).await?;
+        let standing = standing(&mut reader, &relevant, window, caller).await?;
+        let closed = self.blackouts(&mut reader, caller, &place, window).await?;
         let mut free = Vec::new();
         for view in views {
             let capacity = view
@@ -312,23 +334,36 @@ impl App {
                 .as_ref()
                 .map(|capacity| capacity.amount);
             let id = view.resource.id;
-            let related = tree.ancestors(id).chain(tree.descendants(id)).chain([id]);
-            let taken: Vec<Span> = related
-                .filter_map(|one| taken.get(&one))
-                .flatten()
-                .copied()
-                .collect();
-            let spans = window.minus(&taken);
-            let (until, free_at_start) = match free_until(&spans, window, window.start()) {
+            let others = tree.ancestors(id).chain(tree.descendants(id));
+            let others = others.filter_map(|one| standing.get(&one));
+            let mut taken: Vec<Span> = others.flat_map(Standing::all).collect();
+            taken.extend(&closed);
+            let own = standing.get(&id);
+            taken.extend(own.into_iter().flat_map(|own| &own.whole));
+            let shares = own.map_or(&[][..], |own| &own.shares);
+            let spans: Vec<(Span, Option<Amount>)> = match capacity {
+                Some(capacity) => free_amounts(capacity, window, &taken, shares)
+                    .into_iter()
+                    .map(|(span, left)| (span, Some(left)))
+                    .collect(),
+                None => {
+                    let spans = window.minus(&taken).into_iter();
+                    spans.map(|span| (span, None)).collect()
+                }
+            };
+            let stretches = joined(spans.iter().map(|(span, _)| *span));
+            let (until, free_at_start) = match free_until(&stretches, window, window.start()) {
                 Outlook::Free { until } => (until, true),
                 Outlook::Busy { .. } => (None, false),
             };
-            let spans = spans
-                .into_iter()
-                .filter(|span| span.duration() >= request.at_least)
-                .map(|span| (span, capacity));
+            let is_long_enough = |span: &Span| {
+                let at = stretches.partition_point(|one| one.end() < span.end());
+                let stretch = stretches.get(at);
+                stretch.is_some_and(|stretch| stretch.duration() >= request.at_least)
+            };
+            let spans = spans.into_iter();
             free.push(Free {
-                spans: spans.collect(),
+                spans: spans.filter(|(span, _)| is_long_enough(span)).collect(),
                 until,
                 free_at_start,
                 view,
@@ -369,6 +404,18 @@ impl App {
         directory.learn_people(conn, owners).await?;
         Ok(conflicts)
     }
+}
+
+/// Spans in order, joined where one follows another.
+fn joined(spans: impl Iterator<Item = Span>) -> Vec<Span> {
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if last.end() == span.start() => *last = last.hull(span),
+            _ => joined.push(span),
+        }
+    }
+    joined
 }
 
 pub(crate) fn split(references: &[ResourceReference]) -> (Vec<ResourceId>, Vec<String>) {

@@ -31,6 +31,8 @@ use crate::transact::transact;
 const CLOSURES_MAX: usize = 100;
 /// The largest calendar that is read.
 pub const CALENDAR_MAX_BYTES: usize = 1 << 20;
+/// More closed times than this no site has in the two years that can be searched.
+const CLOSED_MAX: u64 = 5_000;
 const LOOK_EVERY: SignedDuration = SignedDuration::from_hours(1);
 const PAST: SignedDuration = SignedDuration::from_hours(90 * 24);
 const AHEAD: SignedDuration = SignedDuration::from_hours(2 * 366 * 24);
@@ -339,6 +341,23 @@ impl App {
             directory: Directory::with_site(&place.site),
             shows_address: place.can(caller, Action::ManageClosures),
         })
+    }
+
+    /// The blackouts of a time in which this caller cannot book.
+    pub(crate) async fn blackouts(
+        &self,
+        conn: &mut Conn,
+        caller: &Caller,
+        place: &Place,
+        during: Span,
+    ) -> Result<Vec<Span>> {
+        if !place.may_be_closed || place.can(caller, Action::BookOverBlackouts) {
+            return Ok(Vec::new());
+        }
+        let blackouts = Some(ClosureKind::Blackouts);
+        let closed =
+            closures::closed_between(conn, place.id(), blackouts, during, CLOSED_MAX).await?;
+        Ok(closed.into_iter().map(|one| one.closed.span).collect())
     }
 
     /// Refuses what reaches into a blackout, except to those who may book over it.

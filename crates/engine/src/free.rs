@@ -109,6 +109,42 @@ pub fn free_spans<'a>(
     Occupancy::new(tree, claims).free_spans(resource, take, capacity, window)
 }
 
+/// How much is left of a resource that is shared by amount, where anything is: `taken` is when others have all of it,
+/// `shares` is who has a part, when, and how much. In order; neighbours differ in how much is left.
+pub fn free_amounts(
+    capacity: Amount,
+    window: Span,
+    taken: &[Span],
+    shares: &[(Span, u64)],
+) -> Vec<(Span, Amount)> {
+    let steps = usage(shares.iter().copied());
+    let used_at = |at: Timestamp| {
+        let next = steps.partition_point(|(from, _)| *from <= at);
+        next.checked_sub(1).map_or(0, |last| steps[last].1)
+    };
+    let mut left: Vec<(Span, Amount)> = Vec::new();
+    for open in window.minus(taken) {
+        let cuts = steps.iter().map(|(at, _)| *at);
+        let cuts = cuts.filter(|at| open.start() < *at && *at < open.end());
+        let mut starts: Vec<Timestamp> = [open.start()].into_iter().chain(cuts).collect();
+        starts.dedup();
+        let ends = starts.iter().skip(1).copied().chain([open.end()]);
+        for (start, end) in starts.iter().zip(ends) {
+            let spare = capacity.get().saturating_sub(used_at(*start));
+            let (Ok(spare), Ok(span)) = (Amount::new(spare), Span::new(*start, end)) else {
+                continue;
+            };
+            match left.last_mut() {
+                Some((last, amount)) if *amount == spare && last.end() == span.start() => {
+                    *last = last.hull(span);
+                }
+                _ => left.push((span, spare)),
+            }
+        }
+    }
+    left
+}
+
 /// How things stand at a moment, and until when. No end means: as far as was looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
@@ -191,6 +227,27 @@ mod tests {
         assert_eq!(free(7, 10), [span(30, 40), span(50, 60)]);
         assert_eq!(free(11, 10), []);
         assert_eq!(free(1, 0), [], "not divisible");
+    }
+
+    #[test]
+    fn what_is_left_of_seats_is_said_with_the_time() {
+        let seats = |amount| Amount::new(amount).unwrap();
+        let shares = [(span(0, 20), 4), (span(10, 30), 8), (span(35, 36), 12)];
+        let left = free_amounts(seats(12), span(5, 60), &[span(40, 50)], &shares);
+        assert_eq!(
+            left,
+            [
+                (span(5, 10), seats(8)),
+                (span(20, 30), seats(4)),
+                (span(30, 35), seats(12)),
+                (span(36, 40), seats(12)),
+                (span(50, 60), seats(12)),
+            ]
+        );
+        assert_eq!(
+            free_amounts(seats(3), span(0, 9), &[], &[]),
+            [(span(0, 9), seats(3))]
+        );
     }
 
     #[test]

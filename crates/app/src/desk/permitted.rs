@@ -1,12 +1,12 @@
 //! When a site's policies and closed times let a booking start, and how much time it then holds around itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use berth_engine::placement::Candidate;
 use berth_engine::policy::Rules;
-use berth_engine::rights::Action;
-use berth_model::closure::ClosureKind;
+use berth_model::reservation::Reservation;
 use berth_model::{Name, PersonId, ResourceId, Span};
-use berth_store::{Conn, closures};
+use berth_store::{Conn, projects};
 use jiff::{SignedDuration, Timestamp};
 
 use super::board::Board;
@@ -17,7 +17,7 @@ use crate::place::Place;
 
 /// Who asks for something, and what for.
 #[derive(Debug, Clone)]
-pub(super) struct For {
+pub(crate) struct For {
     pub owner: PersonId,
     /// The project's name in the site.
     pub project: Option<Name>,
@@ -35,8 +35,6 @@ pub(crate) struct Permitted {
     pub rules: Option<Rules>,
 }
 
-/// More closed times than this no site has in the two years that can be searched.
-const CLOSED_MAX: u64 = 5_000;
 pub(crate) const MOMENT: SignedDuration = SignedDuration::from_micros(1);
 
 impl Permitted {
@@ -112,32 +110,98 @@ impl App {
             starts: vec![starts],
             ..Permitted::default()
         });
-        if place.may_be_closed && !place.can(caller, Action::BookOverBlackouts) {
-            let blackouts = Some(ClosureKind::Blackouts);
-            let closed =
-                closures::closed_between(conn, place.id(), blackouts, window, CLOSED_MAX).await?;
-            let forbidden: Vec<Span> = closed
-                .iter()
-                .filter_map(|one| {
-                    let span = one.closed.span;
-                    Span::new(span.start() - length + MOMENT, span.end()).ok()
-                })
-                .collect();
-            let left = permitted
-                .starts
-                .iter()
-                .flat_map(|span| span.minus(&forbidden));
-            permitted.starts = left.collect();
+        let closed = self.blackouts(conn, caller, place, window).await?;
+        if !closed.is_empty() {
+            let would_meet =
+                |span: &Span| Span::new(span.start() - length + MOMENT, span.end()).ok();
+            let forbidden: Vec<Span> = closed.iter().filter_map(would_meet).collect();
+            let open = permitted.starts.iter();
+            permitted.starts = open.flat_map(|span| span.minus(&forbidden)).collect();
         }
         Ok(permitted)
     }
 }
 
+impl App {
+    /// Whose a standing reservation is, and for which project.
+    pub(crate) async fn booked_for(&self, conn: &mut Conn, of: &Reservation) -> Result<For> {
+        let named = projects::named(conn, of.project.into_iter().collect()).await?;
+        Ok(For {
+            owner: of.owner,
+            project: named.into_iter().next().map(|project| project.name),
+        })
+    }
+}
+
+/// A set of types, and the candidates of these types.
+pub(super) type TypeSet = (BTreeSet<Name>, Vec<Candidate>);
+
+/// With more types than this, only each by itself and all of them together are searched, not every set of them.
+const TYPES_COMBINED_MAX: usize = 3;
+
+impl App {
+    /// The sets of types that a booking of some of these candidates could take: policies apply to the types that it
+    /// does take, and no others. One set of all of them where the site has no policies.
+    pub(super) async fn type_sets(
+        &self,
+        conn: &mut Conn,
+        place: &Place,
+        board: &Board,
+        candidates: &[Candidate],
+    ) -> Result<Vec<TypeSet>> {
+        let mut by_type: BTreeMap<Name, Vec<Candidate>> = BTreeMap::new();
+        for candidate in candidates {
+            if let Some(name) = board.type_name(candidate.resource) {
+                by_type.entry(name.clone()).or_default().push(*candidate);
+            }
+        }
+        if by_type.len() > 1 && self.policies_of(conn, &place.site).await?.asks_nothing {
+            let types = by_type.into_keys().collect();
+            return Ok(vec![(types, candidates.to_vec())]);
+        }
+        Ok(combined(&by_type))
+    }
+}
+
+/// Small sets first, and of those of one size the ones that exceed the wish least.
+fn combined(by_type: &BTreeMap<Name, Vec<Candidate>>) -> Vec<TypeSet> {
+    let types: Vec<&Name> = by_type.keys().collect();
+    let each = types.iter().map(|name| BTreeSet::from([(*name).clone()]));
+    let every = || types.iter().map(|name| (*name).clone()).collect();
+    let sets: Vec<BTreeSet<Name>> = match types.len() {
+        0 | 1 => each.collect(),
+        2..=TYPES_COMBINED_MAX => (1_u32..1 << types.len())
+            .map(|set| {
+                let chosen = types.iter().enumerate();
+                let chosen = chosen.filter(|(number, _)| set & (1 << number) != 0);
+                chosen.map(|(_, name)| (*name).clone()).collect()
+            })
+            .collect(),
+        _ => each.chain([every()]).collect(),
+    };
+    let sets = sets.into_iter();
+    let with_candidates = |types: BTreeSet<Name>| {
+        let found = types.iter().filter_map(|name| by_type.get(name));
+        let candidates: Vec<Candidate> = found.flatten().copied().collect();
+        (types, candidates)
+    };
+    let mut sets: Vec<TypeSet> = sets.map(with_candidates).collect();
+    sets.sort_by_key(|(types, candidates)| {
+        let cost = candidates.iter().map(|one| one.cost).min();
+        (types.len(), cost, types.clone())
+    });
+    sets
+}
+
 impl Board {
     /// The types of these resources.
     pub(super) fn types_of(&self, resources: impl Iterator<Item = ResourceId>) -> BTreeSet<Name> {
-        let known = resources.filter_map(|id| self.resources.get(&id));
-        let kinds = known.filter_map(|resource| self.types.get(&resource.type_id));
-        kinds.map(|kind| kind.name.clone()).collect()
+        let known = resources.filter_map(|id| self.type_name(id));
+        known.cloned().collect()
+    }
+
+    pub(super) fn type_name(&self, resource: ResourceId) -> Option<&Name> {
+        let resource = self.resources.get(&resource)?;
+        Some(&self.types.get(&resource.type_id)?.name)
     }
 }
