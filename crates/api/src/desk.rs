@@ -228,6 +228,8 @@ pub enum AlternativeKind {
     Fewer,
     /// In two parts.
     Split,
+    /// An extension that does not go as far.
+    Shorter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

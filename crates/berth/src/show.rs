@@ -158,6 +158,7 @@ pub fn alternatives(alternatives: &[Alternative], times: &Times) -> String {
             AlternativeKind::Elsewhere => "others as good",
             AlternativeKind::Fewer => "fewer",
             AlternativeKind::Split => "in two parts",
+            AlternativeKind::Shorter => "not as long",
         };
         text += &format!("  {what:<14}  {}\n", parts.join(", then "));
         for hold in &alternative.holds {

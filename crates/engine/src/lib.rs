@@ -5,7 +5,8 @@
 //! ([`maintenance`]); when the instances of a series are ([`recurrence`]) and
 //! what stands in their way ([`room`]); what the policies make of a booking ([`policy`]).
 //! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
-//! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]). [`plan`] is what makes a
+//! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]);
+//! [`equivalence`] says which resources are as good as each other. [`plan`] is what makes a
 //! site what a file declares, [`notify`] says who is told of what happened, and [`usage`] how much of what there was to
 //! have was had; [`counts`] is how many resources a site has and how many are free,
 //! and [`summary`] what is taken of each, step by step. [`fleet`] is what the nodes have left for the queue's workloads, and which of it each gets;
@@ -21,6 +22,7 @@ pub mod arrange;
 pub mod busy;
 pub mod container;
 pub mod counts;
+pub mod equivalence;
 pub mod fleet;
 pub mod free;
 pub mod maintenance;

@@ -68,6 +68,7 @@ pub fn alternatives(found: &[desk::Alternative], directory: &Directory) -> Vec<A
             desk::AlternativeKind::Elsewhere => AlternativeKind::Elsewhere,
             desk::AlternativeKind::Fewer => AlternativeKind::Fewer,
             desk::AlternativeKind::Split => AlternativeKind::Split,
+            desk::AlternativeKind::Shorter => AlternativeKind::Shorter,
         },
         distance_s: found.distance.as_secs(),
         parts: found

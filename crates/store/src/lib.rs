@@ -25,6 +25,7 @@ pub mod maintenance;
 mod migrate;
 pub mod my_sites;
 pub mod notifications;
+pub mod outage_notices;
 pub mod people;
 pub mod policies;
 pub mod projects;

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use super::lease::Keeper;
 use super::{notifier, records, sequencer, server_name, sweeper};
 use crate::App;
-use crate::desk::Told;
 use crate::error::{Error, Result};
 
 #[derive(Debug)]
@@ -19,7 +18,6 @@ pub struct ByHand {
     app: App,
     reservations: Keeper,
     waitlist: Keeper,
-    told: Told,
     sequencer: Keeper,
     notifier: Keeper,
     queue: Keeper,
@@ -35,7 +33,6 @@ impl ByHand {
             app: app.clone(),
             reservations: Keeper::new(app, "reservations", &server),
             waitlist: Keeper::new(app, "waitlist", &server),
-            told: Told::new(),
             sequencer: Keeper::new(app, "sequencer", &server),
             notifier: Keeper::new(app, "notifier", &server),
             queue: Keeper::new(app, "queue", &server),
@@ -58,7 +55,7 @@ impl ByHand {
         let lease = self.reservations.ours().await?.ok_or_else(held_elsewhere)?;
         while super::reservations::round(&self.app, &lease).await? {}
         let lease = self.waitlist.ours().await?.ok_or_else(held_elsewhere)?;
-        super::waitlist::serve(&self.app, &lease, None, &mut self.told).await
+        super::waitlist::serve(&self.app, &lease, None).await
     }
 
     /// Carries the queues on, and says when time will next change something in them.

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::lease::Keeper;
 use crate::App;
-use crate::desk::Told;
 use crate::error::Result;
 
 /// Whatever happens to the events, nobody waits longer than this for room that is there.
@@ -24,12 +23,11 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     // Where to look: everywhere at first, and after a long silence.
     let mut sites = Where::Everywhere;
     let mut seen = app.tail.newest();
-    let mut told = Told::new();
     // However many events come in between, they do not put it off.
     let mut look_everywhere_at = Instant::now() + LOOK_EVERY;
     loop {
         let work = async |lease: Lease| {
-            round(&app, &lease, &sites, &mut told).await?;
+            round(&app, &lease, &sites).await?;
             Ok(false)
         };
         keeper
@@ -99,12 +97,12 @@ fn lets_go(kind: EventKind) -> bool {
     )
 }
 
-async fn round(app: &App, lease: &Lease, sites: &Where, told: &mut Told) -> Result<()> {
+async fn round(app: &App, lease: &Lease, sites: &Where) -> Result<()> {
     match sites {
-        Where::Everywhere => serve(app, lease, None, told).await,
+        Where::Everywhere => serve(app, lease, None).await,
         Where::In(sites) => {
             for site in sites {
-                serve(app, lease, Some(*site), told).await?;
+                serve(app, lease, Some(*site)).await?;
             }
             Ok(())
         }
@@ -112,14 +110,9 @@ async fn round(app: &App, lease: &Lease, sites: &Where, told: &mut Told) -> Resu
 }
 
 /// Those who had something promised come before those who wait.
-pub(super) async fn serve(
-    app: &App,
-    lease: &Lease,
-    site: Option<SiteId>,
-    told: &mut Told,
-) -> Result<()> {
+pub(super) async fn serve(app: &App, lease: &Lease, site: Option<SiteId>) -> Result<()> {
     for site in app.sites_in_trouble(site).await? {
-        app.rescue(lease, site, told).await?;
+        app.rescue(lease, site).await?;
     }
     app.serve_waiting(lease, site).await?;
     Ok(())

@@ -1,8 +1,10 @@
 //! What else could be had when the answer is no, and keeping it free for whoever was told.
 
 use berth_engine::alternatives::{Bounds, Offer, Pool, Refused, alternatives};
+use berth_engine::busy::Busy;
 use berth_engine::placement::Candidate;
 use berth_engine::rights::Action;
+use berth_model::reservation::Reservation;
 use berth_model::{Claim, FieldErrors, Reference, ReservationId, ResourceId, SiteId, Span, Take};
 use berth_store::sites;
 use jiff::SignedDuration;
@@ -19,7 +21,7 @@ use crate::place::Place;
 use crate::reservations::{HOLDS_MAX, Item, NewReservation};
 
 /// Something else that could be had, checked bookable a moment ago.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     pub kind: AlternativeKind,
     /// How far it is from the wish, as a time.
@@ -37,6 +39,19 @@ pub enum AlternativeKind {
     Elsewhere,
     Fewer,
     Split,
+    /// The same resources from the same start, but not as long.
+    Shorter,
+}
+
+/// A booking or a change that the claim rule refused.
+#[derive(Debug, Clone)]
+pub(crate) struct RefusedBooking<'a> {
+    pub of: For,
+    pub span: Span,
+    /// All that it would hold, buffers included.
+    pub claims: &'a [Claim],
+    /// The reservation as it stands, if this was to change it, and the claims that it holds.
+    pub standing: Option<(&'a Reservation, Vec<Claim>)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +69,8 @@ struct Wanted {
     span: Span,
     /// What was asked for by name; others that are alike would be as good.
     named: Vec<ResourceId>,
+    /// What the booking holds already, which is not in its way.
+    own: Vec<Claim>,
 }
 
 /// How far around the wish to look.
@@ -70,14 +87,14 @@ const OTHER_SITE: SignedDuration = SignedDuration::from_hours(4);
 const SITES_MAX: usize = 10;
 
 impl App {
-    /// Adds to a refusal of these claims what else there is; the refusal stands, whatever comes of the search.
+    /// Adds to a refusal of a booking what else there is; the refusal stands, whatever comes of the search.
     pub(crate) async fn with_alternatives(
         &self,
         refusal: Error,
         caller: &Caller,
         place: &Place,
         new: &NewReservation,
-        claims: &[Claim],
+        refused: &RefusedBooking<'_>,
     ) -> Error {
         let Error::Conflict {
             conflicts,
@@ -89,17 +106,11 @@ impl App {
         };
         let mut found = Vec::new();
         for _ in 0..ATTEMPTS {
-            let search = self.named_alternatives(caller, place, new.span, claims);
-            match search.await {
-                Ok((offered, known)) => {
-                    directory.join(known);
-                    found = offered;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "no alternatives could be looked for");
-                    break;
-                }
-            }
+            let Some((offered, known)) = self.alternatives_to(caller, place, refused).await else {
+                break;
+            };
+            directory.join(known);
+            found = offered;
             if !new.hold || self.hold_alternatives(caller, place, new, &mut found).await {
                 break;
             }
@@ -111,15 +122,61 @@ impl App {
         }
     }
 
+    /// The same for a refused change.
+    pub(crate) async fn with_alternatives_to_change(
+        &self,
+        refusal: Error,
+        caller: &Caller,
+        place: &Place,
+        refused: &RefusedBooking<'_>,
+    ) -> Error {
+        let Error::Conflict {
+            conflicts,
+            mut directory,
+            ..
+        } = refusal
+        else {
+            return refusal;
+        };
+        let found = self.alternatives_to(caller, place, refused).await;
+        let (alternatives, known) = found.unwrap_or_default();
+        directory.join(known);
+        Error::Conflict {
+            conflicts,
+            alternatives,
+            directory,
+        }
+    }
+
+    /// None where they could not be looked for.
+    async fn alternatives_to(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        refused: &RefusedBooking<'_>,
+    ) -> Option<(Vec<Alternative>, Directory)> {
+        match self.named_alternatives(caller, place, refused).await {
+            Ok(found) => Some(found),
+            Err(error) => {
+                tracing::warn!(%error, "no alternatives could be looked for");
+                None
+            }
+        }
+    }
+
     async fn named_alternatives(
         &self,
         caller: &Caller,
         place: &Place,
-        span: Span,
-        claims: &[Claim],
+        refused: &RefusedBooking<'_>,
     ) -> Result<(Vec<Alternative>, Directory)> {
+        let span = refused.span;
         // Without what is held before and after it.
-        let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.span == span).collect();
+        let claims: Vec<&Claim> = refused
+            .claims
+            .iter()
+            .filter(|claim| claim.span == span)
+            .collect();
         let Some(first) = claims.first() else {
             return Ok(Default::default());
         };
@@ -132,14 +189,85 @@ impl App {
             resource: *resource,
             cost: 0,
         };
-        let wanted = Wanted {
+        let mut wanted = Wanted {
             pool: resources.iter().map(candidate).collect(),
             take: first.take,
             count: resources.len(),
             span,
             named: resources,
+            own: Vec::new(),
         };
-        self.find_alternatives(caller, place, wanted).await
+        let Some((before, own)) = &refused.standing else {
+            return self
+                .find_alternatives(caller, place, &refused.of, wanted)
+                .await;
+        };
+        wanted.own.clone_from(own);
+        let added = (span.start() == before.span.start())
+            .then(|| span.after(before.span.end()))
+            .flatten();
+        let Some(added) = added else {
+            let found = self.find_alternatives(caller, place, &refused.of, wanted);
+            let (mut found, directory) = found.await?;
+            // A change keeps a booking in one piece.
+            found.retain(|one| one.kind != AlternativeKind::Split);
+            return Ok((found, directory));
+        };
+        // Of an extension only the time it adds can lie elsewhere.
+        let shorter = self.shorter(place, before, &wanted).await?;
+        wanted.span = added;
+        let found = self.find_alternatives(caller, place, &refused.of, wanted);
+        let (mut found, mut directory) = found.await?;
+        found.retain(|one| one.kind == AlternativeKind::Elsewhere);
+        if let Some((shorter, known)) = shorter {
+            found.insert(0, shorter);
+            directory.join(known);
+        }
+        Ok((found, directory))
+    }
+
+    /// How far a booking can be extended, if not as far as was asked.
+    async fn shorter(
+        &self,
+        place: &Place,
+        before: &Reservation,
+        wanted: &Wanted,
+    ) -> Result<Option<(Alternative, Directory)>> {
+        let board = self.board(place.id()).await?;
+        let busy = board.busy_without(&wanted.own);
+        let clean_up = before.terms.clean_up.duration();
+        let Ok(asked) = Span::new(before.span.start(), wanted.span.end() + clean_up) else {
+            return Ok(None);
+        };
+        let free_until = |resource: &ResourceId| {
+            let free = busy.stretches(*resource, wanted.take, asked, SignedDuration::ZERO);
+            let from_start = free.iter().find(|span| span.contains(before.span));
+            from_start.map(|span| span.end() - clean_up)
+        };
+        let ends: Option<Vec<_>> = wanted.named.iter().map(free_until).collect();
+        let end = ends.unwrap_or_default().into_iter().min();
+        let Some(end) = end.filter(|end| *end >= before.span.end() + APART) else {
+            return Ok(None);
+        };
+        let Ok(span) = Span::new(before.span.start(), end) else {
+            return Ok(None);
+        };
+        let mut directory = Directory::default();
+        directory.add_site(&place.site);
+        board.name(&wanted.named, &mut directory);
+        let part = Part {
+            site: place.id(),
+            span,
+            resources: wanted.named.clone(),
+        };
+        let alternative = Alternative {
+            kind: AlternativeKind::Shorter,
+            distance: wanted.span.end().duration_since(end),
+            take: wanted.take,
+            parts: vec![part],
+            holds: Vec::new(),
+        };
+        Ok(Some((alternative, directory)))
     }
 
     /// The refusal of a wish for any of a kind: nothing in particular is in the way, and perhaps there is something
@@ -173,7 +301,8 @@ impl App {
         let Some(wished) = new.wish.variants.first() else {
             return Ok(Default::default());
         };
-        let window = self.still_to_come(new.wish.window)?;
+        let of = self.asked_for(caller, new).await?;
+        let window = self.still_to_come(&new.wish)?;
         let span = Span::new(window.start(), window.start() + wished.length)
             .map_err(|error| Error::Internal(error.to_string()))?;
         let board = self.board(place.id()).await?;
@@ -184,22 +313,39 @@ impl App {
             );
             return Err(FieldErrors::one("wish.what", said).into());
         }
-        let pool = board.candidates(&new.wish.what);
-        drop(board);
-        let wanted = Wanted {
-            pool,
-            take: new.wish.what.take(),
-            count: wished.count.get(),
-            span,
-            named: Vec::new(),
-        };
-        self.find_alternatives(caller, place, wanted).await
+        let candidates = board.candidates(&new.wish.what);
+        let mut reader = self.store.read().await?;
+        let sets = self.type_sets(&mut reader, place, &board, &candidates);
+        let sets = sets.await?;
+        drop((board, reader));
+        let (mut offered, mut directory) = (Vec::new(), Directory::default());
+        for (_, pool) in sets {
+            let wanted = Wanted {
+                pool,
+                take: new.wish.what.take(),
+                count: wished.count.get(),
+                span,
+                named: Vec::new(),
+                own: Vec::new(),
+            };
+            let (found, known) = self.find_alternatives(caller, place, &of, wanted).await?;
+            directory.join(known);
+            for one in found {
+                if !offered.contains(&one) {
+                    offered.push(one);
+                }
+            }
+        }
+        offered.sort_by_key(|one| one.distance);
+        offered.truncate(OFFERS_MAX);
+        Ok((offered, directory))
     }
 
     async fn find_alternatives(
         &self,
         caller: &Caller,
         place: &Place,
+        of: &For,
         wanted: Wanted,
     ) -> Result<(Vec<Alternative>, Directory)> {
         let now = self.now();
@@ -224,17 +370,17 @@ impl App {
         }
         let own = places.iter().position(|other| other.id() == place.id());
         let own = own.ok_or_else(|| Error::Internal("a site is not among its own".into()))?;
-        let mut pools: Vec<Vec<Candidate>> = Vec::new();
-        let like = boards[own].all_alike(&wanted.named);
-        for board in &boards {
-            let alike = like.as_ref();
-            let alike = alike.map(|(kind, like)| board.as_good_as(kind, like, &wanted.named));
-            pools.push(alike.unwrap_or_default());
-        }
-        let of = For {
-            owner: caller.id(),
-            project: None,
-        };
+        let named = wanted.named.clone();
+        let (boards, pools) = aside(move || {
+            let kind = boards[own].common_kind(&named);
+            let of_kind = |board: &BoardGuard| {
+                let alike = kind.as_ref().map(|kind| board.of_kind(kind, &named));
+                alike.unwrap_or_default()
+            };
+            let pools: Vec<Vec<Candidate>> = boards.iter().map(of_kind).collect();
+            (boards, pools)
+        })
+        .await?;
         let length = wanted.span.duration();
         let mut reader = self.store.read().await?;
         let mut permitted = Vec::new();
@@ -245,13 +391,19 @@ impl App {
                 pool.iter()
             };
             let types = board.types_of(asked.map(|one| one.resource));
-            let found = self.permitted(&mut reader, caller, place, &of, types, length, within);
+            let found = self.permitted(&mut reader, caller, place, of, types, length, within);
             permitted.push(found.await?);
         }
         drop(reader);
         let (boards, permitted, wanted, others, found) = aside(move || {
+            let without_own;
+            let mut busy: Vec<&Busy> = boards.iter().map(|board| &board.busy).collect();
+            if !wanted.own.is_empty() {
+                without_own = boards[own].busy_without(&wanted.own);
+                busy[own] = &without_own;
+            }
             let site = Sites {
-                boards: &boards,
+                busy: &busy,
                 pools: &pools,
                 permitted: &permitted,
                 own,
@@ -389,7 +541,7 @@ impl App {
 
 /// The sites to look in, each with what is as good there and when it may start.
 struct Sites<'a> {
-    boards: &'a [BoardGuard],
+    busy: &'a [&'a Busy],
     pools: &'a [Vec<Candidate>],
     permitted: &'a [Permitted],
     own: usize,
@@ -409,7 +561,7 @@ impl Sites<'_> {
             .iter()
             .map(|number| {
                 let pool = Pool {
-                    busy: &self.boards[*number].busy,
+                    busy: self.busy[*number],
                     candidates: &self.pools[*number],
                     starts: &starts[*number],
                 };
@@ -424,7 +576,7 @@ impl Sites<'_> {
         let here = &self.permitted[self.own];
         let refused = Refused {
             pool: Pool {
-                busy: &self.boards[self.own].busy,
+                busy: self.busy[self.own],
                 candidates: &wanted.pool,
                 starts: &starts[self.own],
             },

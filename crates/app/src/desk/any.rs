@@ -4,7 +4,7 @@ use berth_engine::arrange::{self, accept};
 use berth_engine::rights::Action;
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::reservation::{AtEnd, Privacy, Reservation};
-use berth_model::{Count, Reference, ResourceId, Selection, Span, Text};
+use berth_model::{Count, Reference, ReservationId, ResourceId, Selection, Span, Text};
 use berth_store::{projects, reservations};
 use jiff::Timestamp;
 
@@ -16,7 +16,8 @@ use super::waitlist::WaitFor;
 use super::when::{Searched, Variant, Wish, search};
 use crate::App;
 use crate::caller::Caller;
-use crate::error::Result;
+use crate::clock::fresh;
+use crate::error::{Error, Result};
 use crate::once::Made;
 use crate::place::Place;
 use crate::reservations::{Booked, Item, NewReservation, Preview, RawAnswers};
@@ -57,6 +58,15 @@ impl Placement {
     }
 }
 
+/// What a search for any of a kind comes to.
+pub(super) enum Room {
+    Found(Placement),
+    /// Others have it.
+    Taken,
+    /// No time of the window is permitted. These are some that would do.
+    Closed(Vec<ResourceId>),
+}
+
 /// How often a place is looked for again when another was quicker.
 const ATTEMPTS: usize = 5;
 /// Of a window in which nothing is free, the starts at which re-arranging is tried.
@@ -83,19 +93,64 @@ impl App {
             return Ok(Made::before(earlier));
         }
         let of = self.asked_for(caller, new).await?;
-        for _ in 0..ATTEMPTS {
-            let (place, found) = self.placement(caller, site, &of, &new.wish).await?;
-            let Some(found) = found else {
-                return self.refuse_or_wait(caller, &place, new).await;
+        let mut attempt = 0;
+        loop {
+            let (place, room) = self.placement(caller, site, &of, &new.wish).await?;
+            let found = match room {
+                Room::Found(found) if attempt < ATTEMPTS => found,
+                Room::Found(_) | Room::Taken => {
+                    return self.refuse_or_wait(caller, &place, new).await;
+                }
+                // Waiting would not help: no time that it could have is permitted.
+                Room::Closed(like) => return Err(self.closed(caller, &place, new, &like).await),
             };
+            attempt += 1;
             let definite = new.at(&found);
             let tried = self.try_book(caller, site, &definite, &found.moves);
             if let Ok(made) = tried.await? {
                 return Ok(made);
             }
         }
-        let (place, _) = self.placement(caller, site, &of, &new.wish).await?;
-        self.refuse_or_wait(caller, &place, new).await
+    }
+
+    /// What refuses a wish that may start at no time of its window: what would refuse it at the first.
+    async fn closed(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        new: &NewAny,
+        like: &[ResourceId],
+    ) -> Error {
+        match self.judge_first(caller, place, new, like).await {
+            Err(refusal) => refusal,
+            Ok(()) => self.no_room(caller, place, new).await,
+        }
+    }
+
+    async fn judge_first(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        new: &NewAny,
+        like: &[ResourceId],
+    ) -> Result<()> {
+        let window = self.still_to_come(&new.wish)?;
+        let Some(variant) = new.wish.variants.first() else {
+            return Ok(());
+        };
+        let Ok(span) = Span::new(window.start(), window.start() + variant.length) else {
+            return Ok(());
+        };
+        let like = like.iter().take(variant.count.get());
+        let definite = NewReservation {
+            items: like.map(|resource| new.item(*resource)).collect(),
+            ..new.details(span)
+        };
+        let mut reader = self.store.read().await?;
+        let id = ReservationId(fresh(self.now()));
+        self.draft(&mut reader, caller, place, &definite, id)
+            .await
+            .map(|_| ())
     }
 
     /// There is no room now. Waiting makes sense if there could ever be: if there are so many of the kind.
@@ -128,10 +183,11 @@ impl App {
         new: &NewAny,
     ) -> Result<Preview> {
         let of = self.asked_for(caller, new).await?;
-        let (place, found) = self.placement(caller, site, &of, &new.wish).await?;
-        match found {
-            None => Ok(Err(self.no_room(caller, &place, new).await)),
-            Some(found) => {
+        let (place, room) = self.placement(caller, site, &of, &new.wish).await?;
+        match room {
+            Room::Taken => Ok(Err(self.no_room(caller, &place, new).await)),
+            Room::Closed(like) => Ok(Err(self.closed(caller, &place, new, &like).await)),
+            Room::Found(found) => {
                 let definite = new.at(&found);
                 self.preview_with(caller, site, &definite, &found.moves)
                     .await
@@ -140,7 +196,7 @@ impl App {
     }
 
     /// Whose it is to be, and for which project.
-    async fn asked_for(&self, caller: &Caller, new: &NewAny) -> Result<For> {
+    pub(super) async fn asked_for(&self, caller: &Caller, new: &NewAny) -> Result<For> {
         let owner = match &new.owner {
             None => caller.id(),
             Some(owner) => {
@@ -166,11 +222,11 @@ impl App {
         site: &SiteReference,
         of: &For,
         wish: &Wish,
-    ) -> Result<(Place, Option<Placement>)> {
+    ) -> Result<(Place, Room)> {
         let mut reader = self.store.read().await?;
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
         drop(reader);
-        let window = self.still_to_come(wish.window)?;
+        let window = self.still_to_come(wish)?;
         let site = self.searched(caller, place.clone(), of, wish, window);
         let searched = vec![site.await?];
         let asked = wish.clone();
@@ -186,13 +242,19 @@ impl App {
                 resources: found.resources,
                 moves: Vec::new(),
             };
-            return Ok((place, Some(found)));
+            return Ok((place, Room::Found(found)));
         }
         let Some(searched) = searched.pop() else {
-            return Ok((place, None));
+            return Ok((place, Room::Taken));
         };
+        if searched.is_closed()
+            && let Some(pool) = searched.pools.first()
+        {
+            let like = pool.candidates.iter().map(|one| one.resource);
+            return Ok((place, Room::Closed(like.collect())));
+        }
         let found = self.make_room(searched, wish, window).await?;
-        Ok((place, found))
+        Ok((place, found.map_or(Room::Taken, Room::Found)))
     }
 
     /// Looks for a place among those who asked for any of a kind themselves and may still be moved.
@@ -238,7 +300,12 @@ fn rearranged(
 ) -> Option<Placement> {
     let movable = Movable::new(&site.board, movable);
     let bookings = movable.bookings();
-    for (variant, permitted) in wish.variants.iter().zip(&site.permitted) {
+    let pools = site.pools.iter();
+    let tried = pools.flat_map(|pool| {
+        let variants = wish.variants.iter().zip(&pool.permitted);
+        variants.map(move |(variant, permitted)| (pool, variant, permitted))
+    });
+    for (pool, variant, permitted) in tried {
         for start in starts.iter().filter(|start| permitted.contains(**start)) {
             let span = Span::new(*start, *start + variant.length).ok();
             let Some(span) = span.filter(|span| window.contains(*span)) else {
@@ -248,7 +315,7 @@ fn rearranged(
                 span: permitted.around(span),
                 take: wish.what.take(),
                 count: variant.count.get(),
-                candidates: &site.candidates,
+                candidates: &pool.candidates,
             };
             if let Some(plan) = accept(&site.board.busy, &bookings, &wished) {
                 let moves = plan.moves.into_iter();

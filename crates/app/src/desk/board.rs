@@ -8,10 +8,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use berth_engine::busy::Busy;
+use berth_engine::equivalence::{Equivalence, Equivalences};
 use berth_engine::placement::Candidate;
 use berth_model::event::EventKind;
 use berth_model::{
-    ClaimId, Name, ReservationId, Resource, ResourceId, ResourceType, Selection, SiteId, Status,
+    Claim, ClaimId, ReservationId, Resource, ResourceId, ResourceType, Selection, SiteId, Status,
     TypeId, WindowId, WorkloadId,
 };
 use berth_store::{Conn, claims, events, inventory, sites};
@@ -192,7 +193,7 @@ impl Board {
             types: HashMap::new(),
             resources: HashMap::new(),
             in_service: HashSet::new(),
-            busy: Busy::new(tree_of(&[])?, nothing, [] as [berth_model::Claim; 0]),
+            busy: Busy::new(tree_of(&[])?, nothing, [] as [Claim; 0]),
         };
         board = board.read_inventory(conn, site).await?;
         let all: Vec<ResourceId> = board.resources.keys().copied().collect();
@@ -253,7 +254,7 @@ impl Board {
     async fn refill(&mut self, conn: &mut Conn, resources: Vec<ResourceId>) -> Result<()> {
         for some in resources.chunks(RESOURCES_AT_ONCE) {
             let claims = claims::holding_on(conn, some.to_vec()).await?;
-            let mut lanes: HashMap<ResourceId, Vec<&berth_model::Claim>> = HashMap::new();
+            let mut lanes: HashMap<ResourceId, Vec<&Claim>> = HashMap::new();
             for claim in &claims {
                 lanes.entry(claim.resource).or_default().push(claim);
             }
@@ -288,40 +289,31 @@ impl Board {
         fitting.map(candidate).collect()
     }
 
-    /// What these are, where they are of one type and have the same attributes; none where they differ among themselves.
-    pub fn all_alike(&self, resources: &[ResourceId]) -> Option<(Name, Resource)> {
-        let known = |id: &ResourceId| {
-            let resource = self.resources.get(id)?;
-            let kind = self.types.get(&resource.type_id)?;
-            Some((&kind.name, resource))
-        };
-        let (kind, like) = known(resources.first()?)?;
-        let is_alike = |(other, resource): (&Name, &Resource)| {
-            other == kind
-                && resource.attributes == like.attributes
-                && resource.capacity == like.capacity
-        };
-        let alike = resources.iter().filter_map(known).all(is_alike);
-        alike.then(|| (kind.clone(), like.clone()))
+    /// What these resources are, where they are as good as each other.
+    pub fn common_kind(&self, resources: &[ResourceId]) -> Option<Equivalence> {
+        let kinds = self.equivalences();
+        let first = kinds.of(*resources.first()?)?;
+        let is_alike = |id: &ResourceId| kinds.of(*id).is_some_and(|kind| kind == first);
+        resources.iter().all(is_alike).then_some(first)
     }
 
-    /// The resources in service that are as good as one like this.
-    pub fn as_good_as(&self, kind: &Name, like: &Resource, but: &[ResourceId]) -> Vec<Candidate> {
-        let fits = |resource: &&Resource| {
-            let type_name = self.types.get(&resource.type_id).map(|kind| &kind.name);
-            self.in_service.contains(&resource.id)
-                && type_name == Some(kind)
-                && resource.attributes == like.attributes
-                && resource.capacity == like.capacity
-                && !but.contains(&resource.id)
+    /// The resources in service that are of this kind, in the order of their ids.
+    pub fn of_kind(&self, kind: &Equivalence, but: &[ResourceId]) -> Vec<Candidate> {
+        let kinds = self.equivalences();
+        let fits = |id: &ResourceId| {
+            self.type_name(*id) == Some(kind.type_name())
+                && !but.contains(id)
+                && kinds.of(*id).is_some_and(|other| other == *kind)
         };
-        let fitting = self.resources.values().filter(fits);
-        fitting
-            .map(|resource| Candidate {
-                resource: resource.id,
-                cost: 0,
-            })
-            .collect()
+        let fitting = self.in_service.iter().copied().filter(fits);
+        let mut fitting: Vec<ResourceId> = fitting.collect();
+        fitting.sort_unstable();
+        let candidate = |resource| Candidate { resource, cost: 0 };
+        fitting.into_iter().map(candidate).collect()
+    }
+
+    fn equivalences(&self) -> Equivalences<'_> {
+        Equivalences::new(self.busy.tree(), &self.resources, &self.types)
     }
 
     /// Adds what an answer needs to name these.
@@ -331,6 +323,15 @@ impl Board {
             let kind = self.types.get(&resource.type_id);
             kind.iter().for_each(|kind| directory.add_type(kind));
         }
+    }
+
+    /// What is taken, apart from these claims.
+    pub fn busy_without(&self, claims: &[Claim]) -> Busy {
+        let mut busy = self.busy.clone();
+        for claim in claims {
+            busy.remove(claim);
+        }
+        busy
     }
 
     pub fn serves(&self, resource: ResourceId) -> bool {

@@ -19,12 +19,12 @@ async fn aside<T: Send + 'static>(search: impl FnOnce() -> T + Send + 'static) -
     found.map_err(|error| Error::Internal(error.to_string()))
 }
 
+pub(crate) use alternatives::RefusedBooking;
 pub use alternatives::{Alternative, AlternativeKind, Part};
 pub use any::NewAny;
 pub(crate) use board::Boards;
 pub(crate) use moves::{MADE_ROOM, Relocation};
-pub(crate) use outage::Told;
-pub(crate) use permitted::{MOMENT, Permitted};
+pub(crate) use permitted::{For, MOMENT, Permitted};
 pub use waitlist::WaitFor;
 pub use way::Elsewhere;
 pub(crate) use way::{MADE_WAY, Way};

@@ -33,12 +33,20 @@ impl<'a> Movable<'a> {
         let mut standing = Vec::new();
         for one in of {
             let Some(what) = &one.terms.any else { continue };
-            let kind = what.to_string();
+            let resources: Vec<ResourceId> = one.items.iter().map(|item| item.resource).collect();
+            // Others of its types alone: the policies and approvals of these have accepted it.
+            let types = board.types_of(resources.iter().copied());
+            let kind = format!("{what} {types:?}");
             kinds.entry(kind.clone()).or_insert_with(|| {
                 let candidates = board.candidates(what).into_iter();
-                candidates.map(|one| one.resource).collect()
+                let candidates = candidates.map(|one| one.resource);
+                let is_of_them = |id: &ResourceId| {
+                    board
+                        .type_name(*id)
+                        .is_some_and(|name| types.contains(name))
+                };
+                candidates.filter(is_of_them).collect()
             });
-            let resources = one.items.iter().map(|item| item.resource).collect();
             standing.push((one, kind, resources));
         }
         Movable {

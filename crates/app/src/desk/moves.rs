@@ -88,6 +88,7 @@ impl App {
             changed.push((before, after));
         }
         claims::release(conn, &gone, now).await?;
+        self.make_way(conn, by, &taken).await?;
         claims::insert(conn, &taken).await?;
         let reason: Text = reason
             .parse()

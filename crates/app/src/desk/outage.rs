@@ -3,13 +3,13 @@
 //! Only UNAVAILABLE says that a resource has failed; MAINTENANCE as a status moves nobody. What has begun stays where it
 //! is. This is done over and over, whenever something changes, so that a server that dies half-way has lost nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_engine::arrange::{Fate, Move, Outage, replace};
 use berth_model::reservation::Reservation;
 use berth_model::{Holder, ReservationId, ResourceId, SiteId, Span, Status};
 use berth_store::leases::{self, Lease};
-use berth_store::{claims, inventory, reservations};
+use berth_store::{claims, inventory, outage_notices, reservations};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -22,22 +22,24 @@ use crate::record::By;
 use crate::reservations::hold::is_taken;
 use crate::transact::transact;
 
-/// What each owner was told last, so that nobody hears the same twice.
-pub(crate) type Told = HashMap<ReservationId, Value>;
-
 /// Nothing is booked further ahead than this.
 const AHEAD: SignedDuration = SignedDuration::from_hours(3 * 366 * 24);
 const REASON: &str = "moved to others of its kind, because a resource is out of service";
 
 impl App {
-    /// The sites in which something has failed; of one, or of all.
-    pub(crate) async fn sites_in_trouble(&self, site: Option<SiteId>) -> Result<Vec<SiteId>> {
+    /// The sites in which something has failed, or had failed at the last look; of one, or of all.
+    pub(crate) async fn sites_in_trouble(&self, site: Option<SiteId>) -> Result<BTreeSet<SiteId>> {
         let mut reader = self.store.read().await?;
-        Ok(inventory::sites_with(&mut reader, Status::Unavailable, site).await?)
+        let now = inventory::sites_with(&mut reader, Status::Unavailable, site).await?;
+        let before = outage_notices::sites(&mut reader).await?;
+        let before = before
+            .into_iter()
+            .filter(|one| site.is_none_or(|site| site == *one));
+        Ok(now.into_iter().chain(before).collect())
     }
 
-    /// Gives others to those who stand on what has failed, and tells the rest.
-    pub(crate) async fn rescue(&self, lease: &Lease, site: SiteId, told: &mut Told) -> Result<()> {
+    /// Gives others to bookings on what has failed, and notifies the owners of the rest.
+    pub(crate) async fn rescue(&self, lease: &Lease, site: SiteId) -> Result<()> {
         let board = self.board(site).await?;
         let failed: Vec<ResourceId> = board
             .resources
@@ -46,8 +48,8 @@ impl App {
             .map(|resource| resource.id)
             .collect();
         if failed.is_empty() {
-            told.clear();
-            return Ok(());
+            drop(board);
+            return self.notify_of_fates(lease, site, &[]).await;
         }
         let now = self.now();
         let ahead =
@@ -95,7 +97,8 @@ impl App {
             })
             .collect();
         drop(board);
-        for (booking, fate) in fates.iter().filter_map(|fate| {
+        let mut outcomes: Vec<(&Reservation, Value)> = Vec::new();
+        outcomes.extend(fates.iter().filter_map(|fate| {
             let (moved, word) = match fate {
                 Fate::Moved(_) => return None,
                 Fate::Reduced(moved) => (moved, "reduced"),
@@ -104,18 +107,16 @@ impl App {
             let booking = of.get(moved.booking)?;
             let missing = moved.from.len().saturating_sub(moved.to.len());
             Some((booking, json!({ "fate": word, "missing": missing })))
-        }) {
-            self.tell_fate(lease, booking, fate, told).await?;
-        }
+        }));
         for (booking, offer) in &offers {
             let fate = if offer.is_empty() {
                 json!({ "fate": "cannot_be_held" })
             } else {
                 json!({ "fate": "offered", "instead": offer })
             };
-            self.tell_fate(lease, booking, fate, told).await?;
+            outcomes.push((booking, fate));
         }
-        Ok(())
+        self.notify_of_fates(lease, site, &outcomes).await
     }
 
     async fn move_from_failed(
@@ -138,22 +139,33 @@ impl App {
         }
     }
 
-    async fn tell_fate(
+    /// Notifies the owners whose booking fares otherwise than they know, and forgets bookings that are well again.
+    async fn notify_of_fates(
         &self,
         lease: &Lease,
-        booking: &Reservation,
-        fate: Value,
-        told: &mut Told,
+        site: SiteId,
+        outcomes: &[(&Reservation, Value)],
     ) -> Result<()> {
-        if told.get(&booking.id) == Some(&fate) {
-            return Ok(());
+        let mut reader = self.store.read().await?;
+        let mut known = outage_notices::of_site(&mut reader, site).await?;
+        drop(reader);
+        for (booking, fate) in outcomes {
+            if known.remove(&booking.id).as_ref() == Some(fate) {
+                continue;
+            }
+            transact!(self, tx => {
+                leases::check(&mut tx, lease).await?;
+                outage_notices::put(&mut tx, site, booking.id, fate).await?;
+                let change = troubled("outage.tell", booking, fate.clone());
+                self.record(&mut tx, By::SYSTEM, change).await
+            })?;
         }
-        transact!(self, tx => {
-            leases::check(&mut tx, lease).await?;
-            let change = troubled("outage.tell", booking, fate.clone());
-            self.record(&mut tx, By::SYSTEM, change).await
-        })?;
-        told.insert(booking.id, fate);
+        for well in known.into_keys() {
+            transact!(self, tx => {
+                leases::check(&mut tx, lease).await?;
+                Ok(outage_notices::remove(&mut tx, well).await?)
+            })?;
+        }
         Ok(())
     }
 }
@@ -187,12 +199,10 @@ pub(super) fn offer(
         .iter()
         .filter(|item| lost.contains(&item.resource))
     {
-        let known = board.resources.get(&item.resource);
-        let kind = known.and_then(|resource| board.types.get(&resource.type_id));
-        let (Some(like), Some(kind)) = (known, kind) else {
+        let Some(kind) = board.common_kind(&[item.resource]) else {
             return Vec::new();
         };
-        let others = board.as_good_as(&kind.name, like, &out).into_iter();
+        let others = board.of_kind(&kind, &out).into_iter();
         let mut free = others.map(|one| one.resource).filter(|id| {
             !offered.contains(id) && board.busy.is_free(*id, item.take, booking.held_span())
         });

@@ -8,9 +8,8 @@ use berth_store::leases::{self, Lease};
 use berth_store::{people, reservations};
 use jiff::SignedDuration;
 
-use super::any::{NewAny, Placement};
+use super::any::{NewAny, Placement, Room};
 use super::moves::MADE_ROOM;
-use super::permitted::For;
 use super::when::{Variant, Wish};
 use crate::App;
 use crate::caller::Caller;
@@ -179,7 +178,6 @@ impl App {
             let Some(before) = before.filter(|now| now.version == waiting.version) else {
                 return Ok(false);
             };
-            self.expect_open(&mut tx, &owner, &place, found.span).await?;
             let now = self.now();
             let claim = |(resource, take): &(ResourceId, Take)| {
                 let (id, holder) = (ClaimId(fresh(now)), Holder::Reservation(before.id));
@@ -261,15 +259,16 @@ impl App {
                 let variants = variants.iter().map(variant).collect();
                 let wish = Wish::new(what.clone(), variants, waiting.span)?;
                 let site = Reference::Id(waiting.site);
-                let of = For {
-                    owner: owner.id(),
-                    project: None,
+                let mut reader = self.store.read().await?;
+                let of = self.booked_for(&mut reader, waiting).await?;
+                drop(reader);
+                let (_, room) = self.placement(owner, &site, &of, &wish).await?;
+                let Room::Found(found) = room else {
+                    return Ok(None);
                 };
-                let (_, found) = self.placement(owner, &site, &of, &wish).await?;
-                Ok(found.map(|found| {
-                    let any = found.selection(&wish);
-                    (Given::of(found, what.take()), Some(any), *pinned)
-                }))
+                let any = found.selection(&wish);
+                let given = Given::of(found, what.take());
+                Ok(Some((given, Some(any), *pinned)))
             }
         }
     }

@@ -1,5 +1,7 @@
 //! When can I have it? The earliest times over all my sites, side by side.
 
+use std::collections::BTreeSet;
+
 use berth_engine::placement::Candidate;
 use berth_engine::rights::Action;
 use berth_engine::when::{Way, earliest};
@@ -16,6 +18,7 @@ use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::place::Place;
+use crate::reservations::LATE_START;
 
 /// "4 for 2 h, or 2 for 4 h": one way in which a wish may be met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,9 +102,25 @@ impl Wish {
 pub(super) struct Searched {
     pub place: Place,
     pub board: BoardGuard,
+    /// How many resources match, taken or not.
+    pub candidates: usize,
+    pub pools: Vec<Pool>,
+}
+
+/// Candidates of some of the types that match. Policies apply to the types that a booking takes, so each set of
+/// types is searched with the policies of its own.
+pub(super) struct Pool {
     pub candidates: Vec<Candidate>,
-    /// When it may start, by variant.
+    /// When a booking of these may start, by variant.
     pub permitted: Vec<Permitted>,
+}
+
+impl Searched {
+    /// Whether the policies and closures leave no start at all, however much is free.
+    pub fn is_closed(&self) -> bool {
+        let mut all = self.pools.iter().flat_map(|pool| &pool.permitted);
+        all.all(|permitted| permitted.starts.is_empty())
+    }
 }
 
 impl App {
@@ -116,7 +135,7 @@ impl App {
         let mut reader = self.store.read().await?;
         let places = self.searched_places(&mut reader, caller, sites).await?;
         drop(reader);
-        let window = self.still_to_come(wish.window)?;
+        let window = self.still_to_come(wish)?;
         let of = For {
             owner: caller.id(),
             project: None,
@@ -136,6 +155,7 @@ impl App {
         let choices = found.into_iter().map(|found| {
             let Found {
                 site,
+                pool,
                 variant,
                 span,
                 resources,
@@ -143,10 +163,10 @@ impl App {
             let Searched {
                 place,
                 board,
-                permitted,
+                pools,
                 ..
             } = &searched[site];
-            let permitted = &permitted[variant];
+            let permitted = &pools[pool].permitted[variant];
             directory.add_site(&place.site);
             board.name(&resources, &mut directory);
             let asks =
@@ -164,7 +184,7 @@ impl App {
         Ok(Answer {
             choices: choices.collect(),
             sites: searched.len(),
-            candidates: searched.iter().map(|site| site.candidates.len()).sum(),
+            candidates: searched.iter().map(|site| site.candidates).sum(),
             directory,
         })
     }
@@ -180,25 +200,38 @@ impl App {
     ) -> Result<Searched> {
         let board = self.board(place.id()).await?;
         let candidates = board.candidates(&wish.what);
-        let types = board.types_of(candidates.iter().map(|one| one.resource));
         let mut reader = self.store.read().await?;
-        let mut permitted = Vec::new();
-        for variant in &wish.variants {
-            let types = types.clone();
-            let length = variant.length;
-            let found = self.permitted(&mut reader, caller, &place, of, types, length, window);
-            permitted.push(found.await?);
+        let sets = self.type_sets(&mut reader, &place, &board, &candidates);
+        let mut pools = Vec::new();
+        for (types, candidates) in sets.await? {
+            let mut permitted = Vec::new();
+            for variant in &wish.variants {
+                let (types, length) = (types.clone(), variant.length);
+                let found = self.permitted(&mut reader, caller, &place, of, types, length, window);
+                permitted.push(found.await?);
+            }
+            pools.push(Pool {
+                candidates,
+                permitted,
+            });
         }
         Ok(Searched {
             place,
             board,
-            candidates,
-            permitted,
+            candidates: candidates.len(),
+            pools,
         })
     }
 
-    /// The part of a window that is not over, from a full minute on: nobody means 09:28:14.
-    pub(super) fn still_to_come(&self, window: Span) -> Result<Span> {
+    /// The part of a wish's window that is not over, from a full minute on: nobody means 09:28:14. A fixed time that
+    /// began a moment ago is meant as it is.
+    pub(super) fn still_to_come(&self, wish: &Wish) -> Result<Span> {
+        let window = wish.window;
+        if let Some(fixed) = wish.fixed()
+            && fixed.start() + LATE_START >= self.now()
+        {
+            return Ok(fixed);
+        }
         let now = self.now().as_microsecond();
         let minute = 60_000_000;
         let next = now.div_euclid(minute) + i64::from(now.rem_euclid(minute) > 0);
@@ -238,6 +271,7 @@ impl App {
 /// A choice, with the numbers of its site and its variant.
 pub(super) struct Found {
     site: usize,
+    pool: usize,
     pub variant: usize,
     pub span: Span,
     pub resources: Vec<ResourceId>,
@@ -247,21 +281,25 @@ pub(super) struct Found {
 pub(super) fn search(sites: &[Searched], wish: &Wish, window: Span, limit: usize) -> Vec<Found> {
     let mut meant = Vec::new();
     for (site, searched) in sites.iter().enumerate() {
-        for (variant, permitted) in searched.permitted.iter().enumerate() {
-            meant.push((site, variant, permitted, permitted.held_starts()));
+        for (pool, among) in searched.pools.iter().enumerate() {
+            for (variant, permitted) in among.permitted.iter().enumerate() {
+                meant.push((site, pool, variant, permitted, permitted.held_starts()));
+            }
         }
     }
     // Deadlines are the booking's; what is held around it may reach beyond them.
-    let within = meant.iter().fold(window, |within, (_, _, permitted, _)| {
-        within.hull(permitted.around(window))
-    });
+    let within = meant
+        .iter()
+        .fold(window, |within, (_, _, _, permitted, _)| {
+            within.hull(permitted.around(window))
+        });
     let ways: Vec<Way<'_>> = meant
         .iter()
-        .map(|(site, variant, permitted, starts)| {
+        .map(|(site, pool, variant, permitted, starts)| {
             let variant = wish.variants[*variant];
             Way {
                 busy: &sites[*site].board.busy,
-                candidates: &sites[*site].candidates,
+                candidates: &sites[*site].pools[*pool].candidates,
                 take: wish.what.take(),
                 count: variant.count.get(),
                 length: permitted.set_up + variant.length + permitted.clean_up,
@@ -269,15 +307,20 @@ pub(super) fn search(sites: &[Searched], wish: &Wish, window: Span, limit: usize
             }
         })
         .collect();
-    let choices = earliest(&ways, within, limit);
-    let told = choices.into_iter().map(|choice| {
-        let (site, variant, permitted, _) = &meant[choice.way];
-        Found {
-            site: *site,
-            variant: *variant,
-            span: permitted.within(choice.span),
+    // Several pools of one site may find the same time; the first of them counts.
+    let pools_max = sites.iter().map(|site| site.pools.len()).max().unwrap_or(1);
+    let choices = earliest(&ways, within, limit.saturating_mul(pools_max));
+    let mut known = BTreeSet::new();
+    let found = choices.into_iter().filter_map(|choice| {
+        let (site, pool, variant, permitted, _) = meant[choice.way];
+        let span = permitted.within(choice.span);
+        known.insert((site, variant, span)).then_some(Found {
+            site,
+            pool,
+            variant,
+            span,
             resources: choice.resources,
-        }
+        })
     });
-    told.collect()
+    found.take(limit).collect()
 }

@@ -6,7 +6,9 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{ProjectReference, SiteReference};
 use berth_model::reservation::{self, AtEnd, HistoryEntry, Privacy, Reservation, State, Terms};
-use berth_model::{Claim, ClaimId, FieldErrors, Name, Occurrence, ReservationId, Span, Take, Text};
+use berth_model::{
+    Claim, ClaimId, FieldErrors, Holder, Name, Occurrence, ReservationId, Span, Take, Text,
+};
 use berth_store::inventory::{self, Wanted, wanted};
 use berth_store::{Conn, claims, reservations, secrets};
 use jiff::{SignedDuration, Timestamp};
@@ -14,15 +16,16 @@ use jiff::{SignedDuration, Timestamp};
 use super::buffers::{buffers, held_buffers};
 use super::check::{self, Item, RawAnswers};
 use super::create::{Booked, learn, movable_until, told};
-use super::hold::is_taken;
+use super::hold::{Softer, is_taken};
 use super::plan::{Plan, plan};
 use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
+use crate::desk::RefusedBooking;
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::place::Place;
-use crate::record::Change;
+use crate::record::{By, Change};
 use crate::transact::transact;
 use crate::version;
 
@@ -40,8 +43,22 @@ pub struct ReservationChange {
     pub lends: Option<Option<bool>>,
 }
 
-/// What a change wanted to hold, and which of it is its own already: for saying what refused it.
-pub(super) type Asked = (Option<Place>, Vec<Claim>, Vec<ClaimId>);
+/// Who changes reservations, where, and whether softer claims give way to the change.
+pub(super) struct Changing<'a> {
+    pub caller: &'a Caller,
+    pub place: &'a Place,
+    pub softer: Softer,
+    /// The last change that got as far as the claim rule: what it refuses is explained from this.
+    pub tried: &'a mut Option<TriedChange>,
+}
+
+/// What a change wanted to hold.
+pub(super) struct TriedChange {
+    place: Place,
+    before: Reservation,
+    span: Span,
+    claims: Vec<Claim>,
+}
 
 /// How much longer: an extension can never shorten.
 #[derive(Debug, Clone, Copy)]
@@ -74,27 +91,73 @@ impl App {
         version: Option<u64>,
         change: &ReservationChange,
     ) -> Result<Booked> {
-        let mut asked = Asked::default();
-        let changed = transact!(self, tx => {
-            let (place, before) = self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
-            before.state.can_change()?;
-            version::expect(version, before.version)?;
-            // Changed by itself, an instance of a series is no longer like the others.
-            let occurrence = before.occurrence.map(Occurrence::differing);
-            self.change_inside(&mut tx, caller, &place, before, change, occurrence, &mut asked).await
-        });
-        match changed {
-            Err(error) if is_taken(&error) => match asked {
-                (Some(place), claims, own) => {
-                    Err(self.refusal(&place, caller, &claims, &own).await)
+        let mut tried = None;
+        for softer in [Softer::LeftAlone, Softer::GiveWay] {
+            let changed = transact!(self, tx => {
+                let (place, before) = self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
+                before.state.can_change()?;
+                version::expect(version, before.version)?;
+                // Changed by itself, an instance of a series is no longer like the others.
+                let occurrence = before.occurrence.map(Occurrence::differing);
+                let mut changing = Changing { caller, place: &place, softer, tried: &mut tried };
+                self.change_inside(&mut tx, &mut changing, before, change, occurrence).await
+            });
+            match changed {
+                Err(error) if is_taken(&error) => {
+                    if softer == Softer::GiveWay || !self.might_yield(tried.as_ref()).await? {
+                        break;
+                    }
                 }
-                (None, ..) => Err(error),
-            },
-            other => {
-                self.planned.notify_one();
-                other
+                other => {
+                    self.planned.notify_one();
+                    return other;
+                }
             }
         }
+        Err(self.change_refused(caller, tried).await)
+    }
+
+    /// Whether a refused change is worth trying again with softer claims giving way.
+    pub(super) async fn might_yield(&self, tried: Option<&TriedChange>) -> Result<bool> {
+        let claims = tried.map_or(&[][..], |tried| &tried.claims);
+        self.would_anyone_yield(claims).await
+    }
+
+    /// Why the claim rule refused a change, and what else there is.
+    pub(super) async fn change_refused(
+        &self,
+        caller: &Caller,
+        tried: Option<TriedChange>,
+    ) -> Error {
+        let Some(tried) = tried else {
+            return Error::Internal("a claim was refused that nobody made".into());
+        };
+        match self.explain_change(caller, tried).await {
+            Ok(refusal) | Err(refusal) => refusal,
+        }
+    }
+
+    async fn explain_change(&self, caller: &Caller, tried: TriedChange) -> Result<Error> {
+        let TriedChange {
+            place,
+            before,
+            span,
+            claims,
+        } = tried;
+        let mut reader = self.store.read().await?;
+        let own = claims::held_by(&mut reader, Holder::Reservation(before.id)).await?;
+        let of = self.booked_for(&mut reader, &before).await?;
+        drop(reader);
+        let ids: Vec<ClaimId> = own.iter().map(|claim| claim.id).collect();
+        let refusal = self.refusal(&place, caller, &claims, &ids).await;
+        let refused = RefusedBooking {
+            of,
+            span,
+            claims: &claims,
+            standing: Some((&before, own)),
+        };
+        let refusal = self.with_alternatives_to_change(refusal, caller, &place, &refused);
+        Ok(refusal.await)
     }
 
     pub async fn extend_reservation(
@@ -140,21 +203,15 @@ impl App {
     }
 
     /// The change itself, inside its transaction. `occurrence` is which of which series it is afterwards.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one change with all it depends on"
-    )]
     pub(super) async fn change_inside(
         &self,
         conn: &mut Conn,
-        caller: &Caller,
-        place: &Place,
+        changing: &mut Changing<'_>,
         before: Reservation,
         change: &ReservationChange,
         occurrence: Option<Occurrence>,
-        asked: &mut Asked,
     ) -> Result<Booked> {
-        let now = self.now();
+        let (now, caller, place) = (self.now(), changing.caller, changing.place);
         let mut directory = Directory::with_site(&place.site);
         let span = new_span(&before, change, now)?;
         let items: Vec<Item> = match &change.items {
@@ -239,15 +296,17 @@ impl App {
         } else {
             (Vec::new(), Vec::new())
         };
-        let own = before.items.iter().map(|item| item.claim);
-        *asked = (
-            Some(place.clone()),
-            plan.wanted(&before)
-                .into_iter()
-                .chain(buffers.clone())
-                .collect(),
-            own.chain(had.iter().map(|claim| claim.id)).collect(),
-        );
+        let wanted: Vec<Claim> = plan.wanted(&before);
+        let tried = changing.tried.insert(TriedChange {
+            place: place.clone(),
+            before: before.clone(),
+            span,
+            claims: wanted.into_iter().chain(buffers.clone()).collect(),
+        });
+        if changing.softer == Softer::GiveWay {
+            self.make_way(conn, &By::from(caller), &tried.claims)
+                .await?;
+        }
         // Buffers go first and come last: they lie on both sides of what moves.
         let had: Vec<ClaimId> = had.iter().map(|claim| claim.id).collect();
         claims::release(conn, &had, now).await?;

@@ -23,7 +23,7 @@ pub struct Item {
 pub type RawAnswers = BTreeMap<Name, BTreeMap<String, Value>>;
 
 /// "Now" may be this old by the time it arrives, and a person may fill in a form for a while.
-const LATE_START: SignedDuration = SignedDuration::from_mins(5);
+pub(crate) const LATE_START: SignedDuration = SignedDuration::from_mins(5);
 pub(crate) const LENGTH_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
 
 pub(super) fn times(span: Span, now: Timestamp) -> Result<()> {

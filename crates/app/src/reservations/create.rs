@@ -22,7 +22,7 @@ use crate::App;
 use crate::calendar::split;
 use crate::caller::Caller;
 use crate::clock::fresh;
-use crate::desk::{MADE_ROOM, Relocation, WaitFor};
+use crate::desk::{For, MADE_ROOM, RefusedBooking, Relocation, WaitFor};
 use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::once::Made;
@@ -85,7 +85,7 @@ pub(super) struct Order {
     project: Option<ProjectId>,
     title: Text,
     privacy: Privacy,
-    takes: Vec<(ResourceId, Take)>,
+    pub takes: Vec<(ResourceId, Take)>,
     pub answers: CheckedAnswers,
     hold: bool,
     any: Option<Selection>,
@@ -98,6 +98,7 @@ pub(super) struct Order {
 /// Claims that the rule refused.
 pub(crate) struct Taken {
     pub place: Place,
+    pub of: For,
     pub claims: Vec<Claim>,
 }
 
@@ -120,7 +121,7 @@ impl App {
     ) -> Result<Made<Booked>> {
         match self.try_book(caller, site, new, &[]).await? {
             Ok(made) => Ok(made),
-            Err(Taken { place, claims }) if let Some(until_room) = new.wait => {
+            Err(Taken { place, claims, .. }) if let Some(until_room) = new.wait => {
                 self.wait_named(caller, place.id(), new, &claims, until_room)
                     .await
             }
@@ -146,10 +147,9 @@ impl App {
                     return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
                 }
                 let draft = self.draft(&mut tx, caller, &place, new, id).await?;
-                self.expect_open(&mut tx, caller, &place, new.span).await?;
                 let by = By::from(caller);
                 let site = place.id();
-                wanted = Some(Taken { place, claims: draft.claims.clone() });
+                wanted = Some(Taken { place, of: draft.of(), claims: draft.claims.clone() });
                 self.relocate(&mut tx, &by, site, moves, MADE_ROOM).await?;
                 self.hold(&mut tx, &by, &draft.claims, softer).await?;
                 self.write(&mut tx, caller, &draft).await?;
@@ -179,9 +179,15 @@ impl App {
 
     /// Why it was refused, and what else there is.
     async fn refused(&self, caller: &Caller, new: &NewReservation, taken: &Taken) -> Error {
-        let Taken { place, claims } = taken;
+        let Taken { place, of, claims } = taken;
         let refusal = self.refusal(place, caller, claims, &[]).await;
-        self.with_alternatives(refusal, caller, place, new, claims)
+        let refused = RefusedBooking {
+            of: of.clone(),
+            span: new.span,
+            claims,
+            standing: None,
+        };
+        self.with_alternatives(refusal, caller, place, new, &refused)
             .await
     }
 
@@ -221,9 +227,7 @@ impl App {
         drop(reader);
         let mut tx = self.store.begin().await?;
         let id = ReservationId(fresh(self.now()));
-        let drafted = self.draft(&mut tx, caller, &place, new, id).await;
-        let open = self.expect_open(&mut tx, caller, &place, new.span).await;
-        let draft = match drafted.and_then(|draft| open.map(|()| draft)) {
+        let draft = match self.draft(&mut tx, caller, &place, new, id).await {
             Ok(draft) => draft,
             Err(error) => {
                 tx.withdraw().await?;
@@ -245,8 +249,9 @@ impl App {
         Ok(match held {
             Ok(()) => Ok(draft.reservation.state),
             Err(error) if is_taken(&error) => {
-                let claims = draft.claims;
-                Err(self.refused(caller, new, &Taken { place, claims }).await)
+                let (of, claims) = (draft.of(), draft.claims);
+                let taken = Taken { place, of, claims };
+                Err(self.refused(caller, new, &taken).await)
             }
             Err(error) => Err(error),
         })
@@ -563,6 +568,16 @@ pub(crate) fn movable_until(
 }
 
 impl Draft {
+    /// Whose it is to be, and for which project.
+    fn of(&self) -> For {
+        let project = self.reservation.project;
+        let project = project.and_then(|id| self.directory.projects.get(&id));
+        For {
+            owner: self.reservation.owner,
+            project: project.map(|project| project.name.clone()),
+        }
+    }
+
     pub fn booked(self) -> Booked {
         Booked {
             reservation: self.reservation,

@@ -105,8 +105,10 @@ impl App {
     pub(crate) async fn make_way(&self, conn: &mut Conn, by: &By, wanted: &[Claim]) -> Result<()> {
         let now = self.now();
         for new in wanted {
-            let standing =
+            let mut standing =
                 claims::overlapping(conn, new.resource, new.span, new.container, ALL).await?;
+            // What a change gives up itself is not in its way.
+            standing.retain(|claim| claim.holder != new.holder);
             if !standing.iter().any(yields) {
                 continue;
             }

@@ -51,6 +51,7 @@ impl App {
         beside: &[Reservation],
         (draft, claims): (&mut Reservation, &mut Vec<Claim>),
     ) -> Result<()> {
+        self.expect_open(conn, caller, place, draft.span).await?;
         let hold_until = draft.terms.decide_by;
         let mut approvals = asked_by_types(draft, directory);
         let kept = self.policies_of(conn, &place.site).await?;

@@ -18,8 +18,8 @@ mod step;
 
 pub(crate) use buffers::{buffers, held_buffers};
 pub use change::{Extension, ReservationChange};
-pub(crate) use check::LENGTH_MAX;
 pub use check::{Item, RawAnswers};
+pub(crate) use check::{LATE_START, LENGTH_MAX};
 pub use create::{Booked, NewReservation, Preview};
 pub(crate) use create::{HOLD_LIFE, HOLDS_MAX, movable_until, told};
 pub(crate) use hold::Softer;

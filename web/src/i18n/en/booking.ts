@@ -64,6 +64,7 @@ export const booking = {
     elsewhere: 'as good',
     fewer: 'fewer',
     split: 'a part',
+    shorter: 'not as long',
   } satisfies Record<AlternativeKind, string> as Record<AlternativeKind, string>,
   insteadTime: 'The rules accept:',
   heldUntil: (time: string) => `Kept free for you until ${time}`,

@@ -60,7 +60,7 @@ export const booking: Messages['booking'] = {
   private: 'Privata: gli altri vedono solo che il tempo è occupato',
   takenBy: (what, who) => (who ? `è occupata da ${who}: ${what}` : `è occupata: ${what}`),
   alternatives: 'In alternativa puoi avere',
-  alternativeKind: { time: 'altro orario', elsewhere: 'equivalente', fewer: 'di meno', split: 'una parte' },
+  alternativeKind: { time: 'altro orario', elsewhere: 'equivalente', fewer: 'di meno', split: 'una parte', shorter: 'meno a lungo' },
   insteadTime: 'Le regole accettano:',
   heldUntil: (time) => `Tenute libere per te fino alle ${time}`,
   holdThem: 'Tienile libere per me',

@@ -87,9 +87,12 @@ impl App {
             }
         }
         match (asked, new.on_conflict) {
-            (Some((place, directory, wanted)), OnConflict::Refuse) => Err(self
-                .series_refusal(&place, caller, &directory, &wanted)
-                .await?),
+            (Some((place, directory, wanted)), OnConflict::Refuse) => {
+                let refusal = self.series_refusal(&place, caller, &directory, &wanted);
+                let refusal = refusal.await?;
+                let refusal = self.with_series_alternatives(refusal, caller, &place, new);
+                Err(refusal.await)
+            }
             // Others came between every time. Nothing was booked, and asking again may well do.
             (_, OnConflict::Skip) => Err(berth_store::Error::Retry.into()),
             (None, OnConflict::Refuse) => Err(Error::Internal(

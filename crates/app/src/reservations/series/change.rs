@@ -14,14 +14,13 @@ use berth_store::{Conn, reservations, series};
 use jiff::civil::Date;
 use std::collections::BTreeMap;
 
-use super::super::change::{Asked, ReservationChange};
-use super::super::hold::is_taken;
+use super::super::change::{Changing, ReservationChange};
+use super::super::hold::{Softer, is_taken};
 use super::{Part, SeriesChange, SeriesView, day, end_of, instance, is_to_come, pattern, told};
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
-use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
@@ -52,21 +51,28 @@ impl App {
                 .change_one(caller, site, id, version, one, change)
                 .await;
         }
-        let mut asked = Asked::default();
-        let changed = transact!(self, tx => {
-            let (place, before) = self.own_series(&mut tx, caller, site, id, Action::ChangeReservation).await?;
-            version::expect(version, before.version)?;
-            self.change_many(&mut tx, caller, &place, before, part, change, &mut asked).await
-        });
-        match (changed, asked) {
-            (Err(error), (Some(place), claims, own)) if is_taken(&error) => {
-                Err(self.refusal(&place, caller, &claims, &own).await)
-            }
-            (changed, _) => {
-                self.planned.notify_one();
-                changed
+        let mut tried = None;
+        for softer in [Softer::LeftAlone, Softer::GiveWay] {
+            let changed = transact!(self, tx => {
+                let (place, before) = self.own_series(&mut tx, caller, site, id, Action::ChangeReservation).await?;
+                version::expect(version, before.version)?;
+                let mut changing = Changing { caller, place: &place, softer, tried: &mut tried };
+                self.change_many(&mut tx, &mut changing, before, part, change).await
+            });
+            match changed {
+                Err(error) if is_taken(&error) => {
+                    // A later instance may meet another claim that yields, so nothing is asked first.
+                    if softer == Softer::GiveWay {
+                        break;
+                    }
+                }
+                changed => {
+                    self.planned.notify_one();
+                    return changed;
+                }
             }
         }
+        Err(self.change_refused(caller, tried).await)
     }
 
     /// One instance: the same as changing that reservation, with its time said as the series says it.
@@ -90,21 +96,15 @@ impl App {
         self.get_series(caller, site, id).await
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one change with all it depends on"
-    )]
     async fn change_many(
         &self,
         conn: &mut Conn,
-        caller: &Caller,
-        place: &Place,
+        changing: &mut Changing<'_>,
         before: Series,
         part: Part,
         change: &SeriesChange,
-        asked: &mut Asked,
     ) -> Result<SeriesView> {
-        let now = self.now();
+        let (now, caller, place) = (self.now(), changing.caller, changing.place);
         let instances = reservations::of_series_locked(conn, before.id).await?;
         let cut = cut(&before, &instances, part)?;
         let (pattern, by_day) = pattern::changed(&cut.rest, change)?;
@@ -171,7 +171,7 @@ impl App {
             let then = then(&one).filter(|_| change.moves());
             let occurrence = occurrence(&one, &after, &by_day, false);
             let change = change.of_one(then.as_ref());
-            self.change_inside(conn, caller, place, one, &change, occurrence, asked)
+            self.change_inside(conn, changing, one, &change, occurrence)
                 .await?;
         }
         if is_split {
@@ -179,7 +179,7 @@ impl App {
             for one in differing {
                 let occurrence = occurrence(&one, &after, &by_day, true);
                 let nothing = ReservationChange::default();
-                self.change_inside(conn, caller, place, one, &nothing, occurrence, asked)
+                self.change_inside(conn, changing, one, &nothing, occurrence)
                     .await?;
             }
             let record = Change::new("series.create", Some(after.site), after.id)

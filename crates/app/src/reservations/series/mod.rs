@@ -4,6 +4,7 @@
 //! here is only that there are many: they are drafted from one order, go to the database in few statements, and what
 //! stands in their way is found in one look per resource.
 
+mod alternatives;
 mod book;
 mod cancel;
 mod change;
