@@ -8,12 +8,12 @@ mod meet;
 
 use std::collections::{BTreeMap, HashMap};
 
-use berth_engine::plan::{Plan, Prune, plan};
+use berth_engine::plan::{Plan, Prune, Step, plan};
 use berth_engine::rights::Action;
 use berth_model::declared::{
     Declared, DeclaredResource, Difference, Document, ProjectSection, SiteSection, TypeSection,
 };
-use berth_model::policy::Scope;
+use berth_model::policy::{Part, Policy, Scope};
 use berth_model::reference::SiteReference;
 use berth_model::site::{Project, Site};
 use berth_model::{FieldErrors, Name, Resource, ResourceId, ResourceType, TypeId};
@@ -188,6 +188,8 @@ impl App {
         }
         let plan = plan(&present.declared, &wanted, prune)?;
         check_members(conn, &place, &present.declared, &wanted).await?;
+        let policies = policy_changes(&plan, &wanted);
+        self.check_declared(conn, &place.site, &policies).await?;
         let mut directory = Directory::with_site(&place.site);
         let met = meet::in_the_way(conn, &present, &wanted, &plan).await?;
         let conflicts = self
@@ -301,6 +303,20 @@ fn declared_project(
         members: members.clone(),
     };
     (project.name.clone(), section)
+}
+
+/// The policies that the plan sets or removes, in its order.
+fn policy_changes(plan: &Plan, wanted: &Declared) -> Vec<(Part, Option<Policy>)> {
+    let wanted = wanted.policies.as_ref();
+    let change = |step: &Step| match step {
+        Step::SetPolicy(part) => {
+            let policy = wanted.and_then(|all| all.get(part));
+            Some((part.clone(), policy.cloned()))
+        }
+        Step::RemovePolicy(part) => Some((part.clone(), None)),
+        _ => None,
+    };
+    plan.steps.iter().filter_map(change).collect()
 }
 
 /// Whoever joins a project by a file belongs to the site already.

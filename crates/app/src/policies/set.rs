@@ -199,6 +199,26 @@ impl App {
         Ok(())
     }
 
+    /// Refuses what [`App::declare_policy`] would refuse of these changes, in this order, without writing any.
+    pub(crate) async fn check_declared(
+        &self,
+        conn: &mut Conn,
+        site: &Site,
+        changes: &[(Part, Option<Policy>)],
+    ) -> Result<()> {
+        let mut standing = combined(policies::holding_in(conn, site.id).await?);
+        for (part, policy) in changes {
+            let scope = Scope::Site(part.clone());
+            if let Some(policy) = policy {
+                standing
+                    .define(&scope, policy)
+                    .map_err(|refused| Error::Invalid(wrong(refused)))?;
+            }
+            change_in(&mut standing, &scope, policy.as_ref());
+        }
+        Ok(())
+    }
+
     /// Writes the next version, unless the newest says the same already.
     async fn write_policy(
         &self,
