@@ -7,6 +7,7 @@
 //! This crate is a dev-dependency only and depends on no other room, so that every room can use it.
 
 pub mod lossy;
+pub mod naive;
 pub mod port;
 pub mod postgres;
 pub mod process;

@@ -1,5 +1,6 @@
 //! The tests of `berth`, in one binary: linking takes longer than most of them.
 
+mod admission;
 mod apart;
 mod cli;
 mod crash;
