@@ -24,7 +24,8 @@ pub struct Wish {
     #[serde(default, rename = "where")]
     #[schema(value_type = Vec<Where>, max_items = 20, required = false)]
     pub with: List<Where, 0, 20>,
-    /// How much of each, where they are divisible; the whole of each, if left out.
+    /// How much of each, where they are divisible. If left out: one, where all that match are divisible, and else the
+    /// whole of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<Amount>,
     /// How many for how long; any one of these will do, the most welcome first.

@@ -92,6 +92,7 @@ impl App {
         if let Some(earlier) = self.made_before(caller, site).await? {
             return Ok(Made::before(earlier));
         }
+        let new = &self.meant(caller, site, new).await?;
         let of = self.asked_for(caller, new).await?;
         let mut attempt = 0;
         loop {
@@ -182,6 +183,7 @@ impl App {
         site: &SiteReference,
         new: &NewAny,
     ) -> Result<Preview> {
+        let new = &self.meant(caller, site, new).await?;
         let of = self.asked_for(caller, new).await?;
         let (place, room) = self.placement(caller, site, &of, &new.wish).await?;
         match room {
@@ -193,6 +195,18 @@ impl App {
                     .await
             }
         }
+    }
+
+    /// The same wish with the amount that it means.
+    async fn meant(&self, caller: &Caller, site: &SiteReference, new: &NewAny) -> Result<NewAny> {
+        let mut reader = self.store.read().await?;
+        let place = self.place(&mut reader, caller, site, Action::Book).await?;
+        drop(reader);
+        let wish = self.with_amount(&[place.id()], &new.wish).await?;
+        Ok(NewAny {
+            wish,
+            ..new.clone()
+        })
     }
 
     /// Whose it is to be, and for which project.

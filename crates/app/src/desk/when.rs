@@ -6,7 +6,7 @@ use berth_engine::placement::Candidate;
 use berth_engine::rights::Action;
 use berth_engine::when::{Way, earliest};
 use berth_model::reference::SiteReference;
-use berth_model::{Count, FieldErrors, ResourceId, Selection, Span};
+use berth_model::{Amount, Count, FieldErrors, ResourceId, Selection, SiteId, Span};
 use berth_store::{Conn, sites};
 use jiff::{SignedDuration, Timestamp};
 
@@ -135,16 +135,17 @@ impl App {
         let mut reader = self.store.read().await?;
         let places = self.searched_places(&mut reader, caller, sites).await?;
         drop(reader);
-        let window = self.still_to_come(wish)?;
+        let sites: Vec<SiteId> = places.iter().map(Place::id).collect();
+        let wish = self.with_amount(&sites, wish).await?;
+        let window = self.still_to_come(&wish)?;
         let of = For {
             owner: caller.id(),
             project: None,
         };
         let mut searched = Vec::new();
         for place in places {
-            searched.push(self.searched(caller, place, &of, wish, window).await?);
+            searched.push(self.searched(caller, place, &of, &wish, window).await?);
         }
-        let wish = wish.clone();
         let (wish, searched, found) = aside(move || {
             let found = search(&searched, &wish, window, limit);
             (wish, searched, found)
@@ -187,6 +188,32 @@ impl App {
             candidates: searched.iter().map(|site| site.candidates).sum(),
             directory,
         })
+    }
+
+    /// A wish that names no amount, of what is only there to be shared, means one of it: one seat, not all of them.
+    pub(super) async fn with_amount(&self, sites: &[SiteId], wish: &Wish) -> Result<Wish> {
+        let mut wish = wish.clone();
+        if wish.what.amount.is_some() {
+            return Ok(wish);
+        }
+        let (mut shared, mut whole) = (0, 0);
+        for site in sites {
+            let board = self.board(*site).await?;
+            let found = board.candidates(&wish.what);
+            let found = found
+                .iter()
+                .filter_map(|one| board.resources.get(&one.resource));
+            for resource in found {
+                match resource.capacity {
+                    Some(_) => shared += 1,
+                    None => whole += 1,
+                }
+            }
+        }
+        if shared > 0 && whole == 0 {
+            wish.what.amount = Amount::new(1).ok();
+        }
+        Ok(wish)
     }
 
     /// Makes a site ready to be searched.

@@ -4,8 +4,9 @@ use crate::support::series::{
     WEEKLY, all_series, at, change, series, starts, try_series, week, wish,
 };
 use crate::support::{Lab, on_both, site};
+use berth_app::desk::AlternativeKind;
 use berth_app::policies::PolicyAt;
-use berth_app::reservations::{NewSeries, OnConflict, Part, SeriesView};
+use berth_app::reservations::{Item, NewSeries, OnConflict, Part, SeriesView};
 use berth_app::settlement::Mode;
 use berth_app::{Error, Once};
 use berth_model::Span;
@@ -26,7 +27,51 @@ on_both!(
     buffers_are_held_around_every_instance,
     of_many_at_once_one_gets_it,
     many_at_once_share_what_there_is,
+    a_refused_series_comes_with_others_that_all_of_it_could_have,
 );
+
+async fn a_refused_series_comes_with_others_that_all_of_it_could_have(lab: Lab) {
+    let third = week(2);
+    lab.book(&lab.bob, &["gpu-01.gpu0"], third, third + 1).await;
+    let wanted = wish(&lab, &["gpu-01.gpu0"], 24, 26, WEEKLY);
+    let refused = try_series(&lab, &lab.ada, &wanted).await;
+    let Err(Error::Conflict { alternatives, .. }) = refused else {
+        panic!("the third is taken: {refused:?}");
+    };
+    let kinds: Vec<_> = alternatives.iter().map(|one| one.kind).collect();
+    assert!(kinds.contains(&AlternativeKind::Elsewhere), "{kinds:?}");
+    assert!(kinds.contains(&AlternativeKind::Time), "{kinds:?}");
+    // Each is booked as it was offered.
+    for offered in alternatives {
+        let [part] = &offered.parts[..] else {
+            panic!("a series is not split: {offered:?}");
+        };
+        let mut other = wanted.clone();
+        other.first.span = part.span;
+        other.first.items = part
+            .resources
+            .iter()
+            .map(|resource| Item {
+                resource: (*resource).into(),
+                amount: offered.take.amount(),
+            })
+            .collect();
+        let view = series(&lab, &lab.ada, &other).await;
+        assert_eq!(view.instances.len(), 4);
+        let version = view.series.version;
+        lab.app
+            .cancel_series(
+                &lab.ada,
+                &site(),
+                view.series.id,
+                Some(version),
+                Part::All,
+                None,
+            )
+            .await
+            .expect("it is theirs");
+    }
+}
 
 async fn every_instance_is_a_booking_of_its_own(lab: Lab) {
     let view = series(
