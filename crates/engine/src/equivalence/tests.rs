@@ -35,8 +35,11 @@ fn text(value: &str) -> AttributeValue {
     AttributeValue::Text(value.to_owned())
 }
 
-/// Resource number `n` has the `n`-th parent, type and attributes.
-fn kinds(all: &[(Option<u64>, u64, &[(&str, AttributeValue)])]) -> Vec<Equivalence> {
+/// A resource's parent, type and attributes.
+type Drawn<'a> = (Option<u64>, u64, &'a [(&'a str, AttributeValue)]);
+
+/// Resource number `n` is the `n`-th that was drawn.
+fn kinds(all: &[Drawn<'_>]) -> Vec<Equivalence> {
     let made = (0_u64..)
         .zip(all)
         .map(|(number, (parent, kind, attributes))| {

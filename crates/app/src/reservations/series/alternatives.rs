@@ -67,12 +67,11 @@ impl App {
         let mut directory = Directory::default();
         directory.add_site(&place.site);
         let mut offers = Vec::new();
-        let mut planned = 0;
-        for (distance, other) in self.other_series(caller, place, new).await? {
-            if offers.len() == OFFERS_MAX || planned == PLANNED_MAX {
+        let others = self.other_series(caller, place, new).await?;
+        for (distance, other) in others.into_iter().take(PLANNED_MAX) {
+            if offers.len() == OFFERS_MAX {
                 break;
             }
-            planned += 1;
             if let Some((part, take)) = self.fits(caller, place, &other, &mut directory).await? {
                 let kind = match other.first.span == new.first.span {
                     true => AlternativeKind::Elsewhere,
