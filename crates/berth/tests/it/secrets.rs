@@ -226,18 +226,18 @@ async fn guess_from_everywhere(engine: Engine) {
     assert_eq!(sign_in(4, "ada", PASSWORD).await, locked);
     assert_eq!(sign_in(5, "ada", PASSWORD).await, good, "another network");
     // Somebody who becomes a global admin later keeps the networks that they used before.
-    assert_eq!(sign_in(6, "bea", PASSWORD).await, good);
+    assert_eq!(sign_in(6, "ada", PASSWORD).await, good);
     let root = house.world.who("root");
-    let promote = house.http.request(&root, "PATCH", "/people/bea");
+    let promote = house.http.request(&root, "PATCH", "/people/ada");
     let promote = promote.header("if-match", "*");
     let promote = promote.json(&json!({"global_admin": true}));
     house.http.send(promote).await.expect(200);
     for network in [7, 7, 7, 8, 8] {
-        assert_eq!(sign_in(network, "bea", "a guess").await, wrong);
+        assert_eq!(sign_in(network, "ada", "a guess").await, wrong);
     }
-    assert_eq!(sign_in(9, "bea", PASSWORD).await, locked, "a new network");
+    assert_eq!(sign_in(9, "ada", PASSWORD).await, locked, "a new network");
     assert_eq!(
-        sign_in(6, "bea", PASSWORD).await,
+        sign_in(6, "ada", PASSWORD).await,
         good,
         "one that she used before"
     );

@@ -119,7 +119,7 @@ async fn naming(stage: &Stage) -> Vec<Naming> {
         naming("GET", "reservations?owner=PERSON", None, [200, 200]),
         naming("GET", "series?owner=PERSON", None, [200, 200]),
         naming("GET", "workloads?owner=PERSON", None, [200, 200]),
-        naming("GET", "sessions?owner=PERSON", None, [200, 200]),
+        naming("GET", "sessions?owner=PERSON", None, [403, 200]),
         naming("GET", "audit?actor=PERSON", None, [403, 200]),
         naming("DELETE", "members/PERSON", None, [403, 404]),
         naming("PUT", &in_project, None, [403, 404]),
