@@ -268,3 +268,21 @@ test('a preset for sessions and an app of the site’s own are made in the queue
   await call('marco', baseURL!, 'PUT', '/sites/torino/queue/settings', before.settings);
   await page.context().close();
 });
+
+test('everybody is told where sessions share Berth’s own address, and nobody where they do not', async ({ browser, baseURL }) => {
+  const note = 'Sessions share Berth’s own address.';
+  for (const who of [null, 'priya'] as const) {
+    const page = await pageOf(browser, who, baseURL!);
+    await page.goto('/sign-in');
+    await expect(page.getByRole('main')).toBeVisible();
+    await expect(page.getByRole('complementary', { name: note })).toHaveCount(0);
+    await page.route('**/api/v1/about', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...((await response.json()) as object), sessions_share_origin: true } });
+    });
+    await page.goto(who ? '/sites/torino' : '/sign-in');
+    await expect(page.getByRole('complementary', { name: note })).toBeVisible();
+    await expectAccessible(page, 'the note on sessions that share an address');
+    await page.context().close();
+  }
+});

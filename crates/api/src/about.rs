@@ -11,8 +11,8 @@ pub struct About {
     /// Whether an admin lets several people's work run on this machine even where the boundary of a run does not hold;
     /// every page says so.
     pub unsafe_shared_user: bool,
-    /// Whether sessions share Berth's own address, so that what runs in one can act as its visitors elsewhere: only for
-    /// people who trust each other.
+    /// Whether sessions run here at Berth's own address, so that what runs in one can act as its visitors elsewhere: only
+    /// for people who trust each other.
     #[serde(default)]
     pub sessions_share_origin: bool,
     /// Who can sign in to a demo; null for everything else.

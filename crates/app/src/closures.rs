@@ -208,6 +208,9 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageClosures).await?;
             let closure = known(closures::get(&mut tx, place.id(), closure).await?)?;
+            // Locked, so that it is not read again between the look at its version and its end.
+            let (closure, _) = known(closures::get_locked(&mut tx, closure.id).await?)?;
+            caller.expects(closure.version)?;
             if !closures::remove(&mut tx, closure.id).await? {
                 return Err(Error::NotFound(WHAT));
             }

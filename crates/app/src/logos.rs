@@ -28,6 +28,7 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeSite).await?;
             place.may(caller, Action::ManageSite, false, "site")?;
+            caller.expects(place.site.version)?;
             let logo = Logo::read(content.to_vec())
                 .map_err(|error| FieldErrors::one("logo", error.to_string()))?;
             let before = place.site;
@@ -50,6 +51,7 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeSite).await?;
             place.may(caller, Action::ManageSite, false, "site")?;
+            caller.expects(place.site.version)?;
             let before = place.site;
             if before.logo.is_none() {
                 return Ok(());

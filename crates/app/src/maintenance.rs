@@ -369,7 +369,8 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeMaintenance).await?;
             place.may(caller, Action::PlanMaintenance, false, "maintenance window")?;
-            self.window_view(&mut tx, &place, id).await?;
+            let before = self.window_view(&mut tx, &place, id).await?;
+            caller.expects(before.window.version)?;
             if !maintenance::finish(&mut tx, id, WindowState::Cancelled).await? {
                 return Err(Error::WindowOver);
             }

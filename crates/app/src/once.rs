@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::error::{Error, Result};
 use crate::transact::transact;
 
-/// A caller's key for one request, and a fingerprint of what that request was.
+/// A caller's key for one request, and a keyed fingerprint of what that request was.
 #[derive(Debug, Clone)]
 pub struct Once {
     pub key: String,
@@ -84,6 +84,12 @@ impl<T> Made<T> {
 }
 
 impl App {
+    /// What makes two requests the same. Without the vault's key nobody can tell from it what a request held.
+    pub fn fingerprint(&self, method: &str, address: &str, body: &[u8]) -> [u8; 32] {
+        self.vault
+            .fingerprint(&[method.as_bytes(), address.as_bytes(), body])
+    }
+
     /// Notes that this request makes `subject`, or says what an earlier one with the same key made instead.
     pub(crate) async fn first_time<I: std::str::FromStr + std::fmt::Display>(
         &self,

@@ -102,6 +102,7 @@ impl App {
                 }
                 sign_ins::end_all(&mut tx, person.id).await?;
                 sign_ins::revoke_all_tokens(&mut tx, person.id, now).await?;
+                sign_ins::forget_networks(&mut tx, person.id).await?;
                 feeds::remove_all(&mut tx, person.id).await?;
                 notifications::remove_all(&mut tx, person.id).await?;
                 people::forget_password(&mut tx, person.id).await?;

@@ -9,6 +9,7 @@ use berth_store::secrets::SealedSecret;
 use berth_store::variables::SealedVariables;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -38,6 +39,7 @@ pub struct Vault {
     cipher: XChaCha20Poly1305,
     key_id: String,
     record_key: Zeroizing<[u8; 32]>,
+    fingerprint_key: Zeroizing<[u8; 32]>,
 }
 
 impl std::fmt::Debug for Vault {
@@ -55,11 +57,13 @@ impl Vault {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let record_key = Sha256::digest([b"berth run records".as_slice(), key].concat());
+        let derived =
+            |purpose: &[u8]| Zeroizing::new(Sha256::digest([purpose, key].concat()).into());
         Self {
             cipher: XChaCha20Poly1305::new(key.into()),
             key_id,
-            record_key: Zeroizing::new(record_key.into()),
+            record_key: derived(b"berth run records"),
+            fingerprint_key: derived(b"berth request fingerprints"),
         }
     }
 
@@ -116,6 +120,18 @@ impl Vault {
     /// A key from which the records of runs get theirs, which are kept outside the database.
     pub fn record_key(&self) -> &Zeroizing<[u8; 32]> {
         &self.record_key
+    }
+
+    /// What these parts are known by. A request may hold passwords, and whoever reads the database could guess them
+    /// against a hash without a key. Lengths keep the parts apart.
+    pub(crate) fn fingerprint(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mac = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&*self.fingerprint_key);
+        let mut mac = mac.unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+        for part in parts {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
     }
 
     /// Seals something that is handed out and comes back.
@@ -283,6 +299,21 @@ mod tests {
         let changed = Vault::from_key(&[8; 32]);
         assert!(changed.open_variables(one, &sealed).is_err());
         assert_ne!(vault.record_key(), changed.record_key());
+    }
+
+    #[test]
+    fn a_fingerprint_tells_parts_and_keys_apart() {
+        let vault = Vault::from_key(&[7; 32]);
+        let one = vault.fingerprint(&[b"POST", b"/a", b"{}"]);
+        assert_eq!(vault.fingerprint(&[b"POST", b"/a", b"{}"]), one);
+        for other in [
+            vault.fingerprint(&[b"PUT", b"/a", b"{}"]),
+            vault.fingerprint(&[b"POST", b"/b", b"{}"]),
+            vault.fingerprint(&[b"POST", b"/a{", b"}"]),
+            Vault::from_key(&[8; 32]).fingerprint(&[b"POST", b"/a", b"{}"]),
+        ] {
+            assert_ne!(one, other);
+        }
     }
 
     #[test]

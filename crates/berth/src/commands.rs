@@ -105,6 +105,11 @@ impl Version {
         self.if_version.map_or(IfMatch::Any, IfMatch::Version)
     }
 
+    /// The client that says so.
+    pub fn client(&self, client: &Client) -> Client {
+        client.acting(None, self.if_version.map(IfMatch::Version))
+    }
+
     /// The same for a change that was worked out from what was read at `seen`.
     pub fn if_match_since(&self, seen: u64) -> IfMatch {
         IfMatch::Version(self.if_version.unwrap_or(seen))

@@ -139,9 +139,7 @@ async fn run(server: Server, ready: impl FnOnce(SocketAddr)) -> Result<(), Serve
 
 /// An admin chooses on purpose that sessions share Berth's own address.
 fn check_origin(server: &Server) -> Result<(), ServeError> {
-    let is_shared =
-        server.visits.share_origin() && server.config.queue_backend != QueueBackend::None;
-    match (is_shared, server.config.unsafe_shared_origin) {
+    match (server.shares_origin(), server.config.unsafe_shared_origin) {
         (true, false) => Err(ServeError::SharedOrigin),
         (true, true) => {
             tracing::warn!(

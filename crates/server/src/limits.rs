@@ -62,19 +62,6 @@ impl<K: Eq + Hash> Limiter<K> {
         Self::new(interval, burst)
     }
 
-    /// Whether the caller's bucket has a token, without taking it.
-    pub fn look(&self, caller: &K, now: Instant) -> Result<(), Wait> {
-        let generations = self.generations();
-        let full_at = generations.full_at(caller).unwrap_or(now).max(now) + self.interval;
-        match full_at
-            .saturating_duration_since(now)
-            .checked_sub(self.depth)
-        {
-            Some(wait) if !wait.is_zero() => Err(Wait(wait)),
-            _ => Ok(()),
-        }
-    }
-
     /// A bucket is never half changed, so one that a panic left behind is as good as any.
     fn generations(&self) -> std::sync::MutexGuard<'_, Generations<K>> {
         self.generations
@@ -95,6 +82,15 @@ impl<K: Eq + Hash> Limiter<K> {
                 generations.put(caller, full_at);
                 Ok(())
             }
+        }
+    }
+
+    /// Puts a token back that was taken from the caller's bucket.
+    pub fn give_back(&self, caller: K) {
+        let mut generations = self.generations();
+        let before = |full_at: Instant| full_at.checked_sub(self.interval);
+        if let Some(full_at) = generations.full_at(&caller).and_then(before) {
+            generations.put(caller, full_at);
         }
     }
 }
@@ -191,13 +187,20 @@ mod tests {
     }
 
     #[test]
-    fn a_look_takes_nothing() {
-        let limiter = Limiter::per_second(1, 1).unwrap();
+    fn what_is_given_back_can_be_taken_again() {
+        let limiter = Limiter::per_second(1, 2).unwrap();
         let start = Instant::now();
-        assert!(limiter.look(&"ada", start).is_ok());
+        limiter.give_back("ada");
+        for _ in 0..10 {
+            assert!(limiter.take("ada", start).is_ok());
+            limiter.give_back("ada");
+        }
         assert!(limiter.take("ada", start).is_ok());
-        assert_eq!(limiter.look(&"ada", start), Err(Wait(SECOND)));
-        assert!(limiter.look(&"ada", start + SECOND).is_ok());
+        assert!(limiter.take("ada", start).is_ok());
+        assert!(limiter.take("ada", start).is_err());
+        limiter.give_back("ada");
+        assert!(limiter.take("ada", start).is_ok());
+        assert!(limiter.take("ada", start).is_err());
     }
 
     #[test]

@@ -20,11 +20,11 @@ use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
-use crate::request::{Act, Identity, LARGE, fingerprint, idempotency_key, identify, read_up_to};
+use crate::request::{Act, Identity, LARGE, idempotency_key, identify, read_up_to};
 use crate::server::Server;
 
 /// The POST routes that take no key, and why.
-pub const NOT_REPEATED: [(&str, &str); 8] = [
+pub const NOT_REPEATED: [(&str, &str); 7] = [
     (
         paths::SIGN_IN,
         "nobody is signed in yet, and each sign-in gives a new secret",
@@ -36,10 +36,6 @@ pub const NOT_REPEATED: [(&str, &str); 8] = [
     (
         paths::PASSWORD_RESET,
         "nobody is signed in, and the link works once",
-    ),
-    (
-        paths::MY_PASSWORD,
-        "a fast hash of the request, and so of the passwords, would be stored",
     ),
     (
         paths::PERSON_RESET_LINK,
@@ -85,7 +81,12 @@ async fn answer(server: &Server, request: Request, next: Next) -> Result<Respons
     let body = read_up_to(limit, body, server).await?;
     let address = parts.uri.path_and_query();
     let address = address.map_or("/", |address| address.as_str());
-    let once = Once::action(key, fingerprint(&parts.method, address, &body));
+    let once = Once::action(
+        key,
+        server
+            .app
+            .fingerprint(parts.method.as_str(), address, &body),
+    );
     if let Some(before) = server.app.repeated(person, &once).await? {
         return again(before);
     }

@@ -26,7 +26,7 @@ use crate::failure::{Failure, Result};
 use crate::server::Server;
 
 pub use body::{Body, Content, Creating, Large};
-pub(crate) use body::{LARGE, fingerprint, idempotency_key, read_up_to};
+pub(crate) use body::{LARGE, idempotency_key, read_up_to};
 pub(crate) use identity::{Act, identify};
 pub use identity::{Changing, Identity, Session, Signed, cookie_name};
 

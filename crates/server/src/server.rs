@@ -9,7 +9,7 @@ use berth_app::App;
 use berth_model::PersonId;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::config::{Config, QueueBackend};
 use crate::event_routes::STREAMS_MAX;
 use crate::fetch::Fetcher;
 use crate::hosts::AllowedHosts;
@@ -18,6 +18,7 @@ use crate::pages::Documents;
 use crate::shares::Shares;
 use crate::throttle::Throttle;
 use crate::visits::Visits;
+use crate::visits::address::share_origin;
 
 /// The server, shared by all requests; cloning it is cheap.
 #[derive(Debug, Clone)]
@@ -75,6 +76,11 @@ impl Server {
         matched?
             .as_str()
             .strip_prefix(self.config.base_path.as_str())
+    }
+
+    /// Whether something runs sessions here, at Berth's own origin.
+    pub(crate) fn shares_origin(&self) -> bool {
+        self.config.queue_backend != QueueBackend::None && share_origin(&self.config)
     }
 
     /// Whether browsers reach us over HTTPS.

@@ -46,7 +46,7 @@ async fn about(State(server): State<Server>) -> Result<Json<About>> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         is_set_up: server.app.is_set_up().await?,
         unsafe_shared_user: server.config.shares_a_user(),
-        sessions_share_origin: server.visits.share_origin(),
+        sessions_share_origin: server.shares_origin(),
         demo: server.demo.clone(),
     }))
 }
@@ -80,6 +80,7 @@ async fn sign_in(
     };
     let life = Life::Until(signed_in.expires_at, server.app.now());
     let cookie = cookie(&server.config, &signed_in.token, life)?;
+    server.throttle.cookies.made(signed_in.token.reveal());
     Ok((cookie, Json(answer)))
 }
 

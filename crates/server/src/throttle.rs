@@ -11,7 +11,6 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use berth_api::{Code, Problem, paths};
 use berth_model::PersonId;
-use http::header::AUTHORIZATION;
 use http::request::Parts;
 use sha2::{Digest, Sha256};
 
@@ -27,12 +26,14 @@ use crate::server::Server;
 const SIGN_IN_INTERVAL: Duration = Duration::from_secs(1);
 const SIGN_IN_BURST: u32 = 60;
 
-/// Tokens that are not good, and codes for sessions, from one network: each costs a look in the database.
+/// Tokens and codes from one network that nobody has shown before: each costs a look in the database.
 const UNKNOWN_INTERVAL: Duration = Duration::from_secs(1);
 const UNKNOWN_BURST: u32 = 60;
 
-/// A hash of a token, as it was shown.
-type TokenHash = [u8; 32];
+/// Cookies and keys of visits. Browsers send those that have ended with every request, and many people sit behind one
+/// address.
+const COOKIE_INTERVAL: Duration = Duration::from_millis(200);
+const COOKIE_BURST: u32 = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Subject {
@@ -45,100 +46,133 @@ enum Subject {
 pub struct Throttle {
     requests: Option<Limiter<Subject>>,
     sign_ins: Option<Limiter<IpAddr>>,
-    bad_tokens: Option<Limiter<IpAddr>>,
-    /// Tokens that were good: others behind the same address must not keep them out.
-    good_tokens: Recent<TokenHash>,
     codes: Option<Limiter<IpAddr>>,
+    pub(crate) tokens: SecretLimit,
+    pub(crate) cookies: SecretLimit,
+    pub(crate) visit_keys: SecretLimit,
 }
 
 impl Throttle {
     pub fn new(config: &Config) -> Self {
         let requests = Limiter::per_second(config.rate_limit_per_s, config.rate_limit_burst);
-        let sign_ins = requests
-            .as_ref()
-            .and_then(|_| Limiter::new(SIGN_IN_INTERVAL, SIGN_IN_BURST));
-        let unknown = || {
-            let limiter = || Limiter::new(UNKNOWN_INTERVAL, UNKNOWN_BURST);
-            requests.as_ref().and_then(|_| limiter())
+        let limiter = |interval, burst| {
+            requests
+                .as_ref()
+                .and_then(|_| Limiter::new(interval, burst))
         };
         Self {
-            bad_tokens: unknown(),
-            codes: unknown(),
+            sign_ins: limiter(SIGN_IN_INTERVAL, SIGN_IN_BURST),
+            codes: limiter(UNKNOWN_INTERVAL, UNKNOWN_BURST),
+            tokens: SecretLimit::new(limiter(UNKNOWN_INTERVAL, UNKNOWN_BURST)),
+            cookies: SecretLimit::new(limiter(COOKIE_INTERVAL, COOKIE_BURST)),
+            visit_keys: SecretLimit::new(limiter(COOKIE_INTERVAL, COOKIE_BURST)),
             requests,
-            sign_ins,
-            good_tokens: Recent::default(),
-        }
-    }
-
-    /// Refuses a token before the database is asked, where too many came from its network that were not good.
-    fn admit_token(&self, network: IpAddr, token: &TokenHash) -> Result<()> {
-        match &self.bad_tokens {
-            Some(limiter) if !self.good_tokens.contains(token) => {
-                limiter.look(&network, Instant::now()).map_err(too_many)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn note_token(&self, network: IpAddr, token: TokenHash, is_good: bool) {
-        match &self.bad_tokens {
-            Some(_) if is_good => self.good_tokens.insert(token),
-            Some(limiter) => {
-                self.good_tokens.remove(&token);
-                limiter.take(network, Instant::now()).ok();
-            }
-            None => {}
-        }
-    }
-
-    /// Refuses to look for a code of a session, where too many came from its network.
-    fn admit_code(&self, network: IpAddr) -> Result<()> {
-        match &self.codes {
-            Some(limiter) => limiter.take(network, Instant::now()).map_err(too_many),
-            None => Ok(()),
         }
     }
 }
 
-/// A token on its way to the database, and back.
-pub(crate) struct ShownToken(Option<(IpAddr, TokenHash)>);
+/// A secret's hash: what was shown is not kept.
+type SecretHash = [u8; 32];
 
-impl ShownToken {
-    /// The token that a request shows, if there is one and it may be looked for.
-    pub fn admit(parts: &Parts, server: &Server) -> Result<Self> {
-        let shown = parts.headers.get(AUTHORIZATION);
-        let shown = shown.zip(client_address(parts, server));
-        let Some((token, address)) = shown else {
-            return Ok(Self(None));
-        };
-        let (network, token) = (network(address), Sha256::digest(token.as_bytes()).into());
-        server.throttle.admit_token(network, &token)?;
-        Ok(Self(Some((network, token))))
-    }
+/// Limits secrets that prove wrong. Each request with a secret that was not good before takes one from its network's
+/// bucket before the database is asked, so a flood in parallel is stopped, too. What was taken comes back if the secret
+/// is good. Secrets that were good pass, whatever others behind the same address do.
+#[derive(Debug)]
+pub(crate) struct SecretLimit {
+    limiter: Option<Limiter<IpAddr>>,
+    good: Recent<SecretHash>,
+}
 
-    pub fn was(self, is_good: bool, server: &Server) {
-        if let Some((network, token)) = self.0 {
-            server.throttle.note_token(network, token, is_good);
+/// Secrets of one request that may be looked up.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    secrets: Vec<SecretHash>,
+    taken_from: Option<IpAddr>,
+}
+
+impl SecretLimit {
+    fn new(limiter: Option<Limiter<IpAddr>>) -> Self {
+        Self {
+            limiter,
+            good: Recent::default(),
         }
     }
+
+    /// Refuses the secrets of a request before the database is asked, where too many came from its network that were not
+    /// good.
+    pub fn admit<'s>(
+        &self,
+        parts: &Parts,
+        server: &Server,
+        secrets: impl Iterator<Item = &'s str>,
+    ) -> Result<Admitted> {
+        // Only a test without a connection has no address.
+        let network = client_address(parts, server).map(network);
+        let secrets = secrets.map(hash).collect();
+        self.take(network, secrets, Instant::now())
+            .map_err(too_many)
+    }
+
+    fn take(
+        &self,
+        network: Option<IpAddr>,
+        secrets: Vec<SecretHash>,
+        now: Instant,
+    ) -> Result<Admitted, Wait> {
+        let is_good = secrets.iter().any(|secret| self.good.contains(secret));
+        let taken_from = match (&self.limiter, network) {
+            (Some(limiter), Some(network)) if !is_good => {
+                limiter.take(network, now)?;
+                Some(network)
+            }
+            _ => None,
+        };
+        Ok(Admitted {
+            secrets,
+            taken_from,
+        })
+    }
+
+    /// One of the secrets was good.
+    pub fn was_good(&self, admitted: Admitted, secret: &str) {
+        if let (Some(limiter), Some(network)) = (&self.limiter, admitted.taken_from) {
+            limiter.give_back(network);
+        }
+        self.made(secret);
+    }
+
+    /// None of them was, or not any more.
+    pub fn were_bad(&self, admitted: Admitted) {
+        for secret in &admitted.secrets {
+            self.good.remove(secret);
+        }
+    }
+
+    /// Berth has just handed this one out.
+    pub fn made(&self, secret: &str) {
+        if self.limiter.is_some() {
+            self.good.insert(hash(secret));
+        }
+    }
+}
+
+fn hash(secret: &str) -> SecretHash {
+    Sha256::digest(secret.as_bytes()).into()
 }
 
 /// Refuses a code for a session before the database is asked, where too many came from its network.
 pub(crate) fn admit_code(parts: &Parts, server: &Server) -> Result<()> {
-    match client_address(parts, server) {
-        Some(address) => server.throttle.admit_code(network(address)),
-        None => Ok(()),
+    match (&server.throttle.codes, client_address(parts, server)) {
+        (Some(limiter), Some(address)) => limiter
+            .take(network(address), Instant::now())
+            .map_err(too_many),
+        _ => Ok(()),
     }
 }
 
 pub async fn throttle(State(server): State<Server>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let shown = match ShownToken::admit(&parts, &server) {
-        Ok(shown) => shown,
-        Err(failure) => return failure.into_response(),
-    };
     let identity = identify(&mut parts, &server).await;
-    shown.was(matches!(identity, Identity::Known { .. }), &server);
     let person = match &identity {
         Identity::Known { caller, .. } => Some(caller.person.id),
         Identity::Anonymous | Identity::Refused(_) => None,
@@ -197,6 +231,29 @@ fn too_many(wait: Wait) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_that_come_together_are_counted_before_any_is_looked_up() {
+        let limit = SecretLimit::new(Limiter::new(Duration::from_secs(1), 3));
+        let (here, now) = (Some(IpAddr::from([203, 0, 113, 9])), Instant::now());
+        let take = |secret: &str| limit.take(here, vec![hash(secret)], now);
+        let mut asked: Vec<Admitted> = ["a", "b", "c"].map(|one| take(one).unwrap()).into();
+        assert!(take("d").is_err(), "three are on their way already");
+        let elsewhere = Some(IpAddr::from([203, 0, 113, 10]));
+        assert!(limit.take(elsewhere, vec![hash("d")], now).is_ok());
+        limit.was_good(asked.pop().unwrap(), "c");
+        asked.into_iter().for_each(|one| limit.were_bad(one));
+        let next = take("d").expect("the good one gave its place back");
+        limit.were_bad(next);
+        assert!(take("d").is_err(), "the bad ones did not");
+        for _ in 0..5 {
+            limit.was_good(take("c").expect("it was good before"), "c");
+        }
+        limit.were_bad(take("c").unwrap());
+        assert!(take("c").is_err(), "it has ended since");
+        limit.made("e");
+        assert!(take("e").is_ok(), "it was handed out just now");
+    }
 
     #[test]
     fn an_ipv6_network_is_one_caller() {

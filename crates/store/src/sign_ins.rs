@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::people::person;
-use crate::sql::{Conn, Row, query};
+use crate::sql::{Conn, Row, either, query};
 
 #[derive(Debug, Clone)]
 pub struct SignIn {
@@ -36,25 +36,37 @@ pub async fn insert(conn: &mut Conn, session: &SignIn, token_hash: &[u8]) -> Res
     Ok(())
 }
 
-/// The session behind a cookie, with its person.
-pub async fn find(conn: &mut Conn, token_hash: &[u8]) -> Result<Option<(SignIn, Person)>> {
-    let row = query(
-        "SELECT p.*, s.id AS session_id, s.created_at AS session_created_at, s.last_seen_at, s.expires_at
-         FROM sign_in s JOIN person p ON p.id = s.person WHERE s.token_hash = $1",
+/// A session with its person, and the hash of the cookie that belongs to it.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub token_hash: Vec<u8>,
+    pub session: SignIn,
+    pub person: Person,
+}
+
+/// The sessions behind any of these cookies.
+pub async fn find(conn: &mut Conn, token_hashes: Vec<Vec<u8>>) -> Result<Vec<Found>> {
+    either(
+        "SELECT p.*, s.token_hash, s.id AS session_id, s.created_at AS session_created_at, s.last_seen_at, s.expires_at
+         FROM sign_in s JOIN person p ON p.id = s.person
+         WHERE s.token_hash IN (SELECT unhex(value) FROM json_each($1))",
+        "SELECT p.*, s.token_hash, s.id AS session_id, s.created_at AS session_created_at, s.last_seen_at, s.expires_at
+         FROM sign_in s JOIN person p ON p.id = s.person WHERE s.token_hash = ANY($1)",
     )
-    .bind(token_hash)
-    .optional(conn)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let person = person(&row)?;
-    let session = SignIn {
-        id: SignInId(row.get("session_id")?),
-        person: person.id,
-        created_at: row.moment("session_created_at")?,
-        last_seen_at: row.moment("last_seen_at")?,
-        expires_at: row.moment("expires_at")?,
-    };
-    Ok(Some((session, person)))
+    .bind(token_hashes)
+    .map(conn, |row| {
+        let person = person(row)?;
+        let session = SignIn {
+            id: SignInId(row.get("session_id")?),
+            person: person.id,
+            created_at: row.moment("session_created_at")?,
+            last_seen_at: row.moment("last_seen_at")?,
+            expires_at: row.moment("expires_at")?,
+        };
+        let token_hash = row.get("token_hash")?;
+        Ok(Found { token_hash, session, person })
+    })
+    .await
 }
 
 pub async fn touch(conn: &mut Conn, id: SignInId, now: Timestamp) -> Result<()> {
@@ -223,7 +235,7 @@ pub async fn take_link(
 
 /// Lets one transaction at a time count the failures of a subject. SQLite has one writer anyway.
 pub async fn lock_failures(conn: &mut Conn, subject: &str) -> Result<()> {
-    crate::sql::either(
+    either(
         "SELECT 1 AS locked WHERE $1 IS NOT NULL",
         "SELECT 1 AS locked FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS taken",
     )
@@ -275,7 +287,10 @@ pub async fn forget_failures_below(conn: &mut Conn, prefix: &str) -> Result<()> 
     Ok(())
 }
 
-/// Remembers that somebody signed in from a network.
+/// The most networks that are remembered of one person.
+const NETWORKS_MAX: u64 = 100;
+
+/// Remembers that somebody signed in from a network, and forgets the oldest of too many.
 pub async fn know_network(
     conn: &mut Conn,
     person: PersonId,
@@ -291,6 +306,23 @@ pub async fn know_network(
     .bind(now)
     .execute(conn)
     .await?;
+    query(
+        "DELETE FROM known_network WHERE person = $1 AND network NOT IN
+         (SELECT network FROM known_network WHERE person = $1 ORDER BY last_at DESC, network LIMIT $2)",
+    )
+    .bind(person.0)
+    .bind(NETWORKS_MAX)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Forgets the networks of somebody who is removed.
+pub async fn forget_networks(conn: &mut Conn, person: PersonId) -> Result<()> {
+    query("DELETE FROM known_network WHERE person = $1")
+        .bind(person.0)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use berth_model::{PersonId, SessionId, SignInId, Text, TokenId, VisitId};
 use jiff::Timestamp;
 
 use crate::error::{Error, Result};
-use crate::sql::{Conn, Row, query};
+use crate::sql::{Conn, Row, either, query};
 use crate::words::Word;
 
 fn visit(row: &Row) -> Result<Visit> {
@@ -71,14 +71,23 @@ pub async fn redeem(
     row.as_ref().map(visit).transpose()
 }
 
-/// The visit behind a key.
-pub async fn find(conn: &mut Conn, key_hash: &[u8], now: Timestamp) -> Result<Option<Visit>> {
-    let row = query("SELECT * FROM visit WHERE key_hash = $1 AND expires_at > $2")
-        .bind(key_hash)
-        .bind(now)
-        .optional(conn)
-        .await?;
-    row.as_ref().map(visit).transpose()
+/// The visits to a session behind any of these keys, each with the hash of its key.
+pub async fn find(
+    conn: &mut Conn,
+    session: SessionId,
+    key_hashes: Vec<Vec<u8>>,
+    now: Timestamp,
+) -> Result<Vec<(Vec<u8>, Visit)>> {
+    either(
+        "SELECT * FROM visit WHERE key_hash IN (SELECT unhex(value) FROM json_each($1)) AND session = $2
+             AND expires_at > $3",
+        "SELECT * FROM visit WHERE key_hash = ANY($1) AND session = $2 AND expires_at > $3",
+    )
+    .bind(key_hashes)
+    .bind(session.0)
+    .bind(now)
+    .map(conn, |row| Ok((row.get("key_hash")?, visit(row)?)))
+    .await
 }
 
 /// Those who came to a session, the newest first.
@@ -97,7 +106,7 @@ pub async fn end(
     person: Option<PersonId>,
     now: Timestamp,
 ) -> Result<()> {
-    crate::sql::either(
+    either(
         "UPDATE visit SET expires_at = min(expires_at, $1), code_hash = NULL, code_expires_at = NULL
          WHERE session = $2 AND ($3 IS NULL OR person = $3)",
         "UPDATE visit SET expires_at = least(expires_at, $1), code_hash = NULL, code_expires_at = NULL

@@ -91,10 +91,8 @@ impl App {
             sign_ins::forget_failure(conn, &subjects.login, attempt.at).await?;
             sign_ins::forget_failures(conn, &subjects.login_from_network).await?;
         }
-        if person.global_admin {
-            sign_ins::know_network(conn, person.id, &attempt.network, self.now()).await?;
-        }
-        Ok(())
+        // Of everybody: who is made a global admin later keeps the networks that they used before.
+        Ok(sign_ins::know_network(conn, person.id, &attempt.network, self.now()).await?)
     }
 
     /// Forgets all failures of a login: its person showed in another way who they are.

@@ -9,7 +9,7 @@ mod token;
 pub(crate) use hashing::Hasher;
 pub use password::ResetLink;
 pub use sign_in::{SessionToken, SignedIn};
-pub use token::NewToken;
+pub use token::{NewToken, is_token};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -20,6 +20,11 @@ use crate::clock::random;
 /// 256 random bits as text: the body of every session, token and one-time link.
 pub(crate) fn random_text() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(random::<32>())
+}
+
+/// Whether a text has the form of such a one.
+pub(crate) fn is_random_text(text: &str) -> bool {
+    text.len() == 43 && BASE64_URL_SAFE_NO_PAD.decode(text).is_ok()
 }
 
 /// What is stored of such a text. It has full entropy, so a plain fast hash keeps it; only passwords need argon2.

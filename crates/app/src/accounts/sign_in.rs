@@ -39,6 +39,11 @@ impl SessionToken {
         &self.0
     }
 
+    /// Whether Berth could have made it.
+    pub fn is_well_formed(&self) -> bool {
+        super::is_random_text(&self.0)
+    }
+
     /// The token that a page must send back with every change. Another site can make the browser send the cookie,
     /// but can neither read it nor compute this from anything it can read.
     pub fn csrf_token(&self) -> String {
@@ -126,33 +131,48 @@ impl App {
         })
     }
 
-    /// Who the cookie belongs to.
-    pub async fn caller_by_session(&self, token: &SessionToken, origin: &str) -> Result<Caller> {
+    /// Who one of these cookies belongs to: the first of them that is good.
+    pub async fn caller_by_sessions(
+        &self,
+        tokens: &[SessionToken],
+        origin: &str,
+    ) -> Result<(Caller, SessionToken)> {
         let now = self.now();
+        let hashes: Vec<_> = tokens.iter().map(|token| stored_hash(&token.0)).collect();
         let mut reader = self.store.read().await?;
-        let found = sign_ins::find(&mut reader, &stored_hash(&token.0)).await?;
+        let all = hashes.iter().map(|hash| hash.to_vec()).collect();
+        let mut found = sign_ins::find(&mut reader, all).await?;
         drop(reader);
-        let (session, person) = found.ok_or(Error::Expired)?;
-        let live = person.state == PersonState::Active
-            && now < session.expires_at
-            && now < session.last_seen_at + self.settings.session_idle;
-        if !live {
-            return Err(Error::Expired);
-        }
+        found.retain(|one| {
+            one.person.state == PersonState::Active
+                && now < one.session.expires_at
+                && now < one.session.last_seen_at + self.settings.session_idle
+        });
+        let good = tokens.iter().zip(&hashes).find_map(|(token, hash)| {
+            let one = found.iter().find(|one| one.token_hash == *hash)?;
+            Some((token, one.clone()))
+        });
+        let (
+            token,
+            sign_ins::Found {
+                session, person, ..
+            },
+        ) = good.ok_or(Error::Expired)?;
         if now > session.last_seen_at + SEEN_PRECISION {
             transact!(self, tx => {
                 Ok(sign_ins::touch(&mut tx, session.id, now).await?)
             })?;
         }
         let scopes = Scope::ALL.into_iter().collect();
-        Ok(Caller {
+        let caller = Caller {
             person,
             via: Via::Session(session.id),
             scopes,
             origin: origin.to_owned(),
             once: None,
             version: None,
-        })
+        };
+        Ok((caller, token.clone()))
     }
 
     pub async fn sign_out(&self, caller: &Caller) -> Result<()> {

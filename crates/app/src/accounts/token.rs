@@ -32,6 +32,11 @@ const PREFIX: &str = "berth_";
 const LIFE_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
 const USED_PRECISION: SignedDuration = SignedDuration::from_mins(15);
 
+/// Whether a text has the form of a token; others are not looked up.
+pub fn is_token(text: &str) -> bool {
+    text.starts_with(PREFIX)
+}
+
 impl App {
     /// Makes a token. The secret is in the answer and nowhere else; a repeated request does not show it again.
     pub async fn create_token(
@@ -77,7 +82,7 @@ impl App {
 
     /// Who a token belongs to, bounded by its scopes.
     pub async fn caller_by_token(&self, secret: &str, origin: &str) -> Result<Caller> {
-        if !secret.starts_with(PREFIX) {
+        if !is_token(secret) {
             return Err(Error::TokenUnknown);
         }
         let now = self.now();

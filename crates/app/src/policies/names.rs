@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use berth_model::policy::{Approver, Policy, Scope};
 use berth_model::site::Site;
-use berth_model::{FieldErrors, LoginName, Name, SiteId, Text};
+use berth_model::{FieldErrors, LoginName, Name, Reference, SiteId, Text};
 use berth_store::policies::{self, Version};
-use berth_store::{Conn, inventory, people, projects, sites};
+use berth_store::{Conn, inventory, people, projects};
 
 use crate::App;
 use crate::caller::Caller;
 use crate::clock::fresh;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Each name is looked up, so there is an end to them.
 const NAMES_MAX: usize = 200;
@@ -151,20 +151,22 @@ impl App {
         site: Option<&Site>,
         login: &LoginName,
     ) -> Result<Option<String>> {
-        let Some(person) = people::by_login(conn, login).await? else {
-            return Ok(Some(format!("there is nobody called `{login}`")));
+        let Some(site) = site else {
+            let person = people::by_login(conn, login).await?;
+            let is_admin = person.is_some_and(|person| person.global_admin);
+            let why = || {
+                format!(
+                    "`{login}` is no global admin; for all sites only they can be asked by name"
+                )
+            };
+            return Ok((!is_admin).then(why));
         };
-        Ok(match site {
-            _ if person.global_admin => None,
-            None => Some(format!(
-                "`{login}` is no global admin; for all sites only they can be asked by name"
-            )),
-            Some(site) => {
-                let member = sites::membership_of(conn, site.id, person.id).await?;
-                let why = || format!("`{login}` is not a member of this site");
-                member.is_none().then(why)
-            }
-        })
+        let named = Reference::Name(login.clone());
+        match self.member_named(conn, site.id, &named, "member").await {
+            Ok(_) => Ok(None),
+            Err(Error::NotFound(_)) => Ok(Some(format!("`{login}` is not a member of this site"))),
+            Err(error) => Err(error),
+        }
     }
 
     /// Lets the policies of a site follow a new name.

@@ -9,7 +9,7 @@ use berth_model::queue::{
 };
 use berth_model::reference::{PersonReference, ProjectReference, SiteReference};
 use berth_model::{FieldErrors, GrantId, Name, ProjectId, Reference, SiteId, Text, TypeId};
-use berth_store::{Conn, inventory, people, projects, queues};
+use berth_store::{Conn, inventory, projects, queues};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::App;
@@ -41,6 +41,8 @@ pub struct NewGrant {
     pub reason: Text,
 }
 
+/// How an answer calls somebody who has to belong to the site.
+const MEMBER: &str = "member of this site";
 const LIST_MAX: usize = 1000;
 const ALL: u64 = 100_000;
 const HALF_LIFE_MAX: SignedDuration = SignedDuration::from_hours(24 * 366);
@@ -152,8 +154,12 @@ impl App {
                 (None, None) => Some(Whose::Site),
                 (Some(name), None) => project(&field, &name).map(Whose::Project),
                 (None, Some(login)) => {
-                    let known = people::by_login(conn, &login).await?;
-                    known.map(|person| Whose::Person(person.id))
+                    let person = Reference::Name(login);
+                    match self.member_named(conn, site, &person, MEMBER).await {
+                        Ok(person) => Some(Whose::Person(person.id)),
+                        Err(Error::NotFound(_)) => None,
+                        Err(error) => return Err(error),
+                    }
                 }
                 (Some(_), Some(_)) => None,
             };
@@ -163,7 +169,10 @@ impl App {
                     amounts,
                     hours,
                 }),
-                None => errors.push(field, "name a project or a person who is here, not both"),
+                None => errors.push(
+                    field,
+                    "name a project or a member of this site, and not both",
+                ),
             }
         }
         for (field, message) in unknown {
@@ -282,12 +291,10 @@ impl App {
             }
             let whose = match (&new.project, &new.person) {
                 (Some(project), None) => Whose::Project(self.project(&mut tx, place.id(), project).await?.id),
-                (None, Some(Reference::Id(id))) => Whose::Person(*id),
-                (None, Some(Reference::Name(login))) => {
-                    let known = people::by_login(&mut tx, login).await?;
-                    Whose::Person(known.ok_or(Error::NotFound("person"))?.id)
+                (None, Some(person)) => {
+                    Whose::Person(self.member_named(&mut tx, place.id(), person, MEMBER).await?.id)
                 }
-                _ => return Err(FieldErrors::one("project", "name a project or a person, and not both").into()),
+                _ => return Err(FieldErrors::one("project", "name a project or a member of this site, and not both").into()),
             };
             let now = self.now();
             if new.until <= now {

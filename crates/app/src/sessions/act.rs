@@ -4,8 +4,8 @@ use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
 use berth_model::reference::{PersonReference, SessionReference, SiteReference};
 use berth_model::session::{Access, NotNow, Session};
-use berth_model::{FieldErrors, Name, PersonId, Reference, Text};
-use berth_store::{Conn, people, queues, sessions, sites, visits};
+use berth_model::{FieldErrors, Name, Text};
+use berth_store::{Conn, queues, sessions, visits};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -210,7 +210,15 @@ impl App {
         with: &PersonReference,
         access: Option<Access>,
     ) -> Result<Session> {
-        let person = self.member(conn, place, with).await?;
+        let person = self.member_named(conn, place.id(), with, "member").await;
+        let person = person.map_err(|error| match error {
+            Error::NotFound(_) => {
+                let message = format!("`{with}` is not a member of this site");
+                FieldErrors::one("with", message).into()
+            }
+            other => other,
+        })?;
+        let person = person.id;
         if person == session.owner {
             return Err(FieldErrors::one("with", "it is theirs already").into());
         }
@@ -229,29 +237,6 @@ impl App {
         // Whoever may do less than before comes in anew.
         visits::end(conn, session.id, Some(person), self.now()).await?;
         Ok(session)
-    }
-
-    async fn member(
-        &self,
-        conn: &mut Conn,
-        place: &Place,
-        person: &PersonReference,
-    ) -> Result<PersonId> {
-        let known = match person {
-            Reference::Id(id) => people::get(conn, *id).await?,
-            Reference::Name(login) => people::by_login(conn, login).await?,
-        };
-        let role = match &known {
-            None => None,
-            Some(person) => sites::membership_of(conn, place.id(), person.id).await?,
-        };
-        match (known, role) {
-            (Some(person), Some(_)) => Ok(person.id),
-            _ => {
-                let message = format!("`{person}` is not a member of this site");
-                Err(FieldErrors::one("with", message).into())
-            }
-        }
     }
 
     /// Lets a profile be started again that was paused.

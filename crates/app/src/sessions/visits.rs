@@ -18,7 +18,7 @@ use serde_json::json;
 use super::follow::Followed;
 use super::hub::speaks_hub;
 use crate::App;
-use crate::accounts::{random_text, stored_hash};
+use crate::accounts::{is_random_text, random_text, stored_hash};
 use crate::caller::{Caller, Via};
 use crate::clock::fresh;
 use crate::error::{Error, Result};
@@ -49,6 +49,11 @@ impl Key {
 
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// Whether Berth could have made it.
+    pub fn is_well_formed(&self) -> bool {
+        is_random_text(&self.0)
     }
 
     fn drawn() -> Key {
@@ -163,16 +168,27 @@ impl App {
 
     /// Whose key it is, if they may still come in with it.
     pub async fn visitor(&self, label: &str, key: &Key) -> Result<Option<Entered>> {
+        let found = self.visitor_among(label, std::slice::from_ref(key)).await?;
+        Ok(found.map(|(_, entered)| entered))
+    }
+
+    /// The first of these keys with which its person may still come in.
+    pub async fn visitor_among(&self, label: &str, keys: &[Key]) -> Result<Option<(Key, Entered)>> {
         let mut reader = self.store.read().await?;
         let Some(session) = sessions::by_label(&mut reader, label).await? else {
             return Ok(None);
         };
-        let hash = stored_hash(key.reveal());
-        let found = visits::find(&mut reader, &hash, self.now()).await?;
-        match found.filter(|visit| visit.session == session.id) {
-            Some(visit) => self.still_may(&mut reader, &session, &visit).await,
-            None => Ok(None),
+        let hashes: Vec<_> = keys.iter().map(|key| stored_hash(key.reveal())).collect();
+        let all = hashes.iter().map(|hash| hash.to_vec()).collect();
+        let found = visits::find(&mut reader, session.id, all, self.now()).await?;
+        for (key, hash) in keys.iter().zip(&hashes) {
+            if let Some((_, visit)) = found.iter().find(|(of, _)| of == hash)
+                && let Some(entered) = self.still_may(&mut reader, &session, visit).await?
+            {
+                return Ok(Some((key.clone(), entered)));
+            }
         }
+        Ok(None)
     }
 
     /// A program that comes with its person's own token: to what is theirs, or shared with them.

@@ -8,8 +8,8 @@ use berth_model::Name;
 use berth_model::closure::ClosureKind;
 use clap::{Args, Subcommand};
 
-use super::Once;
 use super::types::read_text;
+use super::{Once, Version};
 use crate::arguments::{self, Placed};
 use crate::context::Context;
 use crate::details::Details;
@@ -38,6 +38,8 @@ pub enum Closure {
     Remove {
         /// The calendar, by name or id
         calendar: Placed<ClosureReference>,
+        #[command(flatten)]
+        version: Version,
     },
 }
 
@@ -102,8 +104,9 @@ pub async fn run(command: Closure, context: &Context) -> anyhow::Result<()> {
                 ),
             })
         }
-        Closure::Remove { calendar } => {
+        Closure::Remove { calendar, version } => {
             let site = context.site_of(&calendar)?;
+            let client = version.client(client);
             client.remove_closure(&site, &calendar.it).await?;
             out.say(&format!("Removed the closure calendar {}.\n", calendar.it))
         }
@@ -161,4 +164,5 @@ fn details(closure: &ClosureDetails, times: &Times) -> Details {
                 .map(|closed| format!("{} {}", times.span(closed.start, closed.end), closed.title)),
         )
         .line("Id", about.id)
+        .line("Version", about.version)
 }

@@ -12,6 +12,7 @@ use berth_api::reference::SiteReference;
 use berth_model::{Text, WindowId};
 use clap::Subcommand;
 
+use super::Acting;
 use crate::arguments::Placed;
 use crate::context::Context;
 use crate::details::Details;
@@ -43,6 +44,8 @@ pub enum Maintenance {
         /// Why
         #[arg(long)]
         reason: Option<Text>,
+        #[command(flatten)]
+        acting: Acting,
     },
 }
 
@@ -68,8 +71,13 @@ pub async fn run(command: Maintenance, context: &Context) -> anyhow::Result<()> 
                 details(&window, times).render(screen) + &times.footnote()
             })
         }
-        Maintenance::Cancel { window, reason } => {
+        Maintenance::Cancel {
+            window,
+            reason,
+            acting,
+        } => {
             let (site, id) = find(&window, context).await?;
+            let client = acting.client(client);
             let window = client
                 .cancel_maintenance(&site, id, &Reason { reason })
                 .await?;

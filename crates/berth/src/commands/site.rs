@@ -89,6 +89,8 @@ pub enum Site {
         /// Take the logo away
         #[arg(long, conflicts_with = "file")]
         remove: bool,
+        #[command(flatten)]
+        version: Version,
     },
     /// Ask to be let into a site
     Join {
@@ -219,16 +221,23 @@ pub async fn run(command: Site, context: &Context) -> anyhow::Result<()> {
                 .await?;
             out.show(&site, |_| format!("Changed the site {}.\n", site.name))
         }
-        Site::Logo { file: None, .. } => {
+        Site::Logo {
+            file: None,
+            version,
+            ..
+        } => {
             let site = context.site()?;
-            client.remove_logo(site).await?;
+            version.client(client).remove_logo(site).await?;
             out.say(&format!("{site} has no logo now.\n"))
         }
         Site::Logo {
-            file: Some(file), ..
+            file: Some(file),
+            version,
+            ..
         } => {
             let content =
                 read_image(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            let client = version.client(client);
             let site = client.set_logo(context.site()?, content).await?;
             out.show(&site, |_| format!("Set the logo of {}.\n", site.name))
         }

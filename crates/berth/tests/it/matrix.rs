@@ -88,6 +88,7 @@ async fn walk(engine: Engine) {
     stage.show("nothing").await;
     exhibit.check_others(&stage, &mut wrong).await;
     elsewhere::check(&stage, &mut wrong).await;
+    stale_versions(&stage, &mut wrong).await;
     let is_outsider = |caller| matches!(caller, Caller::Outsider(_));
     hub::check(&stage, &browser, &mut wrong, |caller| !is_outsider(caller)).await;
     check(&stage, &browser, &mut wrong, |caller| !is_outsider(caller)).await;
@@ -97,6 +98,34 @@ async fn walk(engine: Engine) {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// Whoever may change something is refused, and nothing else, where they mean another version than the one there is.
+async fn stale_versions(stage: &Stage, wrong: &mut Vec<String>) {
+    let operations = operations();
+    for row in rows() {
+        let operation = operations.iter().find(|one| one.id == row.operation);
+        let Some(operation) = operation.filter(|one| one.needs_version) else {
+            continue;
+        };
+        let mut callers = CALLERS.into_iter().zip(row.expected());
+        let mut may = |wanted| callers.any(|cell| cell == (wanted, Expected::Done));
+        let caller = match may(Caller::Owner) {
+            true => "ada",
+            false => "root",
+        };
+        let targets = stage.targets(operation, &row).await;
+        let body = row.body.map(|body| body(&stage.fresh));
+        let who = stage.world.who(caller);
+        let asked = stage.ask_for_stale(&who, operation, &row, &targets, body.as_ref());
+        let answer = asked.await;
+        if answer.status != 412 || answer.code() != "request.version_mismatch" {
+            let (operation, about) = (row.operation, row.about);
+            wrong.push(format!(
+                "{operation} ({about}) on a stale version: {answer:?}"
+            ));
+        }
+    }
 }
 
 /// Walks through the rows with those callers that are `wanted`.

@@ -171,7 +171,7 @@ fn every_reference_leads_somewhere() {
 }
 
 /// Changes that no `If-Match` guards, and why that loses nothing.
-const WITHOUT_VERSION: [(&str, &str); 28] = [
+const WITHOUT_VERSION: [(&str, &str); 24] = [
     ("revoke_my_feed", "a feed never changes: it exists or not"),
     ("revoke_my_token", "a token never changes: it exists or not"),
     (
@@ -180,18 +180,9 @@ const WITHOUT_VERSION: [(&str, &str); 28] = [
     ),
     ("revoke_grant", "a grant never changes: it exists or not"),
     (
-        "remove_closure",
-        "a calendar is removed whatever days it holds",
-    ),
-    (
         "remove_environment",
         "a version of an environment never changes",
     ),
-    (
-        "put_logo",
-        "a logo is replaced as a whole, and has no version",
-    ),
-    ("remove_logo", "a logo has no version"),
     (
         "put_member",
         "a membership is one word, its role, and has no version",
@@ -233,10 +224,6 @@ const WITHOUT_VERSION: [(&str, &str); 28] = [
     (
         "decline_join_request",
         "a request is decided once; the second is refused",
-    ),
-    (
-        "cancel_maintenance",
-        "a window is cancelled once; the second is refused",
     ),
     ("test_policies", "it only reads"),
     (

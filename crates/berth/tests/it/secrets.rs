@@ -30,10 +30,15 @@ struct House {
 impl House {
     /// Logs much more than anybody would in earnest: what is careful then is careful always.
     async fn open(engine: Engine) -> Self {
+        Self::with(engine, "").await
+    }
+
+    async fn with(engine: Engine, config: &str) -> Self {
         let ground = Ground::new(engine).await;
         let world = World::build(&ground.url).await;
-        let config = "rate_limit_per_s = 0\nsign_in_attempts_max = 3\nlog_filter = \"debug\"";
-        let server = ground.launch(config).start().await.expect("the server");
+        let careless = "rate_limit_per_s = 0\nsign_in_attempts_max = 3\nlog_filter = \"debug\"";
+        let config = format!("{careless}\n{config}");
+        let server = ground.launch(&config).start().await.expect("the server");
         Self {
             http: Http::new(&server.url("")),
             ground,
@@ -168,6 +173,74 @@ async fn guess_together(engine: Engine) {
     }
     house.http.get(&root, "/me").await.expect(200);
     house.http.sign_in("root", PASSWORD).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_are_counted_by_login_and_by_network_on_sqlite() {
+    guess_from_everywhere(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guesses_are_counted_by_login_and_by_network_on_postgres() {
+    guess_from_everywhere(Engine::Postgres).await;
+}
+
+async fn guess_from_everywhere(engine: Engine) {
+    let config = "trusted_proxies = [\"127.0.0.1\"]\nsign_in_attempts_login_max = 5\n\
+                  sign_in_attempts_network_max = 7";
+    let house = House::with(engine, config).await;
+    let sign_in = async |network: u8, login: &str, password: &str| {
+        let request = house.http.request(&Who::Nobody, "POST", "/sign-in");
+        let request = request.header("x-forwarded-for", format!("203.0.113.{network}"));
+        let request = request.json(&json!({"login": login, "password": password}));
+        let answer = house.http.send(request).await;
+        (answer.status, answer.code())
+    };
+    let wrong = (401, "auth.wrong_credentials".to_owned());
+    let locked = (429, "auth.locked_out".to_owned());
+    let good = (200, String::new());
+    // Of one login, five from all networks, and three from each.
+    for (network, expected) in [
+        (1, &wrong),
+        (1, &wrong),
+        (1, &wrong),
+        (1, &locked),
+        (2, &wrong),
+        (2, &wrong),
+        (2, &locked),
+        (3, &locked),
+    ] {
+        assert_eq!(
+            sign_in(network, "bob", "a guess").await,
+            *expected,
+            "{network}"
+        );
+    }
+    assert_eq!(sign_in(3, "bob", PASSWORD).await, locked);
+    assert_eq!(sign_in(3, "ada", PASSWORD).await, good, "another login");
+    // Of one network, seven for all logins.
+    for guess in 0..7 {
+        let login = format!("nobody-{guess}");
+        assert_eq!(sign_in(4, &login, "a guess").await, wrong);
+    }
+    assert_eq!(sign_in(4, "ada", PASSWORD).await, locked);
+    assert_eq!(sign_in(5, "ada", PASSWORD).await, good, "another network");
+    // Somebody who becomes a global admin later keeps the networks that they used before.
+    assert_eq!(sign_in(6, "ada", PASSWORD).await, good);
+    let root = house.world.who("root");
+    let promote = house.http.request(&root, "PATCH", "/people/ada");
+    let promote = promote.header("if-match", "*");
+    let promote = promote.json(&json!({"global_admin": true}));
+    house.http.send(promote).await.expect(200);
+    for network in [7, 7, 7, 8, 8] {
+        assert_eq!(sign_in(network, "ada", "a guess").await, wrong);
+    }
+    assert_eq!(sign_in(9, "ada", PASSWORD).await, locked, "a new network");
+    assert_eq!(
+        sign_in(6, "ada", PASSWORD).await,
+        good,
+        "one that she used before"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

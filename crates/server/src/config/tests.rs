@@ -68,6 +68,8 @@ fn without_anything_written_the_defaults_hold() {
         (50, 200)
     );
     assert_eq!(config.sign_in_attempts_max, 10);
+    assert_eq!(config.sign_in_attempts_login_max, 50);
+    assert_eq!(config.sign_in_attempts_network_max, 200);
     assert_eq!((config.session_idle_h, config.session_absolute_d), (12, 30));
     assert_eq!(config.password_min_length, 12);
     assert_eq!(config.event_retention_d, 400);

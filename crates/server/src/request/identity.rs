@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use axum::extract::FromRequestParts;
 use berth_api::Code;
 use berth_api::headers::{CSRF_TOKEN, HOST_SESSION_COOKIE, SESSION_COOKIE};
-use berth_app::accounts::SessionToken;
+use berth_app::accounts::{SessionToken, is_token};
 use berth_app::{Caller, Error, Once};
 use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use http::request::Parts;
@@ -110,38 +110,79 @@ async fn look(parts: &Parts, server: &Server) -> Result<Identity> {
                     .detail("The Authorization header does not hold a bearer token.")
                     .hint("Send it as `Authorization: Bearer berth_…`.")
             })?;
-        let caller = server.app.caller_by_token(secret, &origin).await?;
         return Ok(Identity::Known {
-            caller: Box::new(caller),
+            caller: Box::new(by_token(parts, server, secret, &origin).await?),
             session: None,
         });
     }
-    let mut is_signed = false;
-    // A neighbouring host, or a path, can set a cookie of the same name, and browsers send them in any order.
-    for token in cookies(&parts.headers, cookie_name(&server.config)).take(COOKIES_MAX) {
-        is_signed = true;
-        let token = SessionToken::new(token);
-        let caller = match server.app.caller_by_session(&token, &origin).await {
-            Ok(caller) => caller,
-            Err(Error::Expired) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        expect_own_page(parts, server, &token)?;
-        return Ok(Identity::Known {
-            caller: Box::new(caller),
-            session: Some(token),
-        });
+    // A neighbouring host, or a path, can set cookies of the same name, and browsers send them in any order.
+    let name = cookie_name(&server.config);
+    let shown: Vec<SessionToken> = cookies(&parts.headers, name)
+        .map(SessionToken::new)
+        .collect();
+    if shown.is_empty() {
+        return Ok(Identity::Anonymous);
     }
-    match is_signed {
-        false => Ok(Identity::Anonymous),
-        true => Err(Failure::new(Code::AuthSignInRequired)
+    let found = by_cookies(parts, server, &shown, &origin).await?;
+    let Some((caller, token)) = found else {
+        return Err(Failure::new(Code::AuthSignInRequired)
             .detail("Your session has ended.")
-            .hint("Sign in again.")),
+            .hint("Sign in again."));
+    };
+    expect_own_page(parts, server, &token)?;
+    Ok(Identity::Known {
+        caller: Box::new(caller),
+        session: Some(token),
+    })
+}
+
+async fn by_token(parts: &Parts, server: &Server, secret: &str, origin: &str) -> Result<Caller> {
+    // A word of the hub's is no token, and takes nothing from the limit of tokens.
+    if !is_token(secret) {
+        return Err(Error::TokenUnknown.into());
+    }
+    let limit = &server.throttle.tokens;
+    let admitted = limit.admit(parts, server, std::iter::once(secret))?;
+    match server.app.caller_by_token(secret, origin).await {
+        Ok(caller) => {
+            limit.was_good(admitted, secret);
+            Ok(caller)
+        }
+        Err(error) => {
+            limit.were_bad(admitted);
+            Err(error.into())
+        }
     }
 }
 
-/// How many cookies of one name are looked at; each costs a look in the database.
-const COOKIES_MAX: usize = 4;
+/// Whose one of these cookies is. What Berth never made is not looked up.
+async fn by_cookies(
+    parts: &Parts,
+    server: &Server,
+    shown: &[SessionToken],
+    origin: &str,
+) -> Result<Option<(Caller, SessionToken)>> {
+    let well_formed = shown.iter().filter(|token| token.is_well_formed());
+    let tokens: Vec<SessionToken> = well_formed.cloned().collect();
+    if tokens.is_empty() {
+        return Ok(None);
+    }
+    let limit = &server.throttle.cookies;
+    let admitted = limit.admit(parts, server, tokens.iter().map(SessionToken::reveal))?;
+    match server.app.caller_by_sessions(&tokens, origin).await {
+        Ok((caller, token)) => {
+            limit.was_good(admitted, token.reveal());
+            Ok(Some((caller, token)))
+        }
+        Err(error) => {
+            limit.were_bad(admitted);
+            match error {
+                Error::Expired => Ok(None),
+                error => Err(error.into()),
+            }
+        }
+    }
+}
 
 /// The scheme's name is written in any case (RFC 9110); `token` is Jupyter's word for it.
 fn bearer(value: &str) -> Option<&str> {

@@ -12,10 +12,10 @@ use utoipa_axum::routes;
 
 use super::addresses::{ClosureAt, SiteAt};
 use super::paging::out_of_all;
-use crate::answer::Made;
+use crate::answer::{Made, Versioned};
 use crate::failure::Result;
-use crate::openapi::IdempotencyKeyHeader;
-use crate::request::{Creating, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchOptionalHeader};
+use crate::request::{Changing, Creating, Path, Query, Signed};
 use crate::server::Server;
 use crate::shown::names;
 
@@ -54,7 +54,10 @@ async fn list_closures(
     request_body = NewClosure,
     responses(
         (status = 201, description = "Brought in.", body = ClosureDetails,
-            headers(("Location" = String, description = "Where to read it."))),
+            headers(
+                ("ETag" = String, description = "The calendar's version."),
+                ("Location" = String, description = "Where to read it."),
+            )),
         (status = 200, description = "An earlier request with this key brought it in; here it is as it is now.",
             body = ClosureDetails,
             headers(
@@ -82,32 +85,34 @@ async fn add_closure(
         .add_closure(&caller, &at.site, &new, server.fetch.as_ref())
         .await?;
     let closure = &made.value.closure;
-    let location = paths::closure(&closure.site, &closure.id);
-    Ok(Made::from(made.map(shown)).at(server.link(&location)))
+    let (location, version) = (paths::closure(&closure.site, &closure.id), closure.version);
+    let made = Made::from(made.map(shown)).at(server.link(&location));
+    Ok(made.version(version))
 }
 
 /// One closure calendar, with its closed times.
 #[utoipa::path(
     get, path = paths::CLOSURE, tag = "calendar", params(ClosureAt),
-    responses((status = 200, description = "The calendar.", body = ClosureDetails))
+    responses((status = 200, description = "The calendar.", body = ClosureDetails,
+        headers(("ETag" = String, description = "The calendar's version."))))
 )]
 async fn get_closure(
     State(server): State<Server>,
     Signed(caller): Signed,
     Path(at): Path<ClosureAt>,
-) -> Result<Json<ClosureDetails>> {
+) -> Result<Versioned<ClosureDetails>> {
     let view = server.app.closure(&caller, &at.site, &at.closure).await?;
-    Ok(Json(shown(view)))
+    Ok(versioned(view))
 }
 
 /// Remove a closure calendar; its times are open again at once.
 #[utoipa::path(
-    delete, path = paths::CLOSURE, tag = "calendar", params(ClosureAt),
+    delete, path = paths::CLOSURE, tag = "calendar", params(ClosureAt, IfMatchOptionalHeader),
     responses((status = 204, description = "Removed."))
 )]
 async fn remove_closure(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<ClosureAt>,
 ) -> Result<StatusCode> {
     server
@@ -122,18 +127,24 @@ async fn remove_closure(
 /// If that fails, the closed times stay as they were, and `trouble` says why.
 #[utoipa::path(
     post, path = paths::CLOSURE_REFRESH, tag = "calendar", params(ClosureAt),
-    responses((status = 200, description = "The calendar as it is now.", body = ClosureDetails))
+    responses((status = 200, description = "The calendar as it is now.", body = ClosureDetails,
+        headers(("ETag" = String, description = "The calendar's version."))))
 )]
 async fn refresh_closure(
     State(server): State<Server>,
     Signed(caller): Signed,
     Path(at): Path<ClosureAt>,
-) -> Result<Json<ClosureDetails>> {
+) -> Result<Versioned<ClosureDetails>> {
     let view = server
         .app
         .refresh_closure(&caller, &at.site, &at.closure, server.fetch.as_ref())
         .await?;
-    Ok(Json(shown(view)))
+    Ok(versioned(view))
+}
+
+fn versioned(view: ClosureView) -> Versioned<ClosureDetails> {
+    let version = view.closure.version;
+    Versioned(shown(view), version)
 }
 
 fn shown(view: ClosureView) -> ClosureDetails {

@@ -15,7 +15,8 @@ use super::sites::versioned;
 use crate::answer::Versioned;
 use crate::failure::Result;
 use crate::feed_routes::is_known;
-use crate::request::{Content, Path, Signed};
+use crate::openapi::IfMatchOptionalHeader;
+use crate::request::{Changing, Content, Path, Signed};
 use crate::server::Server;
 
 /// May be kept, and must be asked about before it is shown again: who may see the site can change.
@@ -71,7 +72,7 @@ async fn get_logo(
 ///
 /// What it is, is told by what is in it, whatever the request calls it.
 #[utoipa::path(
-    put, path = paths::LOGO, tag = "sites", params(SiteAt),
+    put, path = paths::LOGO, tag = "sites", params(SiteAt, IfMatchOptionalHeader),
     request_body(content(
         ("image/png"),
         ("image/webp"),
@@ -83,7 +84,7 @@ async fn get_logo(
 )]
 async fn put_logo(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SiteAt>,
     Content(content): Content<LOGO_BYTES_MAX>,
 ) -> Result<Versioned<Site>> {
@@ -93,12 +94,12 @@ async fn put_logo(
 
 /// Take the site's logo away.
 #[utoipa::path(
-    delete, path = paths::LOGO, tag = "sites", params(SiteAt),
+    delete, path = paths::LOGO, tag = "sites", params(SiteAt, IfMatchOptionalHeader),
     responses((status = 204, description = "It has none now."))
 )]
 async fn remove_logo(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<SiteAt>,
 ) -> Result<StatusCode> {
     server.app.remove_logo(&caller, &at.site).await?;

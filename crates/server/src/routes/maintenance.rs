@@ -24,8 +24,8 @@ use super::addresses::{SiteAt, WindowAt};
 use super::paging::{ByStart, one_more, place};
 use crate::answer::{Made, Versioned};
 use crate::failure::Result;
-use crate::openapi::IdempotencyKeyHeader;
-use crate::request::{Body, Creating, Path, Query, Signed};
+use crate::openapi::{IdempotencyKeyHeader, IfMatchOptionalHeader};
+use crate::request::{Body, Changing, Creating, Path, Query, Signed};
 use crate::server::Server;
 use crate::shown::{entry, names};
 
@@ -134,14 +134,14 @@ async fn get_maintenance(
 ///
 /// Bookings that were cancelled for it stay cancelled.
 #[utoipa::path(
-    post, path = paths::WINDOW_CANCEL, tag = "maintenance", params(WindowAt),
+    post, path = paths::WINDOW_CANCEL, tag = "maintenance", params(WindowAt, IfMatchOptionalHeader),
     request_body = Reason,
     responses((status = 200, description = "The window, cancelled.", body = MaintenanceWindow,
         headers(("ETag" = String, description = "The window's version."))))
 )]
 async fn cancel_maintenance(
     State(server): State<Server>,
-    Signed(caller): Signed,
+    Changing(caller): Changing,
     Path(at): Path<WindowAt>,
     Body(body): Body<Reason>,
 ) -> Result<Versioned<MaintenanceWindow>> {

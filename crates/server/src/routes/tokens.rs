@@ -69,6 +69,9 @@ async fn create_token(
     };
     let made = server.app.create_token(&caller, new).await?;
     let (token, secret) = made.value;
+    if let Some(secret) = &secret {
+        server.throttle.tokens.made(secret.expose_secret());
+    }
     let secret = secret.map(|secret| Revealed::new(secret.expose_secret().to_owned()));
     let secret = secret
         .transpose()

@@ -35,7 +35,7 @@ pub fn addressing(config: &Config) -> Addressing {
     made.unwrap_or_else(|_| unreachable!("what the configuration has read is an origin"))
 }
 
-/// Whether all sessions share Berth's own origin, so that a script in one can do what its visitor can elsewhere.
+/// Whether sessions would share Berth's own origin, so that a script in one can do what its visitor can elsewhere.
 pub fn share_origin(config: &Config) -> bool {
     !addressing(config).is_isolating()
 }

@@ -142,6 +142,7 @@ pub async fn own_page(
     let visits = &server.visits;
     let mut response = see_other(&door(visits.addressing(), label, &to));
     let cookie = cookie(server, label, &key, &entered)?;
+    server.throttle.visit_keys.made(key.reveal());
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
 }

@@ -50,7 +50,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    fn secret(&self) -> &str {
+    pub fn secret(&self) -> &str {
         match self {
             Shown::Key(key) => key.reveal(),
             Shown::Token(token) => token.expose_secret(),
@@ -118,27 +118,42 @@ impl Visitors {
         }
     }
 
-    /// Who shows this at the session's address, if they may come in.
+    /// Who shows one of these at the session's address, if they are remembered and may still come in.
+    pub async fn remembered(
+        &self,
+        app: &App,
+        label: &Label,
+        shown: &[Shown],
+    ) -> Result<Option<Arc<Known>>> {
+        for shown in shown {
+            let id = id(label, shown);
+            if let Some(known) = self.get(&id) {
+                known.used_ms.store(self.now_ms(), Relaxed);
+                if self.is_younger(&known, FRESH)
+                    || self.look_again(app, &id, &known, FRESH).await?
+                {
+                    return Ok(Some(known));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Who shows one of these at the session's address, if they may come in.
     pub async fn find(
         &self,
         app: &App,
         label: &Label,
-        shown: Shown,
+        shown: Vec<Shown>,
         origin: &str,
     ) -> Result<Option<Arc<Known>>> {
-        let id = id(label, &shown);
-        if let Some(known) = self.get(&id) {
-            known.used_ms.store(self.now_ms(), Relaxed);
-            if self.is_younger(&known, FRESH) || self.look_again(app, &id, &known, FRESH).await? {
-                return Ok(Some(known));
-            }
-        }
         let happened = self.happened.load(Relaxed);
         // The semaphore is never closed.
         let _turn = self.questions.acquire().await;
-        let Some(entered) = ask(app, label, &shown, origin).await? else {
+        let Some((shown, entered)) = ask(app, label, shown, origin).await? else {
             return Ok(None);
         };
+        let id = id(label, &shown);
         let known = Arc::new(self.known(label.clone(), shown, entered));
         let known = self.put(id, known);
         // Something may have ended their access after it was asked for and before they stood in the table.
@@ -201,9 +216,9 @@ impl Visitors {
             return Ok(true);
         }
         let began_ms = self.now_ms();
-        let found = ask(app, &known.label, &known.shown, "").await?;
+        let found = ask(app, &known.label, vec![known.shown.clone()], "").await?;
         // Who may do less than before comes in anew, with less.
-        let is_same = found.is_some_and(|found| {
+        let is_same = found.is_some_and(|(_, found)| {
             found.access == known.access
                 && found.person.id == known.person
                 && found.session == known.session
@@ -325,6 +340,11 @@ fn longest_away(table: &HashMap<Id, Arc<Known>>, some: impl Fn(&Known) -> bool) 
 }
 
 impl Known {
+    /// What they showed.
+    pub fn secret(&self) -> &str {
+        self.shown.secret()
+    }
+
     /// Whether they have something open.
     fn is_here(&self) -> bool {
         Arc::strong_count(&self.visitor.here) > 1
@@ -344,14 +364,36 @@ fn id(label: &Label, shown: &Shown) -> Id {
     digest.finalize().into()
 }
 
-/// Who shows this, if they may come in now.
-async fn ask(app: &App, label: &Label, shown: &Shown, origin: &str) -> Result<Option<Entered>> {
-    let found = match shown {
-        Shown::Key(key) => return app.visitor(label.as_str(), key).await,
-        Shown::Token(token) => match app.caller_by_token(token.expose_secret(), origin).await {
-            Ok(caller) => app.visitor_by_token(&caller, label.as_str()).await,
-            Err(error) => Err(error),
-        },
+/// Who shows one of these, if they may come in now. Of keys there may be several; a token comes alone.
+async fn ask(
+    app: &App,
+    label: &Label,
+    shown: Vec<Shown>,
+    origin: &str,
+) -> Result<Option<(Shown, Entered)>> {
+    let mut keys = Vec::new();
+    for one in shown {
+        match one {
+            Shown::Key(key) => keys.push(key),
+            Shown::Token(token) => {
+                let entered = ask_by_token(app, label, &token, origin).await?;
+                return Ok(entered.map(|entered| (Shown::Token(token), entered)));
+            }
+        }
+    }
+    let found = app.visitor_among(label.as_str(), &keys).await?;
+    Ok(found.map(|(key, entered)| (Shown::Key(key), entered)))
+}
+
+async fn ask_by_token(
+    app: &App,
+    label: &Label,
+    token: &SecretString,
+    origin: &str,
+) -> Result<Option<Entered>> {
+    let found = match app.caller_by_token(token.expose_secret(), origin).await {
+        Ok(caller) => app.visitor_by_token(&caller, label.as_str()).await,
+        Err(error) => Err(error),
     };
     match found {
         Ok(entered) => Ok(Some(entered)),

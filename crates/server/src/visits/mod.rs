@@ -27,7 +27,7 @@ use berth_proxy::{
 };
 use http::header::{ACCEPT, AUTHORIZATION, CACHE_CONTROL, UPGRADE, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,6 @@ use crate::config::Config;
 use crate::failure::{self, Failure, Result};
 use crate::request::address::{client_address, origin};
 use crate::server::Server;
-use crate::throttle::ShownToken;
 use known::{Known, Shown, Visitors};
 use path::Inside;
 use table::Table;
@@ -48,9 +47,6 @@ const TELL_EVERY: Duration = Duration::from_secs(15);
 const RETURN_EVERY: Duration = Duration::from_secs(1);
 /// How often those are looked at who were not for a while.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// The most keys of one request that are tried: more than one is there only where somebody tossed it over.
-const KEYS_MAX: usize = 4;
 
 /// What the counters call all of it; addresses inside a session are its owner's business.
 const ROUTE: &str = "session";
@@ -91,11 +87,6 @@ impl Visits {
         self.addressing().url(label)
     }
 
-    /// Whether all sessions share Berth's own origin, so that a script in one can do what its visitor can elsewhere.
-    pub fn share_origin(&self) -> bool {
-        !self.addressing().is_isolating()
-    }
-
     /// Whose a request is. Cheap, as every request is asked this.
     pub fn asked(&self, request: &Request<Incoming>) -> Asked {
         self.proxy.asked(request)
@@ -132,24 +123,37 @@ async fn serve(server: &Server, asked: Asked, request: Request<Incoming>) -> Res
     let visits = &server.visits;
     let (label, route) = match asked {
         Asked::Session(route) => (route.label().clone(), Some(route)),
-        Asked::Absent(label) => {
-            let found = visits.table.find(&server.app, &visits.proxy, &label);
-            let route = found.await?;
-            (label, route)
-        }
+        Asked::Absent(label) => (label, None),
         Asked::Elsewhere | Asked::Nobody => {
             return Ok(Page::Nobody.answer(request.headers()).map(Body::new));
         }
     };
     let (parts, body) = request.into_parts();
     let inside = inside(visits.addressing(), &label, &parts);
+    // Before the session is looked for: what is Berth's own has a limit of its own.
     if let Some(own) = inside.strip_prefix(hop::RESERVED) {
         return hop::own_page(server, &label, own, &parts).await;
     }
+    let route = match route {
+        Some(route) => Some(route),
+        None => {
+            let found = visits.table.find(&server.app, &visits.proxy, &label);
+            found.await?
+        }
+    };
     let Some(route) = route else {
         return Ok(not_running(server, &label, inside, &parts));
     };
-    let Some(known) = who(server, &label, &parts).await? else {
+    let known = match who(server, &label, &parts).await {
+        // Who goes to a page comes in anew, whatever others behind the same address show.
+        Err(failure)
+            if failure.status() == StatusCode::TOO_MANY_REQUESTS && is_navigation(&parts) =>
+        {
+            None
+        }
+        known => known?,
+    };
+    let Some(known) = known else {
         return Ok(to_be_let_in(server, &label, inside, &parts));
     };
     if known.access == Access::View && !only_looks(&parts) {
@@ -184,23 +188,34 @@ async fn pass(
 /// Who asks, if they may come in: by their token, or else by the key in their cookie.
 async fn who(server: &Server, label: &Label, parts: &Parts) -> Result<Option<Arc<Known>>> {
     let visits = &server.visits;
-    if let Some(token) = token(&parts.headers) {
-        let admitted = ShownToken::admit(parts, server)?;
-        let shown = Shown::Token(token.into());
-        let origin = origin(parts, server);
-        let found = visits.visitors.find(&server.app, label, shown, &origin);
-        let found = found.await?;
-        admitted.was(found.is_some(), server);
-        return Ok(found);
-    }
-    for key in cookies(&parts.headers, visits.cookie).take(KEYS_MAX) {
-        let shown = Shown::Key(Key::new(key.to_owned()));
-        let found = visits.visitors.find(&server.app, label, shown, "").await?;
-        if found.is_some() {
-            return Ok(found);
+    let (limit, shown) = match token(&parts.headers) {
+        Some(token) => (&server.throttle.tokens, vec![Shown::Token(token.into())]),
+        None => {
+            let keys = cookies(&parts.headers, visits.cookie).map(|key| Key::new(key.to_owned()));
+            let keys = keys.filter(Key::is_well_formed).map(Shown::Key);
+            (&server.throttle.visit_keys, keys.collect())
         }
+    };
+    let visitors = &visits.visitors;
+    if let Some(known) = visitors.remembered(&server.app, label, &shown).await? {
+        return Ok(Some(known));
     }
-    Ok(None)
+    if shown.is_empty() {
+        return Ok(None);
+    }
+    let admitted = limit.admit(parts, server, shown.iter().map(Shown::secret))?;
+    let origin = origin(parts, server);
+    match visitors.find(&server.app, label, shown, &origin).await {
+        Ok(Some(known)) => {
+            limit.was_good(admitted, known.secret());
+            Ok(Some(known))
+        }
+        Ok(None) => {
+            limit.were_bad(admitted);
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A token of Berth's, as programs send it; `token` is Jupyter's word for it. Others are the app's own.

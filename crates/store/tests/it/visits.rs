@@ -2,8 +2,8 @@
 
 use berth_model::person::{Person, PersonState};
 use berth_model::session::{Access, Session, State, Visit};
-use berth_model::{PersonId, SessionId, VisitId};
-use berth_store::{people, sessions, visits};
+use berth_model::{PersonId, SessionId, SignInId, TokenId, VisitId};
+use berth_store::{Store, idempotency, people, sessions, visits};
 use jiff::Timestamp;
 
 use crate::support::lab::Lab;
@@ -12,6 +12,7 @@ use crate::support::{Home, fresh_id, hour, on_both, transact};
 on_both!(
     visits_that_ended_long_ago_are_deleted_in_batches,
     a_code_that_nobody_used_is_deleted_and_the_key_of_an_ended_visit_is_forgotten,
+    visits_that_would_outlive_their_token_end_with_the_upgrade,
 );
 
 struct Visited {
@@ -70,12 +71,23 @@ async fn visited(home: &Home) -> Visited {
 impl Visited {
     /// A visit that began with a code; `number` makes its hashes.
     async fn invite(&self, home: &Home, number: u8, expires_at: Timestamp) {
+        self.insert(home, number, expires_at, None, None).await;
+    }
+
+    async fn insert(
+        &self,
+        home: &Home,
+        number: u8,
+        expires_at: Timestamp,
+        sign_in: Option<SignInId>,
+        token: Option<TokenId>,
+    ) {
         let visit = Visit {
             id: VisitId(fresh_id()),
             session: self.session,
             person: self.person,
-            sign_in: None,
-            token: None,
+            sign_in,
+            token,
             access: Access::Edit,
             reason: None,
             began: hour(0),
@@ -90,6 +102,10 @@ impl Visited {
 
     async fn enter(&self, home: &Home, number: u8, expires_at: Timestamp) {
         self.invite(home, number, expires_at).await;
+        self.redeem(home, number).await;
+    }
+
+    async fn redeem(&self, home: &Home, number: u8) {
         let entered = transact(&home.store, async |tx| {
             visits::redeem(tx, self.session, &[number], &[number, 1], hour(0)).await
         });
@@ -159,9 +175,51 @@ async fn a_code_that_nobody_used_is_deleted_and_the_key_of_an_ended_visit_is_for
     assert_eq!(visited.known(home).await, [hour(10), hour(50)]);
     let mut conn = home.read().await;
     let of_key = async |conn: &mut berth_store::Conn, number: u8| {
-        let found = visits::find(conn, &[number, 1], hour(0)).await;
-        found.expect("an answer").map(|visit| visit.expires_at)
+        let keys = vec![vec![9, 9], vec![number, 1]];
+        let found = visits::find(conn, visited.session, keys, hour(0)).await;
+        let found = found.expect("an answer").pop();
+        found.map(|(_, visit)| visit.expires_at)
     };
     assert_eq!(of_key(&mut conn, 2).await, None);
     assert_eq!(of_key(&mut conn, 3).await, Some(hour(50)));
+}
+
+/// What the migration is called.
+const END_OF_OLDER_SECRETS: u32 = 45;
+
+/// Before visits knew their token, those that a token had opened named nothing that they end with.
+async fn visits_that_would_outlive_their_token_end_with_the_upgrade(home: &Home) {
+    let visited = visited(home).await;
+    let far = hour(1_000_000);
+    let (sign_in, token) = (Some(SignInId(fresh_id())), Some(TokenId(fresh_id())));
+    for (number, sign_in, token) in [(1, sign_in, None), (2, None, token), (3, None, None)] {
+        visited.insert(home, number, far, sign_in, token).await;
+        visited.redeem(home, number).await;
+    }
+    transact(&home.store, async |tx| {
+        idempotency::claim(tx, visited.person, "key", &[7; 32], "x", hour(0)).await
+    })
+    .await
+    .expect("a key");
+    let undo = format!("DELETE FROM _sqlx_migrations WHERE version = {END_OF_OLDER_SECRETS}");
+    assert_eq!(home.raw(&undo).await.expect("an answer"), 1);
+    let upgraded = Store::open(&home.url, 2).await.expect("it upgrades");
+    let mut conn = upgraded.read().await.expect("a connection");
+    for (number, stands) in [(1, true), (2, true), (3, false)] {
+        let keys = vec![vec![number, 1]];
+        let found = visits::find(&mut conn, visited.session, keys, hour(0)).await;
+        assert_eq!(
+            found.expect("an answer").len(),
+            usize::from(stands),
+            "{number}"
+        );
+    }
+    let ends = visited.known(home).await;
+    assert_eq!(ends[1..], [far, far]);
+    assert!(ends[0] < far, "it has ended");
+    let earlier = idempotency::get(&mut conn, visited.person, "key").await;
+    let earlier = earlier
+        .expect("an answer")
+        .expect("the key is still claimed");
+    assert_eq!(earlier.fingerprint, [0; 32]);
 }

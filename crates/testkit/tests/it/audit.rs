@@ -6,6 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::time::UNIX_EPOCH;
 
 use berth_testkit::repository;
 use toml::Value;
@@ -198,5 +202,98 @@ fn the_lock_of_code_server_has_a_hash_of_each_package_and_names_no_registry() {
         let hash = package["integrity"].as_str().unwrap_or_default();
         assert!(hash.starts_with("sha512-") && hash.len() == 95, "{name}");
         assert!(package["resolved"].is_null(), "{name}");
+    }
+}
+
+/// A stage of `make test` that could look nothing up is not called passed, and `make advisories` fails there, also
+/// where there is a copy of the database that is too old to trust.
+#[test]
+fn what_could_not_be_looked_up_is_not_called_passed() {
+    let copy = Copied::new();
+    copy.write_program("curl", "exit 7");
+    assert_eq!(copy.stage(), "NOT CHECKED", "there is no database");
+    assert!(!copy.make("advisories").success());
+
+    let fetched = copy.write("cargo/advisory-dbs/x/.git/FETCH_HEAD", "");
+    copy.write("cargo/advisory-dbs/x/crates/x", "");
+    copy.write_program("cargo-deny", "exit 0");
+    copy.write_program("cargo", "exec cargo-deny");
+    assert_eq!(copy.stage(), "passed", "the copy is of today");
+    assert!(copy.make("advisories").success());
+
+    let file = fs::File::options().write(true).open(fetched).unwrap();
+    file.set_modified(UNIX_EPOCH).unwrap();
+    assert_eq!(copy.stage(), "NOT CHECKED", "the copy is old");
+    assert!(!copy.make("advisories").success());
+    copy.write_program("cargo-deny", "exit 1");
+    assert_eq!(copy.stage(), "failed", "the old copy knows of something");
+
+    copy.write_program("curl", "exit 0");
+    assert_eq!(copy.stage(), "failed");
+    copy.write_program("cargo-deny", "exit 0");
+    assert_eq!(copy.stage(), "passed");
+    assert!(copy.make("advisories").success());
+}
+
+/// The Makefile and its scripts in a folder of their own, with programs of the test's own.
+struct Copied {
+    folder: tempfile::TempDir,
+}
+
+impl Copied {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let copied = Self { folder };
+        for file in ["Makefile", "scripts/stages", "scripts/advisories"] {
+            let path = copied.write(file, "");
+            fs::copy(repository::root().join(file), path).expect(file);
+        }
+        copied
+    }
+
+    fn write(&self, file: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("a parent")).expect(file);
+        fs::write(&path, text).expect(file);
+        path
+    }
+
+    fn write_program(&self, name: &str, script: &str) {
+        let path = self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect(name);
+    }
+
+    fn run(&self, program: &str, argument: &str) -> ExitStatus {
+        let own = self.folder.path().join("bin");
+        let path = format!(
+            "{}:{}",
+            own.display(),
+            std::env::var("PATH").expect("a path")
+        );
+        let mut command = Command::new(program);
+        command
+            .arg(argument)
+            .current_dir(self.folder.path())
+            .env("PATH", path)
+            // The Makefile puts the programs of this home before others.
+            .env("HOME", self.folder.path())
+            .env("BERTH_CACHE", self.folder.path())
+            .env("CARGO_HOME", self.folder.path().join("cargo"));
+        command.output().expect(program).status
+    }
+
+    fn make(&self, target: &str) -> ExitStatus {
+        self.run("make", target)
+    }
+
+    /// What the table of stages says of the look for vulnerabilities.
+    fn stage(&self) -> String {
+        let status = self.run("scripts/stages", "vulnerabilities");
+        let times = fs::read_to_string(self.folder.path().join("target/ci-times.json"));
+        let times = times.expect("the times");
+        let times: serde_json::Value = serde_json::from_str(&times).expect("JSON");
+        let result = times[0]["result"].as_str().expect("a result").to_owned();
+        assert_eq!(status.success(), result != "failed", "{result}");
+        result
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use super::table::{self, Row, Whom};
-use crate::support::http::{Http, Who};
+use crate::support::http::{Answer, Http, Who};
 use crate::support::world::World;
 
 /// One operation, as the OpenAPI document has it.
@@ -310,20 +311,46 @@ impl Stage {
         targets: &Targets,
         body: Option<&Value>,
         key: Option<&str>,
-    ) -> crate::support::http::Answer {
-        let path = format!("{}{}", fill(&operation.path, targets), row.query);
-        let path = path.replace("{site}", targets.get("site").unwrap_or(&self.world.torino));
-        let mut request = self.http.request(who, &operation.method, &path);
+    ) -> Answer {
+        let mut request = self.request(who, operation, row, targets, body);
         if operation.needs_version {
             request = request.header("if-match", "*");
         }
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
-        if let Some(body) = body {
-            request = request.json(body);
-        }
         self.http.send(request).await
+    }
+
+    /// The same request, meant for a version that nothing has.
+    pub async fn ask_for_stale(
+        &self,
+        who: &Who,
+        operation: &Operation,
+        row: &Row,
+        targets: &Targets,
+        body: Option<&Value>,
+    ) -> Answer {
+        let request = self.request(who, operation, row, targets, body);
+        let request = request.header("if-match", "\"999999\"");
+        self.http.send(request).await
+    }
+
+    fn request(
+        &self,
+        who: &Who,
+        operation: &Operation,
+        row: &Row,
+        targets: &Targets,
+        body: Option<&Value>,
+    ) -> RequestBuilder {
+        let path = format!("{}{}", fill(&operation.path, targets), row.query);
+        let path = path.replace("{site}", targets.get("site").unwrap_or(&self.world.torino));
+        let request = self.http.request(who, &operation.method, &path);
+        match body {
+            Some(body) => request.json(body),
+            None => request,
+        }
     }
 }
 

@@ -366,14 +366,14 @@ fn wish() -> Value {
     json!({"what": "server", "variants": [{"for": "PT1H"}]})
 }
 
-fn any(fresh: &Fresh) -> Value {
+pub fn any(fresh: &Fresh) -> Value {
     let (start, end) = fresh.slot();
     let variants = [json!({"for": "PT1H"})];
     let wish = json!({"what": "server", "variants": variants, "earliest": start, "before": end});
     json!({"title": "a test", "wish": wish})
 }
 
-fn queue() -> Value {
+pub fn queue() -> Value {
     let task = json!({"cores_milli": 1000, "memory_mib": 1024});
     json!({
         "roles": {"server": "node"},

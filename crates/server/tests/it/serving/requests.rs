@@ -1,10 +1,16 @@
 //! What every request meets: probes, problems, limits, headers, the base path.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use anyhow::{Context, Result};
 use berth_app::accounts::NewToken;
 use berth_model::person::Scope;
+use berth_store::idempotency;
 use jiff::SignedDuration;
 use secrecy::ExposeSecret;
+use sha2::{Digest, Sha256};
+use tokio::task::JoinSet;
 
 use super::support::{PASSWORD, Running};
 
@@ -92,6 +98,150 @@ async fn a_flood_of_bad_tokens_is_stopped_and_a_good_one_goes_on() -> Result<()>
         200,
         "who was here before is not kept out"
     );
+    server.stop().await
+}
+
+/// What comes together is counted as well: each takes its place before the database is asked.
+#[tokio::test]
+async fn bad_tokens_that_come_together_are_stopped() -> Result<()> {
+    let server =
+        Arc::new(Running::start("rate_limit_per_s = 1000\nrate_limit_burst = 1000").await?);
+    let started = Instant::now();
+    let mut asking = JoinSet::new();
+    for guess in 0..300 {
+        let server = server.clone();
+        asking.spawn(async move {
+            let bad = format!("authorization: Bearer berth_{guess}\r\n");
+            server.send("GET", "/api/v1/me", &bad, "").await
+        });
+    }
+    let mut looked_up = 0;
+    for answer in asking.join_all().await {
+        match answer?.status {
+            401 => looked_up += 1,
+            429 => {}
+            other => anyhow::bail!("{other}"),
+        }
+    }
+    // One more comes back with each second.
+    let most = 60 + started.elapsed().as_secs() + 1;
+    assert!((1..=most).contains(&looked_up), "{looked_up}");
+    Ok(())
+}
+
+/// A store that is gone shows who asks it: they get a 5xx.
+#[tokio::test]
+async fn floods_of_what_is_not_good_do_not_reach_the_store() -> Result<()> {
+    let config = "rate_limit_per_s = 100000\nrate_limit_burst = 100000\nallowed_hosts = ['127.0.0.1']\n\
+        public_url = 'https://berth.example.org'\nsession_origin = 'https://sessions.example.org'";
+    let server = Arc::new(Running::start(config).await?);
+    let cookie = sign_in(&server).await?;
+    let (name, _) = cookie.split_once('=').context("a cookie")?;
+    let name = name.to_owned();
+    let me = async |cookie: &str| {
+        let headers = format!("cookie: {cookie}\r\n");
+        anyhow::Ok(server.send("GET", "/api/v1/me", &headers, "").await?.status)
+    };
+    let mut numbers = 0..;
+    // Both limits are felt, however slow the machine is.
+    loop {
+        let batch = flood(&server, &name, numbers.by_ref().take(400)).await?;
+        if batch
+            .iter()
+            .any(|(code, cookie)| (*code, *cookie) == (429, 429))
+        {
+            break;
+        }
+    }
+    let felt = Instant::now();
+    // Others behind the same address go on, and sign in; also somebody whose own cookie has ended.
+    assert_eq!(me(&cookie).await?, 200);
+    assert_eq!(me(&sign_in(&server).await?).await?, 200);
+    let ended = format!("cookie: {name}={:043}\r\n", 0);
+    let about = server.send("GET", "/api/v1/about", &ended, "").await?;
+    assert_eq!(about.status, 200);
+    server.app.store.close().await;
+    let batch = flood(&server, &name, numbers.by_ref().take(100)).await?;
+    // What comes back with each second: one code, five cookies.
+    let seconds = felt.elapsed().as_secs() + 1;
+    let asked =
+        |status: fn(&(u16, u16)) -> u16| batch.iter().filter(|one| status(one) >= 500).count();
+    let (codes, cookies) = (asked(|one| one.0), asked(|one| one.1));
+    assert!(codes as u64 <= seconds, "{codes} codes in {seconds} s");
+    assert!(
+        cookies as u64 <= 5 * seconds,
+        "{cookies} cookies in {seconds} s"
+    );
+    Ok(())
+}
+
+/// Shows a code at a session that does not exist, and a cookie, for each number; gives the statuses.
+async fn flood(
+    server: &Arc<Running>,
+    name: &str,
+    numbers: impl Iterator<Item = usize>,
+) -> Result<Vec<(u16, u16)>> {
+    let mut asking = JoinSet::new();
+    for number in numbers {
+        let (server, headers) = (server.clone(), format!("cookie: {name}={number:043}\r\n"));
+        let request = format!(
+            "GET /.berth/enter?code=guess HTTP/1.1\r\nhost: x{number}.sessions.example.org\r\n\
+             connection: close\r\n\r\n"
+        );
+        asking.spawn(async move {
+            let code = server.send_bytes(request.as_bytes()).await?.status;
+            let cookie = server.send("GET", "/api/v1/me", &headers, "").await?.status;
+            anyhow::Ok((code, cookie))
+        });
+    }
+    asking.join_all().await.into_iter().collect()
+}
+
+async fn sign_in(server: &Running) -> Result<String> {
+    let body = format!(r#"{{"login":"ada","password":"{PASSWORD}"}}"#);
+    let json = "content-type: application/json\r\n";
+    let signed_in = server.send("POST", "/api/v1/sign-in", json, &body).await?;
+    let cookie = signed_in.header("set-cookie").context("signed in")?;
+    Ok(cookie.split(';').next().unwrap_or_default().to_owned())
+}
+
+/// A password can be guessed against a plain hash of the request that set it.
+#[tokio::test]
+async fn what_is_kept_of_a_request_with_a_key_needs_the_vault_s_key() -> Result<()> {
+    let server = Running::start("").await?;
+    let cookie = sign_in(&server).await?;
+    let me = server
+        .send("GET", "/api/v1/me", &format!("cookie: {cookie}\r\n"), "")
+        .await?;
+    let me: serde_json::Value = serde_json::from_str(&me.body)?;
+    let proof = me["csrf_token"].as_str().context("a proof")?;
+    // What is kept is of the path below the API's own.
+    let (path, key) = ("/people", "first");
+    let body = r#"{"login":"grace","display_name":"Grace","password":"a quiet harbour"}"#;
+    let headers = format!(
+        "cookie: {cookie}\r\nx-csrf-token: {proof}\r\nidempotency-key: {key}\r\n\
+         content-type: application/json\r\n"
+    );
+    for status in [201, 200] {
+        assert_eq!(
+            server
+                .send("POST", &format!("/api/v1{path}"), &headers, body)
+                .await?
+                .status,
+            status
+        );
+    }
+    let mut reader = server.app.store.read().await?;
+    let kept = idempotency::get(&mut reader, server.admin.id, key).await?;
+    let kept = kept.context("the key is kept")?.fingerprint;
+    assert_eq!(kept, server.app.fingerprint("POST", path, body.as_bytes()));
+    let mut plain = Sha256::new();
+    for part in ["POST", path, body] {
+        plain.update((part.len() as u64).to_be_bytes());
+        plain.update(part);
+    }
+    assert_ne!(kept, plain.finalize().as_slice());
+    drop(reader);
     server.stop().await
 }
 

@@ -117,5 +117,18 @@ async fn a_cookie_of_the_same_name_does_not_hide_the_right_one() -> Result<()> {
     assert_eq!(ask(&format!("{name}=planted; {cookie}")).await?, 200);
     assert_eq!(ask(&format!("{cookie}; {name}=planted")).await?, 200);
     assert_eq!(ask(&format!("{name}=planted; {name}=too")).await?, 401);
+    // Browsers send cookies with longer paths first, and a neighbour can set many.
+    let planted = |count: usize| {
+        let one = |number| format!("{name}={number:043}; ");
+        (0..count).map(one).collect::<String>()
+    };
+    for count in [5, 500] {
+        assert_eq!(
+            ask(&format!("{}{cookie}", planted(count))).await?,
+            200,
+            "{count}"
+        );
+        assert_eq!(ask(&planted(count)).await?, 401, "{count}");
+    }
     server.stop().await
 }

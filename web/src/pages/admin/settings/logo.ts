@@ -1,5 +1,5 @@
 /** A site's logo: what may be one, and how it comes and goes. */
-import { api, call } from '../../../api/client';
+import { api, call, ifMatch } from '../../../api/client';
 import type { Site } from '../../../api/types';
 
 const BYTES_MAX = 128 * 1024;
@@ -11,10 +11,10 @@ export function logoTrouble(file: Pick<Blob, 'size' | 'type'>): 'type' | 'size' 
   return file.size > BYTES_MAX ? 'size' : undefined;
 }
 
-export function putLogo(site: string, image: Blob): Promise<Site> {
+export function putLogo({ name, version }: Pick<Site, 'name' | 'version'>, image: Blob): Promise<Site> {
   return call(
     api.PUT('/sites/{site}/logo', {
-      params: { path: { site } },
+      params: { path: { site: name }, header: ifMatch(version) },
       body: image,
       bodySerializer: (body) => body as Blob,
       headers: { 'Content-Type': image.type },
@@ -22,10 +22,11 @@ export function putLogo(site: string, image: Blob): Promise<Site> {
   );
 }
 
-/** Takes the logo away, and gives what brings it back. */
-export async function takeLogo({ name }: Site): Promise<() => Promise<void>> {
-  const path = { site: name };
+/** Takes the logo away; gives the site as it is then, and what brings the logo back. */
+export async function takeLogo(site: Site): Promise<{ after: Site; bringBack: () => Promise<void> }> {
+  const path = { site: site.name };
   const image = (await call(api.GET('/sites/{site}/logo', { params: { path }, parseAs: 'blob' }))) as Blob;
-  await call(api.DELETE('/sites/{site}/logo', { params: { path } }));
-  return async () => void (await putLogo(name, image));
+  await call(api.DELETE('/sites/{site}/logo', { params: { path, header: ifMatch(site.version) } }));
+  const after = { ...site, logo: null, version: site.version + 1 };
+  return { after, bringBack: async () => void (await putLogo(after, image)) };
 }

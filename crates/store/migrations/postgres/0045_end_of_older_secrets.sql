@@ -1,0 +1,5 @@
+-- Visits that were opened with an API token before visits knew their token cannot end with it, so they end now.
+UPDATE visit SET expires_at = least(expires_at, (extract(epoch FROM now()) * 1000000)::bigint), key_hash = NULL, code_hash = NULL, code_expires_at = NULL
+WHERE sign_in IS NULL AND token IS NULL;
+-- The fingerprints were hashes without a key, by which what a request held could be guessed.
+UPDATE idempotency SET fingerprint = decode(repeat('00', 32), 'hex');
