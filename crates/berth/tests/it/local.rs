@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::door;
 use berth_drivers::local::disk::DiskLimits;
+use berth_drivers::local::network::Range;
 use berth_drivers::local::record_key::RecordKey;
 use berth_drivers::local::{Local, Settings};
 use berth_model::workload::{
@@ -65,7 +66,7 @@ impl Machine {
             folder: folder.to_owned(),
             program: env!("CARGO_BIN_EXE_berth").into(),
             first_user: is_root.then_some(200_000),
-            closed: vec!["203.0.113.0/24".to_owned()],
+            closed: vec![Range::new([203, 0, 113, 0].into(), 24)],
             opened: Vec::new(),
             opened_names: Vec::new(),
             database_host: None,

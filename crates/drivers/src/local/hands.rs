@@ -17,6 +17,7 @@ use nix::unistd::Pid;
 
 use super::cgroup::Groups;
 use super::folder::{Folder, How, Kept};
+use super::network::Range;
 use super::spec::{Limits, Listens, Network, Places, Spec};
 use super::turns::Patience;
 use super::{Settings, cannot, enter, machine, network, records, warm};
@@ -24,7 +25,10 @@ use crate::backend::{Door, Grant, Job, Seen, Sign, Trouble};
 use crate::door::Key;
 
 /// The addresses at which clouds tell their machines secrets. No setting opens them.
-const METADATA: [&str; 2] = ["169.254.169.254/32", "169.254.170.2/32"];
+const METADATA: [Ipv4Addr; 2] = [
+    Ipv4Addr::new(169, 254, 169, 254),
+    Ipv4Addr::new(169, 254, 170, 2),
+];
 const PROCESSES_MAX: u64 = 4096;
 const MIB: u64 = 1 << 20;
 
@@ -68,15 +72,10 @@ impl Hands {
         Folder::of(&self.settings.folder.join("runs"), run)
     }
 
-    /// Makes the folder of a run, and finds its home. `resolved` are addresses that it reaches beside the opened networks.
-    pub fn prepare(
-        &self,
-        job: Job<'_>,
-        grant: &Grant,
-        resolved: &[Ipv4Addr],
-    ) -> Result<PathBuf, Trouble> {
+    /// Makes the folder of a run, and finds its home.
+    pub fn prepare(&self, job: Job<'_>, grant: &Grant, reach: &Reach) -> Result<PathBuf, Trouble> {
         let key = Key::generate().map_err(cannot)?;
-        let spec = self.spec(job, grant, &key, resolved)?;
+        let spec = self.spec(job, grant, &key, reach)?;
         let folder = self.folder(job.run.id);
         if !folder.path().exists() {
             let record_key = self.settings.record_key.of(job.run.id);
@@ -153,13 +152,7 @@ impl Hands {
         })
     }
 
-    fn spec(
-        &self,
-        job: Job<'_>,
-        grant: &Grant,
-        key: &Key,
-        resolved: &[Ipv4Addr],
-    ) -> Result<Spec, Trouble> {
+    fn spec(&self, job: Job<'_>, grant: &Grant, key: &Key, reach: &Reach) -> Result<Spec, Trouble> {
         let Job { workload, run } = job;
         let wish = workload.ask.wishes.get(run.wish);
         let Some(task) = wish.map(|wish| &wish.task) else {
@@ -225,7 +218,7 @@ impl Hands {
             }),
             // In the open the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
-            network: self.network(resolved),
+            network: self.network(reach),
             warm: self.warm_for(program, grant, memory / MIB),
         })
     }
@@ -305,18 +298,22 @@ impl Hands {
         }
     }
 
-    fn network(&self, resolved: &[Ipv4Addr]) -> Network {
-        let fixed = METADATA.iter().chain(&network::PRIVATE_RANGES);
-        let mut closed: Vec<String> = fixed.map(|range| (*range).to_owned()).collect();
-        closed.push(format!("{}/32", network::GATEWAY));
-        closed.extend(machine::own_addresses());
-        closed.extend(self.settings.closed.iter().cloned());
-        let opened = self.settings.opened.iter().cloned();
-        let resolved = resolved.iter().map(|address| format!("{address}/32"));
+    /// A private range that an admin opens is not closed. What no setting opens is closed besides, as smaller ranges.
+    fn network(&self, reach: &Reach) -> Network {
+        let private = network::PRIVATE_RANGES.into_iter();
+        let private = private.filter(|range| !reach.ranges.iter().any(|one| one.contains(*range)));
+        let never = METADATA.into_iter().chain([network::GATEWAY]);
+        let never = never.chain(reach.database.iter().copied());
+        let closed = private.chain(never.map(Range::of_one));
+        let closed = closed.chain(self.settings.closed.iter().copied());
+        let addresses = reach.addresses.iter().copied().map(Range::of_one);
+        let opened = reach.ranges.iter().copied().chain(addresses);
         Network {
             is_open: self.settings.has_network,
-            closed,
-            opened: opened.chain(resolved).collect(),
+            closed: (closed.map(|range| range.to_string()))
+                .chain(machine::own_addresses())
+                .collect(),
+            opened: opened.map(|range| range.to_string()).collect(),
         }
     }
 
@@ -399,6 +396,14 @@ impl Hands {
             _ => Ok(()),
         }
     }
+}
+
+/// What a run reaches of the private ranges, and where the server's database is: found at each start, for names change.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    pub ranges: Vec<Range>,
+    pub addresses: Vec<Ipv4Addr>,
+    pub database: Vec<Ipv4Addr>,
 }
 
 /// Tells everything that runs below a folder that its time is over, for whoever is about to remove it.

@@ -93,17 +93,17 @@ settings! {
     /// machine.
     queue_backend: QueueBackend = "none", parsed("none, simulated or local");
     /// Networks that runs never reach, in addition to the machine itself, private networks and
-    /// the addresses of cloud metadata services.
+    /// the addresses of cloud metadata services. Runs have no IPv6, so IPv6 networks are closed anyway.
     closed_networks: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
     /// Private networks that runs may reach all the same, such as the storage of the institution. A host name opens the
     /// addresses that it has when a run starts, with all their ports.
     opened_networks: Vec<Destination> = "", list(parsed(
-        "an address, a network such as 10.0.0.0/8, or a host name",
+        "an IPv4 address, an IPv4 network such as 10.0.0.0/8, or a host name (runs have no IPv6)",
     ));
     /// The first of the user numbers that people get on this machine, where the server is root;
-    /// nothing else may use the numbers from there on.
+    /// nothing else may use the numbers from there on. A home that belongs to a lower number is not used.
     first_user: u32 = "200000", whole(1000..=2_000_000_000);
     /// Seconds between two looks for sessions that nobody uses.
     cull_every_s: u64 = "600", whole(1..=86_400);
