@@ -165,6 +165,7 @@ impl Hands {
         }
         self.check_boundary(grant)?;
         let (home, user) = self.home(grant).map_err(cannot)?;
+        self.check_owner(&home, user)?;
         let is_sandboxed = self.settings.has_sandbox;
         if !is_sandboxed {
             check_mounts(&grant.mounts)?;
@@ -255,10 +256,7 @@ impl Hands {
         let new_homes = self.new_homes.lock();
         let _one_at_a_time = new_homes.unwrap_or_else(PoisonError::into_inner);
         if !home.exists() {
-            let mut user = first;
-            for other in std::fs::read_dir(&homes)? {
-                user = user.max(other?.metadata()?.uid().saturating_add(1));
-            }
+            let user = next_user(&homes, first)?;
             let new = home.with_extension("new");
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(&new)?;
@@ -267,6 +265,23 @@ impl Hands {
         }
         let user = home.metadata()?.uid();
         Ok((home, Some(user)))
+    }
+
+    /// A home that was restored as root must not make its person root.
+    fn check_owner(&self, home: &Path, user: Option<u32>) -> Result<(), Trouble> {
+        let (Some(user), Some(first)) = (user, self.settings.first_user) else {
+            return Ok(());
+        };
+        if user >= first {
+            return Ok(());
+        }
+        let homes = self.settings.folder.join("homes");
+        let next = next_user(&homes, first).map_err(cannot)?;
+        Err(Trouble::Refused(format!(
+            "your home on this machine belongs to user {user}, and people's homes belong to users from {first} on: \
+             ask an administrator to run `chown -R -h {next}:{next} {}`",
+            home.display()
+        )))
     }
 
     /// Where the boundary of a run does not hold, one person may use their own machine. With several, an admin decides.
@@ -426,6 +441,16 @@ pub fn end_everything(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The next number after all that people have.
+fn next_user(homes: &Path, first: u32) -> io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let mut next = first;
+    for other in std::fs::read_dir(homes)? {
+        next = next.max(other?.metadata()?.uid().saturating_add(1));
+    }
+    Ok(next)
 }
 
 /// What it comes to when it went because it was told, or made, to.
