@@ -12,8 +12,7 @@ use berth_model::session::APP_TOKEN;
 use berth_model::workload::{Because, Outcome, Program, Run, RunState, Serves};
 use berth_model::{PersonId, RunId};
 use jiff::Timestamp;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use rustix::process::Signal;
 
 use super::cgroup::Groups;
 use super::folder::{Folder, How, Kept};
@@ -106,11 +105,11 @@ impl Hands {
         let noted = folder.set_until(run.until);
         let to_save = Because::Checkpoint;
         if matches!(run.state, RunState::Stopping { because, .. } if because == to_save) {
-            self.signal(run.id, Signal::SIGUSR1).map_err(cannot)?;
+            folder.signal_keeper(Signal::USR1).map_err(cannot)?;
             return noted.map_err(cannot);
         }
         let told = folder.tell_to_end();
-        self.signal(run.id, Signal::SIGTERM).map_err(cannot)?;
+        folder.signal_keeper(Signal::TERM).map_err(cannot)?;
         noted.and(told).map_err(cannot)
     }
 
@@ -376,6 +375,11 @@ impl Hands {
             });
         }
         match folder.kept()? {
+            // This version has no way in to it. Its keeper takes it along, and the next look says why.
+            Kept::By(_) if folder.is_of_an_older_version() => {
+                folder.signal_keeper(Signal::KILL)?;
+                Ok(Sign::Running)
+            }
             Kept::By(_) => Ok(Sign::Running),
             Kept::NotYet if folder.is_told_to_end() => Ok(Sign::Ended {
                 at: now,
@@ -405,10 +409,17 @@ impl Hands {
         }
     }
 
-    fn signal(&self, run: RunId, signal: Signal) -> io::Result<()> {
-        match self.folder(run).kept()? {
-            Kept::By(keeper) if keeper > 0 => Ok(kill(Pid::from_raw(keeper), signal)?),
-            _ => Ok(()),
+    /// The database says that the run is over. Where its keeper was killed, and nothing looked at it since, its folder does
+    /// not, and would be kept for ever. A keeper ends what is left and writes that down; then the folder can be removed.
+    pub fn settle_ended(&self, run: RunId) -> io::Result<()> {
+        let folder = self.folder(run);
+        if !folder.path().exists() || folder.end()?.is_some() {
+            return Ok(());
+        }
+        match folder.kept()? {
+            Kept::NotYet => folder.tell_to_end(),
+            Kept::NoMore => self.keep(run),
+            Kept::By(_) => Ok(()),
         }
     }
 }
@@ -434,11 +445,7 @@ pub fn end_everything(folder: &Path) -> io::Result<()> {
         }
         folder.set_until(Timestamp::MIN)?;
         folder.tell_to_end()?;
-        if let Kept::By(keeper) = folder.kept()?
-            && keeper > 0
-        {
-            kill(Pid::from_raw(keeper), Signal::SIGTERM).ok();
-        }
+        folder.signal_keeper(Signal::TERM).ok();
     }
     Ok(())
 }
