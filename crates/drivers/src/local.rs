@@ -362,7 +362,7 @@ impl Backend for Local {
                 return Ok(None);
             }
             self.in_turn(job.run, LOOK_PATIENCE, |hands, run, _| {
-                Ok(hands.door(run.id))
+                hands.door(run.id).map_err(cannot)
             })
             .await
         })

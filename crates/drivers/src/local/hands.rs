@@ -121,13 +121,20 @@ impl Hands {
         }
     }
 
-    pub fn door(&self, run: RunId) -> Option<Door> {
+    /// None where there is no way in: the run has no folder, or an older version started it.
+    pub fn door(&self, run: RunId) -> io::Result<Option<Door>> {
         let folder = self.folder(run);
-        Some(Door {
-            socket: folder.socket(),
-            key: folder.key().ok()?,
-            has_app_token: folder.spec().ok()?.has_app_token,
-        })
+        let door = || -> io::Result<Door> {
+            Ok(Door {
+                socket: folder.socket(),
+                key: folder.key()?,
+                has_app_token: folder.spec()?.has_app_token,
+            })
+        };
+        match door() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            door => door.map(Some),
+        }
     }
 
     pub fn log(&self, run: &Run, bytes: u64) -> Result<String, Trouble> {
