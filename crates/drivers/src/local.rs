@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use berth_model::workload::Run;
-use berth_model::{PersonId, ResourceId, RunId};
+use berth_model::{EnvironmentId, PersonId, ResourceId, RunId};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
@@ -139,6 +139,8 @@ pub struct Local {
     turns: Turns<RunId>,
     /// Of looks for signs of life, which take long.
     scans: Turns<RunId>,
+    /// Of measurements of environments that are made.
+    sizes: Turns<EnvironmentId>,
     errands: Turns<Errand>,
 }
 
@@ -160,6 +162,7 @@ impl Local {
             names,
             turns: Turns::default(),
             scans: Turns::default(),
+            sizes: Turns::default(),
             errands: Turns::default(),
         })
     }

@@ -1,6 +1,7 @@
 //! Work as processes of this machine, with the real sandbox: what it sees, what it may use, and that it outlives whoever
 //! started it. A machine without bubblewrap fails these; `make test` installs it.
 
+mod builds;
 mod hung;
 mod locked;
 mod names;
