@@ -138,8 +138,8 @@ settings! {
     /// The most disk space, in MiB, that a person's home may take on this machine. Above it nothing
     /// more of theirs starts, except work of at most ten minutes; 0 turns the limit off.
     home_limit_mib: u64 = "102400", whole(0..=1_000_000_000);
-    /// The most disk space, in MiB, that a person's own environments may take together before they
-    /// can make another; 0 turns the limit off.
+    /// The most disk space, in MiB, that a person's own environments may take together. Above it they
+    /// cannot make another, and one that is being made is ended; 0 turns the limit off.
     environments_limit_mib: u64 = "51200", whole(0..=1_000_000_000);
     /// Disk space, in MiB, that has to be free where homes, runs and environments are. Below it
     /// nothing more starts on this machine; 0 turns the reserve off.
