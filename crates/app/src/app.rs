@@ -15,7 +15,7 @@ use crate::desk::Boards;
 use crate::events::Tail;
 use crate::health::Rounds;
 use crate::policies::KeptPolicies;
-use crate::queue::{Batches, Crowd, Queues};
+use crate::queue::{Batches, Crowd, Queues, SeenAttempts};
 use crate::refusals::Tally;
 use crate::sessions::{Addresses, Asking, AtLocalhost, Culling, Pulse};
 use crate::vault::Vault;
@@ -108,6 +108,7 @@ pub struct Parts {
     /// What was last seen of the sessions that run.
     pub(crate) pulse: Pulse,
     pub(crate) asking: Asking,
+    pub(crate) seen_attempts: SeenAttempts,
     pub(crate) policies: KeptPolicies,
     pub(crate) refusals: Tally,
     pub(crate) rounds: Rounds,
@@ -147,6 +148,7 @@ impl App {
             backend,
             pulse: Pulse::default(),
             asking: Asking::default(),
+            seen_attempts: SeenAttempts::default(),
             policies: KeptPolicies::default(),
             refusals: Tally::default(),
             rounds: Rounds::default(),

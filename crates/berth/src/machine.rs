@@ -11,12 +11,13 @@ use berth_app::{App, Error};
 use berth_drivers::backend::Backend;
 use berth_drivers::local::disk::DiskLimits;
 use berth_drivers::local::machine::{self, Abilities, Machine};
+use berth_drivers::local::network::Range;
 use berth_drivers::local::record_key::RecordKey;
 use berth_drivers::local::{Local, Settings};
 use berth_drivers::split::Split;
 use berth_model::Reference;
 use berth_model::reference::SiteReference;
-use berth_server::config::{Config, Destination};
+use berth_server::config::{Config, Destination, Network};
 use tokio_util::sync::CancellationToken;
 
 use crate::slurm::variables::WithVariables;
@@ -39,11 +40,8 @@ impl ThisMachine {
             folder: folder.to_owned(),
             program: std::env::current_exe()?,
             first_user: can.users.is_ok().then_some(config.first_user),
-            closed: config
-                .closed_networks
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            // Runs reach no IPv6 in any case.
+            closed: config.closed_networks.iter().filter_map(range).collect(),
             opened: opened_ranges(config),
             opened_names: opened_names(config),
             database_host: config.database.host(),
@@ -80,12 +78,17 @@ impl ThisMachine {
     }
 }
 
-fn opened_ranges(config: &Config) -> Vec<String> {
+fn opened_ranges(config: &Config) -> Vec<Range> {
     let ranges = config.opened_networks.iter().filter_map(|one| match one {
-        Destination::Network(network) => Some(network.to_string()),
+        Destination::Network(network) => range(network),
         Destination::Name(_) => None,
     });
     ranges.collect()
+}
+
+fn range(network: &Network) -> Option<Range> {
+    let (first, prefix_bits) = network.ipv4()?;
+    Some(Range::new(first, prefix_bits))
 }
 
 /// The host names that are opened to runs.

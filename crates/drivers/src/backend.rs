@@ -111,15 +111,26 @@ pub enum AttemptKind {
     WrongKey,
     /// A message to the keeper that the first process of the sandbox does not send.
     StrangeMessage,
+    /// The run showed the hub a word that names another session's server.
+    ForeignWord,
+    /// Something else than a file in place of one that the server reads of an environment.
+    StrangeFile,
 }
 
 impl AttemptKind {
-    const ALL: [AttemptKind; 2] = [AttemptKind::WrongKey, AttemptKind::StrangeMessage];
+    const ALL: [AttemptKind; 4] = [
+        AttemptKind::WrongKey,
+        AttemptKind::StrangeMessage,
+        AttemptKind::ForeignWord,
+        AttemptKind::StrangeFile,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
             AttemptKind::WrongKey => "wrong_key",
             AttemptKind::StrangeMessage => "strange_message",
+            AttemptKind::ForeignWord => "foreign_word",
+            AttemptKind::StrangeFile => "strange_file",
         }
     }
 
@@ -132,6 +143,10 @@ impl AttemptKind {
             AttemptKind::WrongKey => "connections to the run did not have its key",
             AttemptKind::StrangeMessage => {
                 "the run sent its keeper a message that Berth's own program never sends"
+            }
+            AttemptKind::ForeignWord => "the run used the hub token of another session",
+            AttemptKind::StrangeFile => {
+                "the environment that the run made has a link, a pipe or the like in place of a file"
             }
         }
     }

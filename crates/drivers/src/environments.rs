@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::backend::Doing;
 use crate::beneath::Beneath;
+pub use crate::beneath::{Counted, Size};
 
 /// What makes an environment from a [`Recipe`].
 const BUILD: &str = include_str!("environments/build.py");
@@ -227,6 +228,9 @@ pub trait Shelf: Send + Sync + std::fmt::Debug {
 
     /// All that were prepared before, by their keys.
     fn all_prepared(&self) -> Doing<'_, Vec<(Name, Prepared)>>;
+
+    /// What one takes of the disk now, also while it is made: at least so much, if it takes long to measure.
+    fn size(&self, id: EnvironmentId) -> Doing<'_, Size>;
 
     /// Lets nobody write in it any more, and makes sure that it survives this machine.
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed>;

@@ -45,16 +45,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use berth_model::workload::Run;
-use berth_model::{PersonId, ResourceId, RunId};
+use berth_model::{EnvironmentId, PersonId, ResourceId, RunId};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 
 use self::disk::{Disk, DiskLimits};
 use self::folder::Folder;
-use self::hands::Hands;
 pub use self::hands::end_everything;
+use self::hands::{Hands, Reach};
 use self::machine::WeakBoundary;
 use self::names::Names;
+use self::network::Range;
 use self::record_key::RecordKey;
 use self::turns::{Patience, Turns};
 use crate::backend::{
@@ -73,12 +74,12 @@ pub struct Settings {
     /// The first of the users that people are on this machine; none where the server may not switch.
     pub first_user: Option<u32>,
     /// What no run reaches, beside this machine itself and the private ranges.
-    pub closed: Vec<String>,
-    /// Addresses or networks in private ranges that runs reach all the same.
-    pub opened: Vec<String>,
+    pub closed: Vec<Range>,
+    /// What runs reach of the private ranges all the same.
+    pub opened: Vec<Range>,
     /// Host names whose addresses runs reach all the same; they are resolved at each start.
     pub opened_names: Vec<String>,
-    /// The host of the server's database, which no name opens.
+    /// The host of the server's database, which no name or range opens.
     pub database_host: Option<String>,
     pub has_network: bool,
     pub has_sandbox: bool,
@@ -138,6 +139,8 @@ pub struct Local {
     turns: Turns<RunId>,
     /// Of looks for signs of life, which take long.
     scans: Turns<RunId>,
+    /// Of measurements of environments that are made.
+    sizes: Turns<EnvironmentId>,
     errands: Turns<Errand>,
 }
 
@@ -159,6 +162,7 @@ impl Local {
             names,
             turns: Turns::default(),
             scans: Turns::default(),
+            sizes: Turns::default(),
             errands: Turns::default(),
         })
     }
@@ -221,21 +225,41 @@ impl Local {
         })
     }
 
-    /// The addresses of the package index, which a run that makes an environment reaches wherever it is, and of the names that
-    /// an admin opens. What cannot be resolved is not reached, and the run starts without it.
-    async fn resolved(&self, index: Option<&str>) -> Vec<Ipv4Addr> {
+    /// What a run reaches of the private ranges: what an admin opens, and the package index for what makes an environment.
+    /// What cannot be resolved is not reached, and the run starts without it.
+    async fn reach(&self, index: Option<&str>) -> Reach {
         if !self.settings().has_network {
-            return Vec::new();
+            return Reach::default();
         }
-        let mut all = network::addresses_of(index).await;
+        let mut addresses = network::addresses_of(index).await;
         for one in self.names.resolve().await {
             if let Some(trouble) = one.trouble {
                 let name = one.name;
                 tracing::warn!(name, "the name {name} in opened_networks {trouble}");
             }
-            all.extend(one.addresses);
+            addresses.extend(one.addresses);
         }
-        all
+        let (ranges, database) = self.opened_ranges().await;
+        Reach {
+            ranges,
+            addresses,
+            database,
+        }
+    }
+
+    /// The ranges that an admin opens, and the addresses of the database, which may be in one of them.
+    async fn opened_ranges(&self) -> (Vec<Range>, Vec<Ipv4Addr>) {
+        let ranges = self.settings().opened.clone();
+        if ranges.is_empty() {
+            return (ranges, Vec::new());
+        }
+        match self.names.database().await {
+            Ok(database) => (ranges, database),
+            Err(why) => {
+                tracing::warn!("the networks in opened_networks are not opened: {why}");
+                (Vec::new(), Vec::new())
+            }
+        }
     }
 
     /// A start without disk space would fail in the middle of its work.
@@ -271,11 +295,11 @@ impl Backend for Local {
             });
             if is_new.await? {
                 self.check_space(job, grant.person).await?;
-                let resolved = self.resolved(grant.package_index.as_deref()).await;
+                let reach = self.reach(grant.package_index.as_deref()).await;
                 let (workload, grant) = (job.workload.clone(), grant.clone());
                 let home = self.in_turn(job.run, START, move |hands, run, _| {
                     let workload = &workload;
-                    hands.prepare(Job { workload, run }, &grant, &resolved)
+                    hands.prepare(Job { workload, run }, &grant, &reach)
                 });
                 self.disk.enforce(home.await?).await;
             }
@@ -341,7 +365,7 @@ impl Backend for Local {
                 return Ok(None);
             }
             self.in_turn(job.run, LOOK_PATIENCE, |hands, run, _| {
-                Ok(hands.door(run.id))
+                hands.door(run.id).map_err(cannot)
             })
             .await
         })

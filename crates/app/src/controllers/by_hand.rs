@@ -78,7 +78,8 @@ impl ByHand {
     /// Settles the environments that are made, and removes what is left of those that are no more.
     pub async fn settle_environments(&mut self) -> Result<()> {
         let lease = self.environments.ours().await?.ok_or_else(held_elsewhere)?;
-        self.app.settle_environments(&lease).await
+        self.app.settle_environments(&lease).await?;
+        self.app.bound_builds(&lease).await
     }
 
     /// Removes what has run out, and the records of runs that ended long ago.

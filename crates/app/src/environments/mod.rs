@@ -3,6 +3,7 @@
 //! To make one is work like any other: a workload of whoever asked for it, which holds claims, whose log is its progress,
 //! and whose sandbox alone may write in the new folder. A controller then settles what became of it.
 
+mod bound;
 mod find;
 mod make;
 mod progress;

@@ -1,8 +1,9 @@
 //! Attempts on the boundaries of runs, for the audit log of their sites.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
-use berth_drivers::backend::Attempt;
+use berth_drivers::backend::{Attempt, AttemptKind};
 use berth_model::RunId;
 use berth_model::workload::Run;
 use berth_store::workloads;
@@ -13,31 +14,92 @@ use crate::error::Result;
 use crate::record::{By, Change};
 use crate::transact::transact;
 
+/// The most sums that are kept; of more runs and kinds nothing is counted.
+const SUMS_MAX: usize = 10_000;
+
+/// Attempts that this server itself saw, summed.
+#[derive(Debug, Default)]
+pub(crate) struct SeenAttempts(Mutex<BTreeMap<(RunId, AttemptKind), Sum>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    times: u64,
+    recorded: u64,
+}
+
+impl SeenAttempts {
+    fn note(&self, run: RunId, kind: AttemptKind) {
+        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if sums.len() < SUMS_MAX || sums.contains_key(&(run, kind)) {
+            sums.entry((run, kind)).or_default().times += 1;
+        }
+    }
+
+    /// The sums that have doubled since they were recorded.
+    fn unrecorded(&self) -> Vec<Attempt> {
+        let sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = sums
+            .iter()
+            .filter(|(_, sum)| sum.times > sum.recorded && sum.times >= 2 * sum.recorded);
+        let attempt = |(&(run, kind), sum): (&(RunId, AttemptKind), &Sum)| Attempt {
+            run,
+            kind,
+            times: sum.times,
+        };
+        new.map(attempt).collect()
+    }
+
+    fn recorded(&self, attempt: &Attempt) {
+        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sum) = sums.get_mut(&(attempt.run, attempt.kind)) {
+            sum.recorded = attempt.times;
+        }
+    }
+
+    /// A run that is over attempts nothing more.
+    fn forget(&self, run: RunId) {
+        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.retain(|(known, _), _| *known != run);
+    }
+}
+
 impl App {
-    /// Writes into the audit log what the backend has counted since the last time, one entry for each run. The backend
-    /// sums: a flood of attempts doubles its number for each entry.
+    /// Counts an attempt that this server saw. [`App::record_attempts`] writes it down.
+    pub fn note_attempt(&self, run: RunId, kind: AttemptKind) {
+        self.seen_attempts.note(run, kind);
+    }
+
+    /// Writes into the audit log what the backend and this server have counted since the last time, one entry for each
+    /// run. Both sum: a flood of attempts doubles its number for each entry.
     pub async fn record_attempts(&self) -> Result<()> {
         let Some(backend) = &self.backend else {
             return Ok(());
         };
-        let attempts = backend.attempts().await?;
-        if attempts.is_empty() {
-            return Ok(());
-        }
+        let (counted, seen) = (backend.attempts().await?, self.seen_attempts.unrecorded());
         let mut by_run: BTreeMap<RunId, Vec<&Attempt>> = BTreeMap::new();
-        for attempt in &attempts {
+        for attempt in counted.iter().chain(&seen) {
             by_run.entry(attempt.run).or_default().push(attempt);
         }
-        for (run, attempts) in by_run {
-            transact!(self, tx => {
+        for (id, attempts) in by_run {
+            let is_over = transact!(self, tx => {
                 // A run that the database does not know is of a database that was restored, or removed.
-                if let Some(run) = workloads::get_run(&mut tx, run).await? {
-                    self.record(&mut tx, By::SYSTEM, change(&run, &attempts)).await?;
-                }
-                Ok(())
+                let Some(run) = workloads::get_run(&mut tx, id).await? else {
+                    return Ok(true);
+                };
+                self.record(&mut tx, By::SYSTEM, change(&run, &attempts)).await?;
+                Ok(run.state.is_over())
             })?;
+            for attempt in attempts {
+                self.seen_attempts.recorded(attempt);
+            }
+            if is_over {
+                self.seen_attempts.forget(id);
+            }
         }
-        Ok(backend.forget_attempts(&attempts).await?)
+        match counted.is_empty() {
+            true => Ok(()),
+            false => Ok(backend.forget_attempts(&counted).await?),
+        }
     }
 }
 
@@ -55,4 +117,26 @@ fn change(run: &Run, attempts: &[&Attempt]) -> Change {
     Change::new("run.attempt", Some(run.site), run.workload)
         .after(after)
         .because(sentences.join("; ").parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_that_the_server_sees_is_summed_and_recorded_at_each_doubling() {
+        let seen = SeenAttempts::default();
+        let run = RunId(uuid::Uuid::from_u128(7));
+        let mut recorded = Vec::new();
+        for _ in 0..1000 {
+            seen.note(run, AttemptKind::ForeignWord);
+            for attempt in seen.unrecorded() {
+                recorded.push(attempt.times);
+                seen.recorded(&attempt);
+            }
+        }
+        assert_eq!(recorded, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]);
+        seen.forget(run);
+        assert!(seen.0.lock().unwrap().is_empty());
+    }
 }

@@ -270,7 +270,8 @@ impl App {
         if !workloads::update_run(&mut tx, &after, before.version).await? {
             return Ok(None);
         }
-        let data = json!({ "run": after.id, "task": after.task, "until": after.until, "because": because });
+        // Members read this, and a run's id is its owner's alone.
+        let data = json!({ "task": after.task, "until": after.until, "because": because });
         let change = Change::new("workload.stop", Some(before.site), before.workload).tell_only(
             EventKind::WorkloadStopping,
             Audience::Members,

@@ -269,7 +269,7 @@ impl App {
             if !loans::part(conn, &after, guest.version).await? {
                 return Err(Error::Store(berth_store::Error::Retry));
             }
-            let data = json!({ "run": guest.id, "task": guest.task });
+            let data = json!({ "task": guest.task });
             let change = Change::new("workload.part", Some(guest.site), guest.workload).tell_only(
                 EventKind::WorkloadChanged,
                 Audience::Members,

@@ -37,6 +37,8 @@ use berth_model::SiteId;
 use jiff::Timestamp;
 
 pub use act::Act;
+pub(crate) use attempts::SeenAttempts;
+pub use berth_drivers::backend::AttemptKind;
 pub use counts::{Count, QueueCounts};
 pub use forecast::QueueFigures;
 pub use look::{

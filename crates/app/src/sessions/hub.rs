@@ -232,6 +232,16 @@ impl App {
         }))
     }
 
+    /// Whose run it is.
+    pub async fn owner_of_run(&self, run: RunId) -> Result<Option<PersonId>> {
+        let mut reader = self.store.read().await?;
+        let Some(run) = workloads::get_run(&mut reader, run).await? else {
+            return Ok(None);
+        };
+        let workload = workloads::get(&mut reader, run.site, run.workload).await?;
+        Ok(workload.map(|workload| workload.owner))
+    }
+
     /// Whether this is what runs of a session now.
     pub async fn is_run_of(&self, session: &Session, run: RunId) -> Result<bool> {
         let mut reader = self.store.read().await?;

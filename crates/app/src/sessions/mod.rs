@@ -28,7 +28,7 @@ pub use cull::Culling;
 pub use hub::{HUB_CLIENT, HUB_DEFAULT, HUB_WORD, HubAsker, hub_name};
 pub use look::{Opened, ProfileView, SessionFilter, SessionView, VisitView};
 pub use start::NewSession;
-pub use visits::{Entered, Invitation, Key, OpenDoor};
+pub use visits::{Entered, FoundDoor, Invitation, Key, OpenDoor};
 
 pub(crate) use cull::Pulse;
 pub(crate) use follow::Asking;

@@ -4,7 +4,7 @@
 //! address, gets a code that is good once and for a minute, and spends it at the session's for a key. The key is good
 //! for as long as what they signed in with, and their right to be there, and is looked at again at every step.
 
-use berth_drivers::backend::Door;
+use berth_drivers::backend::{Door, Trouble};
 use berth_engine::rights::{Action, Standing};
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState};
@@ -76,6 +76,16 @@ pub struct Entered {
     pub access: Access,
     /// Until when this need not be asked again for another reason than that something happened.
     pub expires_at: Timestamp,
+}
+
+/// What a look for a session's door came to.
+#[derive(Debug, Clone)]
+pub enum FoundDoor {
+    Open(OpenDoor),
+    /// The session lets nobody in.
+    Shut,
+    /// The machine did not answer. That changes nothing for visitors who are in.
+    Unknown(SessionId),
 }
 
 /// A session that lets visitors in, and where.
@@ -267,51 +277,61 @@ impl App {
         }))
     }
 
-    /// Every session that lets visitors in now.
-    pub async fn open_doors(&self) -> Result<Vec<OpenDoor>> {
+    /// Of every session that lets visitors in, the door, as far as it is known.
+    pub async fn open_doors(&self) -> Result<Vec<FoundDoor>> {
         let mut reader = self.store.read().await?;
         let live = sessions::live(&mut reader).await?;
         self.doors_of(&mut reader, live).await
     }
 
-    /// The door of one session, if it lets visitors in now.
-    pub async fn open_door(&self, label: &str) -> Result<Option<OpenDoor>> {
+    /// The door of one session.
+    pub async fn open_door(&self, label: &str) -> Result<FoundDoor> {
         let mut reader = self.store.read().await?;
         let found = sessions::by_label(&mut reader, label).await?;
         let doors = self.doors_of(&mut reader, found).await?;
-        Ok(doors.into_iter().next())
+        Ok(doors.into_iter().next().unwrap_or(FoundDoor::Shut))
     }
 
     /// The same, by its id.
-    pub async fn open_door_of(&self, session: SessionId) -> Result<Option<OpenDoor>> {
+    pub async fn open_door_of(&self, session: SessionId) -> Result<FoundDoor> {
         let mut reader = self.store.read().await?;
         let found = sessions::get(&mut reader, session).await?;
         let doors = self.doors_of(&mut reader, found).await?;
-        Ok(doors.into_iter().next())
+        Ok(doors.into_iter().next().unwrap_or(FoundDoor::Shut))
     }
 
     async fn doors_of(
         &self,
         conn: &mut Conn,
         some: impl IntoIterator<Item = Session>,
-    ) -> Result<Vec<OpenDoor>> {
+    ) -> Result<Vec<FoundDoor>> {
         let is_ready = |session: &Session| session.state == State::Ready;
         let ready: Vec<Session> = some.into_iter().filter(is_ready).collect();
         let followed = self.follow_up(conn, ready).await?;
-        let doors = join_all(followed.iter().map(|one| self.door_of(one))).await;
-        Ok(doors.into_iter().flatten().collect())
+        Ok(join_all(followed.iter().map(|one| self.door_of(one))).await)
     }
 
-    async fn door_of(&self, one: &Followed) -> Option<OpenDoor> {
-        let job = one.job().filter(|job| !job.run.state.is_over())?;
-        let door = self.backend.as_ref()?.door(job).await;
-        Some(OpenDoor {
-            session: one.session.id,
-            label: one.session.label.clone(),
-            door: door.ok()??,
-            speaks_hub: one.app.as_ref().is_some_and(speaks_hub),
-            knows_its_base: one.app.as_ref().is_some_and(|app| app.knows_its_base),
-        })
+    async fn door_of(&self, one: &Followed) -> FoundDoor {
+        let job = one.job().filter(|job| !job.run.state.is_over());
+        let (Some(job), Some(backend)) = (job, self.backend.as_ref()) else {
+            return FoundDoor::Shut;
+        };
+        match backend.door(job).await {
+            Ok(Some(door)) => FoundDoor::Open(OpenDoor {
+                session: one.session.id,
+                label: one.session.label.clone(),
+                door,
+                speaks_hub: one.app.as_ref().is_some_and(speaks_hub),
+                knows_its_base: one.app.as_ref().is_some_and(|app| app.knows_its_base),
+            }),
+            Ok(None) => FoundDoor::Shut,
+            // Another server's machine has it.
+            Err(Trouble::Unreachable) => FoundDoor::Unknown(one.session.id),
+            Err(trouble) => {
+                tracing::warn!(%trouble, session = %one.session.id, "the way to a session could not be looked up; visitors keep the one they have");
+                FoundDoor::Unknown(one.session.id)
+            }
+        }
     }
 
     /// The place and the session of a waiting page, for whoever may see it.

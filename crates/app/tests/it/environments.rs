@@ -10,9 +10,9 @@ use crate::support::{Lab, name, on_both, site};
 use berth_app::environments::{EnvironmentChange, EnvironmentView, NewEnvironment};
 use berth_app::{Caller, Error, Settings};
 use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Sign};
-use berth_drivers::environments::{Prepared, Removed, Sealed, Shelf};
+use berth_drivers::environments::{Counted, Prepared, Removed, Sealed, Shelf, Size};
 use berth_model::environment::{Environment, EnvironmentState, Package};
-use berth_model::workload::{Outcome, RunState};
+use berth_model::workload::{Outcome, RunState, State};
 use berth_model::{EnvironmentId, Name};
 use berth_store::{Engine, environments};
 use jiff::{SignedDuration, Timestamp};
@@ -24,6 +24,7 @@ on_both!(
     what_is_prepared_is_taken_in_and_missed,
     what_is_not_wanted_is_cleared_away,
     at_the_limit_of_their_space_a_person_makes_no_more,
+    what_takes_too_much_while_it_is_made_is_ended_with_a_sentence,
 );
 
 const LENGTH: SignedDuration = SignedDuration::from_mins(10);
@@ -123,6 +124,16 @@ impl Shelf for Shelved {
         let folder = self.prepared(&key).filter(|folder| folder.is_dir());
         let lying = folder.map(|_| (key, brought)).into_iter().collect();
         Box::pin(async move { Ok(lying) })
+    }
+
+    fn size(&self, id: EnvironmentId) -> Doing<'_, Size> {
+        let files = fs::read_dir(self.made(id)).into_iter().flatten();
+        let bytes = files.map(|file| file.expect("a file").metadata().expect("a size").len());
+        let size = Size {
+            bytes: bytes.sum(),
+            counted: Counted::All,
+        };
+        Box::pin(async move { Ok(size) })
     }
 
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {
@@ -435,4 +446,52 @@ async fn at_the_limit_of_their_space_a_person_makes_no_more(lab: Lab) {
     lab.retire(&lab.ada, "one").await.expect("hers");
     lab.goes_on(6).await;
     lab.make(&lab.ada, &three).await.expect("there is space");
+}
+
+async fn what_takes_too_much_while_it_is_made_is_ended_with_a_sentence(lab: Lab) {
+    const MIB: u64 = 1 << 20;
+    let settings = Settings {
+        environments_bytes_max: Some(10 * MIB),
+        ..lab.app.settings.clone()
+    };
+    let (lab, world) = lab.with_settings(settings).with_shelf().await;
+    let write = |made: &EnvironmentView, bytes: u64| {
+        let file = world.made(made.environment.id).join("file");
+        let file = fs::File::create(file).expect("its folder is there");
+        file.set_len(bytes).expect("it is ours");
+    };
+    let mut made = Vec::new();
+    for (who, called) in [(&lab.ada, "one"), (&lab.ada, "two"), (&lab.bob, "three")] {
+        let one = lab.make(who, &new(called, None, &["six"])).await;
+        made.push(one.expect("it is taken"));
+        lab.set_clock(lab.app.now() + SignedDuration::from_secs(1));
+    }
+    lab.round().await;
+    // Two of hers are too much together, and the later one has to go.
+    write(&made[0], 6 * MIB);
+    write(&made[1], 5 * MIB);
+    write(&made[2], 10 * MIB);
+    lab.settle().await;
+    let ended = lab.seen(&lab.ada, "two").await.environment;
+    assert_eq!(ended.state, EnvironmentState::Failed);
+    let said = ended.trouble.expect("it says why");
+    assert!(
+        said.contains("take 11 MiB and their limit is 10 MiB"),
+        "{said}"
+    );
+    let workload = ended.workload.expect("it was made by one");
+    lab.round().await;
+    let reference = workload.into();
+    let view = lab.app.get_workload(&lab.ada, &site(), &reference).await;
+    let view = view.expect("it is hers");
+    assert_eq!(view.workload.state, State::Cancelled);
+    assert_eq!(view.workload.reason.map(|why| why.to_string()), Some(said));
+    lab.settle().await;
+    assert!(!world.made(ended.id).exists());
+    // The others go on.
+    lab.goes_on(3).await;
+    for (who, called) in [(&lab.ada, "one"), (&lab.bob, "three")] {
+        let state = lab.seen(who, called).await.environment.state;
+        assert_eq!(state, EnvironmentState::Ready, "{called}");
+    }
 }

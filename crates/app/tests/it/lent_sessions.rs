@@ -9,11 +9,12 @@ use crate::support::scripted::Scripted;
 use crate::support::{Lab, name, on_both, site};
 use berth_app::queue::Act;
 use berth_app::sessions::{NewSession, SessionChange};
+use berth_model::event::{EventKind, NumberedEvent};
 use berth_model::queue::Settings;
 use berth_model::reference::SessionReference;
 use berth_model::session::{Session, State as SessionState};
 use berth_model::workload::{Outcome, Run, RunState, State};
-use berth_model::{Claim, ClaimId, Holder, Standing, Take};
+use berth_model::{Claim, ClaimId, Holder, RunId, Standing, Take};
 use berth_store::claims;
 use jiff::SignedDuration;
 use serde_json::json;
@@ -30,6 +31,7 @@ on_both!(
     killed_while_the_session_ends_its_borrower_never_stands_on_nothing,
     what_is_not_to_be_lent_is_not,
     a_program_that_works_by_itself_has_its_gpus_back,
+    no_event_tells_a_colleague_the_id_of_a_run,
 );
 
 const GRACE: SignedDuration = SignedDuration::from_secs(30);
@@ -562,4 +564,60 @@ async fn a_program_that_works_by_itself_has_its_gpus_back(lab: Lab) {
     let run = run_of(&lab, number).await;
     assert!(!matches!(run.state, RunState::Running));
     assert!(run.until <= began + GRACE + SignedDuration::from_secs(5));
+}
+
+/// Over the life of a session and of jobs, borrowed GPUs included.
+async fn no_event_tells_a_colleague_the_id_of_a_run(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let session = full(&lab).await;
+    let [stays, cancelled] = [borrower(&lab, 2).await, borrower(&lab, 1).await];
+    idle(&lab, 35).await;
+    // Its owner comes back, and those who borrowed are sent away until she is gone again.
+    let returned = [(session.id, lab.app.now())];
+    lab.app.note_returned(&returned).await.expect("noted");
+    settle(&lab).await;
+    assert_eq!(lab.state(stays).await, State::Waiting);
+    idle(&lab, 40).await;
+    let cancel = Act::Cancel {
+        tasks: None,
+        reason: None,
+    };
+    let done = lab.act(&lab.bob, cancelled, cancel).await;
+    done.expect("it is his");
+    settle(&lab).await;
+    // The session ends by itself, and the borrower has claims of its own from then on.
+    let hers = host(&lab, &session).await;
+    let failed = Outcome::Failed { exit_code: 1 };
+    scripted.script().ended.insert(hers.id, failed);
+    settle(&lab).await;
+    let stays = run_of(&lab, stays).await;
+    assert_eq!((stays.state, stays.lent_by), (RunState::Running, None));
+    scripted.script().ended.insert(stays.id, Outcome::Completed);
+    settle(&lab).await;
+    lab.wait_until_moment(lab.app.now()).await;
+
+    let runs: Vec<RunId> = scripted.script().started.keys().copied().collect();
+    assert!(runs.len() >= 4, "{runs:?}");
+    for colleague in [&lab.ada, &lab.bob] {
+        let page = lab.app.events_after(colleague, None, 0, 1000).await;
+        let page = page.expect("events");
+        assert!(!page.more, "these are all");
+        for kind in [
+            EventKind::WorkloadStopping,
+            EventKind::WorkloadChanged,
+            EventKind::WorkloadEnded,
+        ] {
+            let is_it = |one: &NumberedEvent| one.event.kind == kind;
+            assert!(page.events.iter().any(|one| is_it(one)), "no {kind:?}");
+        }
+        for event in &page.events {
+            let shown = format!("{event:?}");
+            for run in &runs {
+                let (plain, simple) = (run.0.to_string(), run.0.simple().to_string());
+                for id in [run.to_string(), plain, simple] {
+                    assert!(!shown.contains(&id), "{shown}");
+                }
+            }
+        }
+    }
 }

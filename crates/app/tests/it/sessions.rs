@@ -9,7 +9,7 @@ use crate::support::queue::cut;
 use crate::support::scripted::Scripted;
 use crate::support::{Lab, name, on_both, site};
 use berth_app::accounts::NewToken;
-use berth_app::sessions::{Key, NewSession, SessionChange, SessionFilter, SessionView};
+use berth_app::sessions::{FoundDoor, Key, NewSession, SessionChange, SessionFilter, SessionView};
 use berth_app::{Caller, Error};
 use berth_drivers::backend::DiskSpace;
 use berth_model::person::Scope;
@@ -147,8 +147,10 @@ async fn a_session_goes_from_the_queue_to_its_page_and_back(lab: Lab) {
     assert!(ready.starts[0].ready_at.is_some());
     assert!(ready.run.is_some(), "it holds claims");
     let doors = lab.app.open_doors().await.expect("doors");
-    assert_eq!(doors.len(), 1);
-    assert_eq!(doors[0].label, session.label);
+    let [FoundDoor::Open(door)] = &doors[..] else {
+        panic!("one door: {doors:?}");
+    };
+    assert_eq!(door.label, session.label);
 
     let stop = SessionChange::Stop { reason: None };
     change(&lab, &lab.ada, &session, stop).await;

@@ -14,7 +14,8 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::support::desk::Desk;
-use people::{Person, site};
+use berth_testkit::wait;
+use people::{Person, SOON, site};
 
 async fn status(request: RequestBuilder) -> u16 {
     request.send().await.expect("an answer").status().as_u16()
@@ -31,6 +32,10 @@ async fn what_one_session_has_of_anothers_opens_nothing() {
         files_and_sockets(&desk, one, other).await;
         processes(one, other).await;
         addresses(one, other).await;
+    }
+    for (one, other) in [(&bo, &cy), (&cy, &bo)] {
+        foreign_words(one, other).await;
+        foreign_word_is_recorded(&desk, one).await;
     }
     bo.end().await;
     cy.end().await;
@@ -122,6 +127,35 @@ async fn words_at_the_hub(one: &Person, other: &Person) {
     assert_eq!(refused, "{\"error\":\"invalid_grant\"}400");
     let refused = other.shell(&spend(&one.word)).await;
     assert!(refused.ends_with("403"), "{refused}");
+}
+
+/// From inside `one`'s sandbox the other's word is shown to the hub, many times.
+async fn foreign_words(one: &Person, other: &Person) {
+    let ask = format!(
+        "for i in $(seq 40); do curl -s -m 20 -o /dev/null -H 'Authorization: token {}' \
+         http://127.0.0.1:8081/hub/api/user; done",
+        other.word
+    );
+    one.shell(&ask).await;
+}
+
+/// The site's admin reads the sum, in a few entries.
+async fn foreign_word_is_recorded(desk: &Desk, one: &Person) {
+    let run = one.shell("printf %s \"$BERTH_RUN\"").await;
+    let entries = wait::some("the attempts in the audit log", SOON, async || {
+        let listed = desk.run("audit list --action run.attempt -o json");
+        let listed = listed.succeeds().json();
+        let entries = listed["items"].as_array().or(listed.as_array())?.clone();
+        let own = entries
+            .into_iter()
+            .filter(|entry| entry["after"]["run"] == run.as_str());
+        let sums = own.filter_map(|entry| entry["after"]["foreign_word"].as_u64());
+        let sums: Vec<u64> = sums.collect();
+        // Of more than forty, as a sum is recorded when it has doubled.
+        sums.iter().any(|sum| *sum > 20).then_some(sums)
+    });
+    let entries = entries.await;
+    assert!(entries.len() <= 7, "a flood is summed: {entries:?}");
 }
 
 /// From inside `one`'s sandbox nothing of the other's, nor of the server's own, is on the disk.

@@ -1,10 +1,12 @@
 //! Work as processes of this machine, with the real sandbox: what it sees, what it may use, and that it outlives whoever
 //! started it. A machine without bubblewrap fails these; `make test` installs it.
 
+mod builds;
 mod hung;
 mod locked;
 mod names;
 mod not_ready;
+mod older;
 mod quota;
 mod variables;
 mod warm;
@@ -16,6 +18,7 @@ use std::time::{Duration, Instant};
 use berth_drivers::backend::{Backend, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::door;
 use berth_drivers::local::disk::DiskLimits;
+use berth_drivers::local::network::Range;
 use berth_drivers::local::record_key::RecordKey;
 use berth_drivers::local::{Local, Settings};
 use berth_model::workload::{
@@ -65,7 +68,7 @@ impl Machine {
             folder: folder.to_owned(),
             program: env!("CARGO_BIN_EXE_berth").into(),
             first_user: is_root.then_some(200_000),
-            closed: vec!["203.0.113.0/24".to_owned()],
+            closed: vec![Range::new([203, 0, 113, 0].into(), 24)],
             opened: Vec::new(),
             opened_names: Vec::new(),
             database_host: None,
@@ -227,6 +230,98 @@ fn work(program: Value) -> (Workload, Run) {
         version: 1,
     };
     (workload, run)
+}
+
+/// The processes that a process has started.
+fn children(of: i32) -> Vec<i32> {
+    let listed = std::process::Command::new("ps")
+        .args(["-o", "pid=", "--ppid", &of.to_string()])
+        .output()
+        .expect("it works");
+    let listed = String::from_utf8(listed.stdout).expect("numbers");
+    let numbers = listed.split_whitespace().map(str::parse);
+    numbers.collect::<Result<_, _>>().expect("numbers")
+}
+
+/// It reads what the run sends, so whoever takes it over must not be root.
+#[tokio::test]
+async fn what_forwards_the_packets_of_a_run_is_not_root() {
+    let machine = Machine::new();
+    let program = json!({"command": ["bash", "-c", "echo ready; exec sleep 609"]});
+    let (workload, run) = machine.start(1, program).await;
+    machine.until_said(&run, "ready").await;
+    let kept = machine.local.folder(run.id).kept().expect("it works");
+    let berth_drivers::local::folder::Kept::By(keeper) = kept else {
+        panic!("{kept:?}");
+    };
+    let file = |process: i32, name: &str| {
+        std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default()
+    };
+    // It makes a process of its own for the namespaces that it enters.
+    let mut found = children(keeper);
+    found.retain(|process| file(*process, "comm").trim() == "slirp4netns");
+    assert_eq!(found.len(), 1, "one of this run");
+    found.extend(children(found[0]));
+    for process in found {
+        let status = file(process, "status");
+        for ids in ["Uid:", "Gid:", "Groups:"] {
+            let line = status.lines().find_map(|line| line.strip_prefix(ids));
+            let mut ids = line.expect("they are listed").split_whitespace();
+            assert!(ids.all(|id| id == "200000"), "{process}: {status}");
+        }
+    }
+    machine.stop(&workload, &run).await;
+}
+
+/// As after a restore by somebody who forgot whose it was.
+#[tokio::test]
+async fn a_home_that_belongs_to_root_makes_nobody_root() {
+    let machine = Machine::new();
+    let (outcome, said, _) = machine.shell(1, "true").await;
+    assert_eq!(outcome, Outcome::Completed, "{said}");
+    let home = machine.folder.path().join(format!("homes/{:032x}", 1));
+    let own = |user| std::os::unix::fs::chown(&home, Some(user), Some(user)).expect("only root");
+    own(0);
+    let (workload, run) = work(json!({"command": ["id", "-u"]}));
+    let refused = machine.try_begin(1, &workload, &run).await;
+    let Err(Trouble::Refused(why)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(why.contains("chown -R -h 200000:200000"), "{why}");
+    assert_eq!(machine.sign(&workload, &run).await, Sign::Unknown);
+    own(200_000);
+    machine.begin(1, &workload, &run).await;
+    let (outcome, said, _) = machine.until_over(&workload, &run).await;
+    assert_eq!(outcome, Outcome::Completed, "{said}");
+}
+
+/// As after a machine that was away for so long that the database settled its runs without it.
+#[tokio::test]
+async fn what_the_database_ended_while_its_keeper_was_killed_is_removed() {
+    let machine = Machine::new();
+    let program = json!({"command": ["bash", "-c", "echo ready; exec sleep 610"]});
+    let (_, run) = machine.start(1, program).await;
+    machine.until_said(&run, "ready").await;
+    let folder = machine.local.folder(run.id);
+    let killed = folder.signal_keeper(rustix::process::Signal::KILL);
+    killed.expect("it runs");
+    let records = machine.local.records().expect("it keeps records");
+    eventually("its folder to go", async || {
+        records.remove_folder(run.id).await.expect("it works");
+        (!folder.path().exists()).then_some(())
+    })
+    .await;
+    assert!(!is_listed("sleep 610"));
+    let log = machine.folder.path().join("logs");
+    let log = log.join(run.id.0.simple().to_string());
+    assert_eq!(std::fs::read_to_string(log).expect("it is kept"), "ready\n");
+
+    // Nor does one that never began stay.
+    let late = Machine::with(|settings| settings.program = "/bin/true".into());
+    let (_, run) = late.start(1, json!({"command": ["true"]})).await;
+    let records = late.local.records().expect("it keeps records");
+    records.remove_folder(run.id).await.expect("it works");
+    assert!(!late.local.folder(run.id).path().exists());
 }
 
 #[tokio::test]

@@ -56,6 +56,16 @@ impl Groups {
         }
     }
 
+    /// The group above those of runs that is guaranteed the least memory, and how much. The kernel keeps the memory of all
+    /// runs together only as far as that. None where no group above has such a limit.
+    pub fn least_guarantee_above(&self) -> Option<(PathBuf, u64)> {
+        let Groups::Two(all) = self else {
+            return None;
+        };
+        let least = guarantees_above(all).min_by_key(|(_, bytes)| *bytes)?;
+        Some((least.0.to_owned(), least.1))
+    }
+
     pub fn group(&self, name: &str) -> Group {
         Group {
             groups: self.clone(),
@@ -232,16 +242,27 @@ impl Group {
     }
 }
 
-/// A delegated group is its admin's to limit, and so it may not let us raise it. The top of all groups has no limit.
+/// A delegated group and those above it are an admin's to limit, and so they may not let us raise them. `berth doctor`
+/// compares what they have.
 fn raise_above(all: &Path, least: u64) {
-    let Some(above) = all.parent().map(|above| above.join(GUARANTEED)) else {
-        return;
-    };
-    let guaranteed = fs::read_to_string(&above).unwrap_or_default();
-    let guaranteed: Result<u64, _> = guaranteed.trim().parse();
-    if guaranteed.is_ok_and(|bytes| bytes < least) {
-        fs::write(above, least.to_string()).ok();
+    for (above, guaranteed) in guarantees_above(all) {
+        if guaranteed < least {
+            fs::write(above.join(GUARANTEED), least.to_string()).ok();
+        }
     }
+}
+
+/// The groups above this one with the memory that each is guaranteed. The top of all groups has no such limit.
+fn guarantees_above(all: &Path) -> impl Iterator<Item = (&Path, u64)> {
+    let guarantee = |group: &Path| {
+        let text = fs::read_to_string(group.join(GUARANTEED)).ok()?;
+        match text.trim() {
+            "max" => Some(u64::MAX),
+            bytes => bytes.parse().ok(),
+        }
+    };
+    let above = all.ancestors().skip(1);
+    above.map_while(move |group| Some((group, guarantee(group)?)))
 }
 
 /// The groups of runs in this one, if this process may make them.
@@ -345,7 +366,10 @@ mod tests {
         for own in ["", "0::/", "0::/../other", "1:name=systemd:/x"] {
             assert_eq!(Groups::below(root.path(), own), None, "{own}");
         }
+        let slice = root.path().join("system.slice");
+        fs::write(slice.join(GUARANTEED), "0\n").unwrap();
         let groups = Groups::below(root.path(), "0::/system.slice/berth.service\n").unwrap();
+        assert_eq!(groups.least_guarantee_above(), Some((slice.clone(), 0)));
         let aside = fs::read_to_string(service.join("server/cgroup.procs")).unwrap();
         assert_eq!(aside, "42", "the last that was moved");
         let again = Groups::below(root.path(), "0::/system.slice/berth.service/server\n");
@@ -365,6 +389,12 @@ mod tests {
             (3_u64 << 30).to_string()
         );
         assert_eq!(guaranteed(&service), (3_u64 << 30).to_string());
+        assert_eq!(guaranteed(&slice), (3_u64 << 30).to_string());
+        fs::write(slice.join(GUARANTEED), "max\n").unwrap();
+        let least = groups.least_guarantee_above();
+        assert_eq!(least, Some((service.clone(), 3 << 30)));
+        let at_the_top = Groups::Two(root.path().join("berth"));
+        assert_eq!(at_the_top.least_guarantee_above(), None);
         // A group's files go with it; a folder's do not.
         let two = service.join("berth/two");
         for file in fs::read_dir(&two).unwrap() {

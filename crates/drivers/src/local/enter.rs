@@ -204,7 +204,7 @@ fn own_network() -> io::Result<()> {
 }
 
 /// Closes what the run may not reach. What is opened is written first: of two equal ranges the closed one wins, and of two
-/// that overlap the smaller one does.
+/// that overlap the smaller one does. So a range that is opened as a whole must not be among the closed ones.
 fn set_routes(spec: &Spec) -> io::Result<()> {
     let mut lines = "link set lo up\n".to_owned();
     if spec.network.is_open {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use berth_model::RunId;
 use jiff::Timestamp;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -296,6 +297,23 @@ impl Folder {
                 Ok(text.trim().parse().map_or(Kept::By(0), Kept::By))
             }
             Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Sends a signal to the keeper, if there is one.
+    pub fn signal_keeper(&self, signal: Signal) -> io::Result<()> {
+        let kept = self.kept()?;
+        let Kept::By(number @ 1..) = kept else {
+            return Ok(());
+        };
+        let Some(Ok(process)) = Pid::from_raw(number).map(|id| pidfd_open(id, PidfdFlags::empty()))
+        else {
+            return Ok(());
+        };
+        // It may have ended and left its number to another process. Who holds the lock now, held it all the while.
+        match self.kept()? == kept {
+            true => Ok(pidfd_send_signal(process, signal)?),
+            false => Ok(()),
         }
     }
 

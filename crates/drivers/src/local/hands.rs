@@ -12,11 +12,11 @@ use berth_model::session::APP_TOKEN;
 use berth_model::workload::{Because, Outcome, Program, Run, RunState, Serves};
 use berth_model::{PersonId, RunId};
 use jiff::Timestamp;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use rustix::process::Signal;
 
 use super::cgroup::Groups;
 use super::folder::{Folder, How, Kept};
+use super::network::Range;
 use super::spec::{Limits, Listens, Network, Places, Spec};
 use super::turns::Patience;
 use super::{Settings, cannot, enter, machine, network, records, warm};
@@ -24,7 +24,10 @@ use crate::backend::{Door, Grant, Job, Seen, Sign, Trouble};
 use crate::door::Key;
 
 /// The addresses at which clouds tell their machines secrets. No setting opens them.
-const METADATA: [&str; 2] = ["169.254.169.254/32", "169.254.170.2/32"];
+const METADATA: [Ipv4Addr; 2] = [
+    Ipv4Addr::new(169, 254, 169, 254),
+    Ipv4Addr::new(169, 254, 170, 2),
+];
 const PROCESSES_MAX: u64 = 4096;
 const MIB: u64 = 1 << 20;
 
@@ -68,15 +71,10 @@ impl Hands {
         Folder::of(&self.settings.folder.join("runs"), run)
     }
 
-    /// Makes the folder of a run, and finds its home. `resolved` are addresses that it reaches beside the opened networks.
-    pub fn prepare(
-        &self,
-        job: Job<'_>,
-        grant: &Grant,
-        resolved: &[Ipv4Addr],
-    ) -> Result<PathBuf, Trouble> {
+    /// Makes the folder of a run, and finds its home.
+    pub fn prepare(&self, job: Job<'_>, grant: &Grant, reach: &Reach) -> Result<PathBuf, Trouble> {
         let key = Key::generate().map_err(cannot)?;
-        let spec = self.spec(job, grant, &key, resolved)?;
+        let spec = self.spec(job, grant, &key, reach)?;
         let folder = self.folder(job.run.id);
         if !folder.path().exists() {
             let record_key = self.settings.record_key.of(job.run.id);
@@ -107,11 +105,11 @@ impl Hands {
         let noted = folder.set_until(run.until);
         let to_save = Because::Checkpoint;
         if matches!(run.state, RunState::Stopping { because, .. } if because == to_save) {
-            self.signal(run.id, Signal::SIGUSR1).map_err(cannot)?;
+            folder.signal_keeper(Signal::USR1).map_err(cannot)?;
             return noted.map_err(cannot);
         }
         let told = folder.tell_to_end();
-        self.signal(run.id, Signal::SIGTERM).map_err(cannot)?;
+        folder.signal_keeper(Signal::TERM).map_err(cannot)?;
         noted.and(told).map_err(cannot)
     }
 
@@ -123,13 +121,20 @@ impl Hands {
         }
     }
 
-    pub fn door(&self, run: RunId) -> Option<Door> {
+    /// None where there is no way in: the run has no folder, or an older version started it.
+    pub fn door(&self, run: RunId) -> io::Result<Option<Door>> {
         let folder = self.folder(run);
-        Some(Door {
-            socket: folder.socket(),
-            key: folder.key().ok()?,
-            has_app_token: folder.spec().ok()?.has_app_token,
-        })
+        let door = || -> io::Result<Door> {
+            Ok(Door {
+                socket: folder.socket(),
+                key: folder.key()?,
+                has_app_token: folder.spec()?.has_app_token,
+            })
+        };
+        match door() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            door => door.map(Some),
+        }
     }
 
     pub fn log(&self, run: &Run, bytes: u64) -> Result<String, Trouble> {
@@ -153,13 +158,7 @@ impl Hands {
         })
     }
 
-    fn spec(
-        &self,
-        job: Job<'_>,
-        grant: &Grant,
-        key: &Key,
-        resolved: &[Ipv4Addr],
-    ) -> Result<Spec, Trouble> {
+    fn spec(&self, job: Job<'_>, grant: &Grant, key: &Key, reach: &Reach) -> Result<Spec, Trouble> {
         let Job { workload, run } = job;
         let wish = workload.ask.wishes.get(run.wish);
         let Some(task) = wish.map(|wish| &wish.task) else {
@@ -172,6 +171,7 @@ impl Hands {
         }
         self.check_boundary(grant)?;
         let (home, user) = self.home(grant).map_err(cannot)?;
+        self.check_owner(&home, user)?;
         let is_sandboxed = self.settings.has_sandbox;
         if !is_sandboxed {
             check_mounts(&grant.mounts)?;
@@ -225,7 +225,7 @@ impl Hands {
             }),
             // In the open the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
-            network: self.network(resolved),
+            network: self.network(reach),
             warm: self.warm_for(program, grant, memory / MIB),
         })
     }
@@ -262,10 +262,7 @@ impl Hands {
         let new_homes = self.new_homes.lock();
         let _one_at_a_time = new_homes.unwrap_or_else(PoisonError::into_inner);
         if !home.exists() {
-            let mut user = first;
-            for other in std::fs::read_dir(&homes)? {
-                user = user.max(other?.metadata()?.uid().saturating_add(1));
-            }
+            let user = next_user(&homes, first)?;
             let new = home.with_extension("new");
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(&new)?;
@@ -274,6 +271,23 @@ impl Hands {
         }
         let user = home.metadata()?.uid();
         Ok((home, Some(user)))
+    }
+
+    /// A home that was restored as root must not make its person root.
+    fn check_owner(&self, home: &Path, user: Option<u32>) -> Result<(), Trouble> {
+        let (Some(user), Some(first)) = (user, self.settings.first_user) else {
+            return Ok(());
+        };
+        if user >= first {
+            return Ok(());
+        }
+        let homes = self.settings.folder.join("homes");
+        let next = next_user(&homes, first).map_err(cannot)?;
+        Err(Trouble::Refused(format!(
+            "your home on this machine belongs to user {user}, and people's homes belong to users from {first} on: \
+             ask an administrator to run `chown -R -h {next}:{next} {}`",
+            home.display()
+        )))
     }
 
     /// Where the boundary of a run does not hold, one person may use their own machine. With several, an admin decides.
@@ -305,18 +319,22 @@ impl Hands {
         }
     }
 
-    fn network(&self, resolved: &[Ipv4Addr]) -> Network {
-        let fixed = METADATA.iter().chain(&network::PRIVATE_RANGES);
-        let mut closed: Vec<String> = fixed.map(|range| (*range).to_owned()).collect();
-        closed.push(format!("{}/32", network::GATEWAY));
-        closed.extend(machine::own_addresses());
-        closed.extend(self.settings.closed.iter().cloned());
-        let opened = self.settings.opened.iter().cloned();
-        let resolved = resolved.iter().map(|address| format!("{address}/32"));
+    /// A private range that an admin opens is not closed. What no setting opens is closed besides, as smaller ranges.
+    fn network(&self, reach: &Reach) -> Network {
+        let private = network::PRIVATE_RANGES.into_iter();
+        let private = private.filter(|range| !reach.ranges.iter().any(|one| one.contains(*range)));
+        let never = METADATA.into_iter().chain([network::GATEWAY]);
+        let never = never.chain(reach.database.iter().copied());
+        let closed = private.chain(never.map(Range::of_one));
+        let closed = closed.chain(self.settings.closed.iter().copied());
+        let addresses = reach.addresses.iter().copied().map(Range::of_one);
+        let opened = reach.ranges.iter().copied().chain(addresses);
         Network {
             is_open: self.settings.has_network,
-            closed,
-            opened: opened.chain(resolved).collect(),
+            closed: (closed.map(|range| range.to_string()))
+                .chain(machine::own_addresses())
+                .collect(),
+            opened: opened.map(|range| range.to_string()).collect(),
         }
     }
 
@@ -364,6 +382,11 @@ impl Hands {
             });
         }
         match folder.kept()? {
+            // This version has no way in to it. Its keeper takes it along, and the next look says why.
+            Kept::By(_) if folder.is_of_an_older_version() => {
+                folder.signal_keeper(Signal::KILL)?;
+                Ok(Sign::Running)
+            }
             Kept::By(_) => Ok(Sign::Running),
             Kept::NotYet if folder.is_told_to_end() => Ok(Sign::Ended {
                 at: now,
@@ -393,12 +416,27 @@ impl Hands {
         }
     }
 
-    fn signal(&self, run: RunId, signal: Signal) -> io::Result<()> {
-        match self.folder(run).kept()? {
-            Kept::By(keeper) if keeper > 0 => Ok(kill(Pid::from_raw(keeper), signal)?),
-            _ => Ok(()),
+    /// The database says that the run is over. Where its keeper was killed, and nothing looked at it since, its folder does
+    /// not, and would be kept for ever. A keeper ends what is left and writes that down; then the folder can be removed.
+    pub fn settle_ended(&self, run: RunId) -> io::Result<()> {
+        let folder = self.folder(run);
+        if !folder.path().exists() || folder.end()?.is_some() {
+            return Ok(());
+        }
+        match folder.kept()? {
+            Kept::NotYet => folder.tell_to_end(),
+            Kept::NoMore => self.keep(run),
+            Kept::By(_) => Ok(()),
         }
     }
+}
+
+/// What a run reaches of the private ranges, and where the server's database is: found at each start, for names change.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    pub ranges: Vec<Range>,
+    pub addresses: Vec<Ipv4Addr>,
+    pub database: Vec<Ipv4Addr>,
 }
 
 /// Tells everything that runs below a folder that its time is over, for whoever is about to remove it.
@@ -414,13 +452,19 @@ pub fn end_everything(folder: &Path) -> io::Result<()> {
         }
         folder.set_until(Timestamp::MIN)?;
         folder.tell_to_end()?;
-        if let Kept::By(keeper) = folder.kept()?
-            && keeper > 0
-        {
-            kill(Pid::from_raw(keeper), Signal::SIGTERM).ok();
-        }
+        folder.signal_keeper(Signal::TERM).ok();
     }
     Ok(())
+}
+
+/// The next number after all that people have.
+fn next_user(homes: &Path, first: u32) -> io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let mut next = first;
+    for other in std::fs::read_dir(homes)? {
+        next = next.max(other?.metadata()?.uid().saturating_add(1));
+    }
+    Ok(next)
 }
 
 /// What it comes to when it went because it was told, or made, to.

@@ -30,7 +30,7 @@ pub struct Resolved {
 #[derive(Debug)]
 pub struct Names {
     names: Vec<String>,
-    /// The host of the server's database, which no name opens.
+    /// The host of the server's database, which nothing opens.
     database: Option<String>,
     failed: Mutex<HashMap<String, (Instant, String)>>,
 }
@@ -67,11 +67,17 @@ impl Names {
             .iter()
             .filter_map(|address| address.strip_suffix("/32")?.parse().ok())
             .collect();
-        if let Some(database) = &self.database {
-            let found = self.end(database, self.begin(database)).await;
-            never.extend(found.map_err(|why| format!("the database's host {database}: {why}"))?);
-        }
+        never.extend(self.database().await?);
         Ok(never)
+    }
+
+    /// The addresses of the server's database, where its settings name a host.
+    pub async fn database(&self) -> Result<Vec<Ipv4Addr>, String> {
+        let Some(database) = &self.database else {
+            return Ok(Vec::new());
+        };
+        let found = self.end(database, self.begin(database)).await;
+        found.map_err(|why| format!("the database's host {database}: {why}"))
     }
 
     fn begin(&self, name: &str) -> Lookup {

@@ -3,6 +3,7 @@
 //! It parses what the run sends, so it runs as the run's user, never as root, in a sandbox and with a filter of its own.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::chown;
@@ -20,20 +21,66 @@ use super::enter::{become_user, own_mounts};
 use super::names;
 
 /// How a run's own network calls this machine.
-pub const GATEWAY: &str = "10.0.2.2";
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
 /// The device that it opens; on many machines only root may.
 const TUN: &str = "/dev/net/tun";
 const TUN_DEVICE: (u64, u64) = (10, 200);
 
 /// What no run reaches unless an admin opens it: the private ranges, in which an institution keeps its own machines, and
 /// link-local addresses, where clouds tell their machines about themselves.
-pub const PRIVATE_RANGES: [&str; 5] = [
-    "10.0.0.0/8",
-    "100.64.0.0/10",
-    "169.254.0.0/16",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
+pub const PRIVATE_RANGES: [Range; 5] = [
+    Range::new(Ipv4Addr::new(10, 0, 0, 0), 8),
+    Range::new(Ipv4Addr::new(100, 64, 0, 0), 10),
+    Range::new(Ipv4Addr::new(169, 254, 0, 0), 16),
+    Range::new(Ipv4Addr::new(172, 16, 0, 0), 12),
+    Range::new(Ipv4Addr::new(192, 168, 0, 0), 16),
 ];
+
+/// A range of IPv4 addresses. Runs have no IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The lowest address.
+    first: Ipv4Addr,
+    prefix_bits: u32,
+}
+
+impl Range {
+    /// The range with these first bits; more bits than an address has are one address.
+    pub const fn new(address: Ipv4Addr, prefix_bits: u32) -> Range {
+        let prefix_bits = if prefix_bits > u32::BITS {
+            u32::BITS
+        } else {
+            prefix_bits
+        };
+        Range {
+            first: Ipv4Addr::from_bits(address.to_bits() & mask(prefix_bits)),
+            prefix_bits,
+        }
+    }
+
+    pub const fn of_one(address: Ipv4Addr) -> Range {
+        Range::new(address, u32::BITS)
+    }
+
+    /// Whether the other is this one or a part of it.
+    pub fn contains(self, other: Range) -> bool {
+        self.prefix_bits <= other.prefix_bits
+            && other.first.to_bits() & mask(self.prefix_bits) == self.first.to_bits()
+    }
+}
+
+const fn mask(prefix_bits: u32) -> u32 {
+    match u32::MAX.checked_shl(u32::BITS - prefix_bits) {
+        Some(mask) => mask,
+        None => 0,
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.first, self.prefix_bits)
+    }
+}
 
 /// The addresses of a configured package index. Where no name server answers there are none, and the installer reports what
 /// it cannot reach.
@@ -126,6 +173,19 @@ fn slirp(process: u32) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_contains_itself_and_its_parts() {
+        let range = |a, b, bits| Range::new(Ipv4Addr::new(a, b, 0, 0), bits);
+        assert!(range(10, 0, 8).contains(range(10, 0, 8)));
+        assert!(range(10, 0, 8).contains(range(10, 99, 16)));
+        assert!(range(8, 0, 6).contains(range(10, 0, 8)));
+        assert!(range(0, 0, 0).contains(range(10, 0, 8)));
+        assert!(!range(10, 99, 16).contains(range(10, 0, 8)));
+        assert!(!range(11, 0, 8).contains(range(10, 0, 8)));
+        assert_eq!(range(10, 99, 8).to_string(), "10.0.0.0/8");
+        assert_eq!(range(10, 99, 33).to_string(), "10.99.0.0/32");
+    }
 
     #[test]
     fn the_host_of_a_package_index_is_found_in_its_url() {

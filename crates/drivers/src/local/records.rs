@@ -60,8 +60,12 @@ impl RunRecords for Local {
 
     fn remove_folder(&self, run: RunId) -> Doing<'_, ()> {
         let (folder, log) = (self.folder(run), kept_log(&self.settings().folder, run));
+        let hands = self.hands.clone();
         Box::pin(async move {
-            let renamed = self.errand(Errand::Records, move || set_aside(&folder, &log));
+            let renamed = self.errand(Errand::Records, move || {
+                hands.settle_ended(run)?;
+                set_aside(&folder, &log)
+            });
             match renamed.await? {
                 Some(renamed) => remove(renamed).await,
                 None => Ok(()),

@@ -12,14 +12,24 @@ use std::time::Duration;
 use berth_model::{EnvironmentId, Name};
 use tokio::process::Command;
 
+use super::attempts::Attempts;
 use super::hands::Hands;
-use super::{Errand, Local, cannot};
-use crate::backend::{Doing, Trouble};
-use crate::beneath::Beneath;
+use super::{Errand, Local, SLOW, cannot};
+use crate::backend::{AttemptKind, Doing, Trouble};
+use crate::beneath::{Beneath, Counted, Size, SizeLimits};
 use crate::environments::{Prepared, Removed, Sealed, Shelf};
 
+/// Where a build writes down the version of its interpreter.
+const VERSION: &str = "berth/python";
 /// No version is longer.
 const VERSION_BYTES_MAX: u64 = 64;
+/// Of an environment while it is made. What was counted until then counts.
+const MEASURING: SizeLimits = SizeLimits {
+    entries_max: 5_000_000,
+    depth_max: 200,
+    time_max: Duration::from_secs(5),
+};
+const MEASURING_WAIT: Duration = Duration::from_secs(10);
 /// How long one of the system's programs may work on a folder.
 const TOOL: Duration = Duration::from_secs(600);
 
@@ -37,6 +47,28 @@ impl Hands {
             Some(user) => chown(folder, Some(user), Some(user)),
             None => Ok(()),
         }
+    }
+
+    /// Counts it as an attempt of the build where something else than a file is in place of the one that is read of an
+    /// environment.
+    fn note_strange(&self, folder: &Path) -> io::Result<()> {
+        let read = Beneath::open(folder)?.read(Path::new(VERSION), VERSION_BYTES_MAX);
+        let is_strange = read.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
+        if !is_strange {
+            return Ok(());
+        }
+        let work = &self.settings.folder;
+        for entry in std::fs::read_dir(work.join("runs"))? {
+            let run = super::Folder::at(entry?.path());
+            // Until it is sealed, only its build was given it.
+            let has_made_it = run
+                .seen()
+                .is_ok_and(|seen| seen.iter().any(|one| one == folder));
+            if let Some(id) = run.run().filter(|_| has_made_it) {
+                Attempts::of(id, work).note(AttemptKind::StrangeFile);
+            }
+        }
+        Ok(())
     }
 
     /// Whether a run that is not over was given this to see.
@@ -77,6 +109,16 @@ impl Shelf for Local {
         })
     }
 
+    fn size(&self, id: EnvironmentId) -> Doing<'_, Size> {
+        let folder = self.made(id);
+        let size = self.sizes.take(id, MEASURING_WAIT, move |_| size(&folder));
+        Box::pin(async move {
+            let size = size.await;
+            let slow = || Err(Trouble::NoAnswer(SLOW.to_owned()));
+            size.map_or_else(slow, |size| size.map_err(cannot))
+        })
+    }
+
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {
         Box::pin(async move {
             let folder = self.made(id);
@@ -85,6 +127,11 @@ impl Shelf for Local {
             if !is_there.await? {
                 let why = "there is nothing where it was to be made";
                 return Err(Trouble::Refused(why.into()));
+            }
+            let (hands, read) = (self.hands.clone(), folder.clone());
+            let noted = self.errand(Errand::Environments, move || hands.note_strange(&read));
+            if let Err(trouble) = noted.await {
+                tracing::warn!(%trouble, "an attempt of a build could not be counted");
             }
             seal(&folder, self.settings().first_user.is_some())
                 .await
@@ -103,6 +150,17 @@ impl Shelf for Local {
             remove(&folder).await.map_err(cannot)?;
             Ok(Removed::Done)
         })
+    }
+}
+
+/// What a folder takes, into which somebody may write meanwhile. One that is not there takes nothing.
+fn size(folder: &Path) -> io::Result<Size> {
+    match Beneath::open(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Size {
+            bytes: 0,
+            counted: Counted::All,
+        }),
+        folder => folder?.size(MEASURING),
     }
 }
 
@@ -141,7 +199,7 @@ pub async fn seal(folder: &Path, to_root: bool) -> io::Result<Sealed> {
 /// The version of its interpreter, as the build wrote it down.
 fn python(folder: &Path) -> Option<String> {
     let text = Beneath::open(folder)
-        .and_then(|folder| folder.read(Path::new("berth/python"), VERSION_BYTES_MAX))
+        .and_then(|folder| folder.read(Path::new(VERSION), VERSION_BYTES_MAX))
         .ok()?;
     let text = std::str::from_utf8(&text).ok()?.trim();
     let is_version = text

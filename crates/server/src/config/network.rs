@@ -1,7 +1,7 @@
 //! Ranges of network addresses, and hosts by name.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use super::values::Malformed;
@@ -18,6 +18,14 @@ impl Network {
     pub fn contains(&self, address: IpAddr) -> bool {
         // A listener on an IPv6 address sees IPv4 callers in the mapped form.
         lowest(address.to_canonical(), self.prefix_bits) == Some(self.first)
+    }
+
+    /// Its lowest address and how many of its first bits count, unless it is of IPv6.
+    pub fn ipv4(&self) -> Option<(Ipv4Addr, u32)> {
+        match self.first {
+            IpAddr::V4(first) => Some((first, self.prefix_bits)),
+            IpAddr::V6(_) => None,
+        }
     }
 }
 
@@ -82,7 +90,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// Where runs may go: a range of addresses, or a host by its name, with all its ports.
+/// Where runs may go: a range of IPv4 addresses, for they have no IPv6, or a host by its name, with all its ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     Network(Network),
@@ -93,8 +101,9 @@ impl FromStr for Destination {
     type Err = Malformed;
 
     fn from_str(text: &str) -> Result<Self, Malformed> {
-        if let Ok(network) = text.parse() {
-            return Ok(Destination::Network(network));
+        if let Ok(network) = text.parse::<Network>() {
+            let is_reachable = network.ipv4().is_some();
+            return (is_reachable.then_some(Destination::Network(network))).ok_or(Malformed);
         }
         match is_host_name(text) {
             true => Ok(Destination::Name(text.to_lowercase())),
@@ -163,7 +172,10 @@ mod tests {
         for (text, expected) in [
             ("10.1.2.3/8", Some("10.0.0.0/8")),
             ("10.1.2.3", Some("10.1.2.3")),
-            ("fd00::1", Some("fd00::1")),
+            ("::ffff:10.1.2.3", Some("10.1.2.3")),
+            ("fd00::1", None),
+            ("fd00::/8", None),
+            ("::/0", None),
             ("Storage.Example.org", Some("storage.example.org")),
             ("nas", Some("nas")),
             ("nas-2.lab", Some("nas-2.lab")),

@@ -93,17 +93,17 @@ settings! {
     /// machine.
     queue_backend: QueueBackend = "none", parsed("none, simulated or local");
     /// Networks that runs never reach, in addition to the machine itself, private networks and
-    /// the addresses of cloud metadata services.
+    /// the addresses of cloud metadata services. Runs have no IPv6, so IPv6 networks are closed anyway.
     closed_networks: Vec<Network> = "", list(parsed(
         "an address or network such as 10.0.0.0/8",
     ));
     /// Private networks that runs may reach all the same, such as the storage of the institution. A host name opens the
     /// addresses that it has when a run starts, with all their ports.
     opened_networks: Vec<Destination> = "", list(parsed(
-        "an address, a network such as 10.0.0.0/8, or a host name",
+        "an IPv4 address, an IPv4 network such as 10.0.0.0/8, or a host name (runs have no IPv6)",
     ));
     /// The first of the user numbers that people get on this machine, where the server is root;
-    /// nothing else may use the numbers from there on.
+    /// nothing else may use the numbers from there on. A home that belongs to a lower number is not used.
     first_user: u32 = "200000", whole(1000..=2_000_000_000);
     /// Seconds between two looks for sessions that nobody uses.
     cull_every_s: u64 = "600", whole(1..=86_400);
@@ -138,8 +138,8 @@ settings! {
     /// The most disk space, in MiB, that a person's home may take on this machine. Above it nothing
     /// more of theirs starts, except work of at most ten minutes; 0 turns the limit off.
     home_limit_mib: u64 = "102400", whole(0..=1_000_000_000);
-    /// The most disk space, in MiB, that a person's own environments may take together before they
-    /// can make another; 0 turns the limit off.
+    /// The most disk space, in MiB, that a person's own environments may take together. Above it they
+    /// cannot make another, and one that is being made is ended; 0 turns the limit off.
     environments_limit_mib: u64 = "51200", whole(0..=1_000_000_000);
     /// Disk space, in MiB, that has to be free where homes, runs and environments are. Below it
     /// nothing more starts on this machine; 0 turns the reserve off.

@@ -3,6 +3,7 @@
 use axum::extract::FromRequestParts;
 use berth_api::Code;
 use berth_app::Caller;
+use berth_app::queue::AttemptKind;
 use berth_app::sessions::{HUB_WORD, HubAsker};
 use berth_model::RunId;
 use http::header::AUTHORIZATION;
@@ -49,6 +50,9 @@ pub async fn is_its_own(server: &Server, asker: &HubAsker, run: RunId) -> Result
         HubAsker::Server { run: own, .. } => *own == run,
         HubAsker::Visitor { session, .. } => server.app.is_run_of(session, run).await?,
     };
+    if !is_own {
+        server.app.note_attempt(run, AttemptKind::ForeignWord);
+    }
     is_own.then_some(()).ok_or_else(not_good)
 }
 

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use berth_app::sessions::{self, Door, OpenDoor};
+use berth_app::sessions::{self, Door, FoundDoor, OpenDoor};
 use berth_app::{App, Result};
 use berth_model::SessionId;
 use berth_proxy::{Connect, HostSent, Label, Prefix, Proxy, Route, Routes, Target, Upstream};
@@ -54,18 +54,21 @@ impl Table {
         if let Some(route) = proxy.routes.get(label.as_str()) {
             return Ok(Some(route));
         }
-        let door = app.open_door(label.as_str()).await?;
-        self.settle(&proxy.routes, label, door);
+        match app.open_door(label.as_str()).await? {
+            FoundDoor::Open(door) => self.settle(&proxy.routes, label, Some(door)),
+            FoundDoor::Shut => self.settle(&proxy.routes, label, None),
+            FoundDoor::Unknown(_) => {}
+        }
         Ok(proxy.routes.get(label.as_str()))
     }
 
     /// Something happened to a session.
     pub async fn look_at(&self, app: &App, proxy: &Proxy, session: SessionId) -> Result<()> {
         let _turn = self.changing.lock().await;
-        let door = app.open_door_of(session).await?;
-        let label = match &door {
-            Some(door) => door.label.parse().ok(),
-            None => self.label_of(session),
+        let (label, door) = match app.open_door_of(session).await? {
+            FoundDoor::Open(door) => (door.label.parse().ok(), Some(door)),
+            FoundDoor::Shut => (self.label_of(session), None),
+            FoundDoor::Unknown(_) => return Ok(()),
         };
         if let Some(label) = label {
             self.settle(&proxy.routes, &label, door);
@@ -78,10 +81,16 @@ impl Table {
         let open = app.open_doors().await?;
         let mut standing = self.held().clone();
         let mut differing: Vec<SessionId> = Vec::new();
-        for door in open {
-            let held = standing.remove(door.label.as_str());
-            if !held.is_some_and(|held| is_same(&held, &door)) {
-                differing.push(door.session);
+        for found in open {
+            match found {
+                FoundDoor::Open(door) => {
+                    let held = standing.remove(door.label.as_str());
+                    if !held.is_some_and(|held| is_same(&held, &door)) {
+                        differing.push(door.session);
+                    }
+                }
+                FoundDoor::Unknown(session) => standing.retain(|_, held| held.session != session),
+                FoundDoor::Shut => {}
             }
         }
         differing.extend(standing.into_values().map(|door| door.session));

@@ -29,12 +29,17 @@ pub fn look(config: &Config) -> Vec<Finding> {
         gpus,
         ..
     } = Machine::look();
+    let promised_mib = memory_mib.saturating_sub(config.machine_memory_kept_mib);
     let has = format!(
         "{cores} cores, {} GiB of memory, {} GPUs",
         memory_mib / 1024,
         gpus.len()
     );
-    vec![
+    let guarantee = match &limits {
+        Ok(groups) => guarantee(groups.least_guarantee_above(), promised_mib << 20),
+        Err(_) => None,
+    };
+    let mut findings = vec![
         Finding::ok(SUBJECT, has),
         boundary,
         homes,
@@ -50,7 +55,24 @@ pub fn look(config: &Config) -> Vec<Finding> {
                 "without it, what runs can use all cores and all memory",
             ),
         },
-    ]
+    ];
+    findings.extend(guarantee);
+    findings
+}
+
+/// Whether the kernel keeps the memory that is held for runs. `least` is the group above them with the least of it.
+fn guarantee(least: Option<(PathBuf, u64)>, promised: u64) -> Option<Finding> {
+    let (group, kept) = least.filter(|(_, kept)| *kept < promised)?;
+    let (group, kept, promised) = (group.display(), kept >> 20, promised >> 20);
+    Some(Finding::warn(
+        SUBJECT,
+        format!(
+            "when memory is short, the kernel keeps at most {kept} MiB for all runs together: memory.low of {group}"
+        ),
+        format!(
+            "set MemoryLow={promised}M for the server's unit and for each slice above it (`systemctl set-property`)"
+        ),
+    ))
 }
 
 /// What holds the limit of homes.
@@ -148,6 +170,17 @@ mod tests {
         let warned = opened_name(resolved(Some("cannot be resolved: no answer")));
         assert_eq!(warned.level, Level::Warn);
         let found = "the name nas.lab in opened_networks cannot be resolved: no answer";
+        assert_eq!(warned.found, found);
+    }
+
+    #[test]
+    fn memory_that_a_group_above_does_not_keep_is_a_warning_that_names_it() {
+        assert!(guarantee(None, 1 << 30).is_none());
+        let slice = |bytes| Some((PathBuf::from("/sys/fs/cgroup/system.slice"), bytes));
+        assert!(guarantee(slice(1 << 30), 1 << 30).is_none());
+        let warned = guarantee(slice(0), 1 << 30).expect("nothing is kept");
+        assert_eq!(warned.level, Level::Warn);
+        let found = "when memory is short, the kernel keeps at most 0 MiB for all runs together: memory.low of /sys/fs/cgroup/system.slice";
         assert_eq!(warned.found, found);
     }
 

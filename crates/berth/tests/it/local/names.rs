@@ -1,5 +1,5 @@
-//! Hosts that an admin opens by name: a private network with one neighbour and a list of names, which this test's thread
-//! and what it starts have for themselves.
+//! Hosts and ranges that an admin opens: a private network with one neighbour and a list of names, which this test's
+//! thread and what it starts have for themselves.
 //!
 //! Only root makes such a network, so this is for root; CI is.
 
@@ -8,10 +8,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use berth_drivers::backend::{Backend, Fence, Job};
+use berth_drivers::local::Settings;
+use berth_drivers::local::network::Range;
 use berth_model::workload::Outcome;
 use nix::sched::{CloneFlags, unshare};
+use serde_json::json;
 
-use super::{Machine, eventually};
+use super::{Machine, eventually, grant, now, work};
 
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 99, 7, 1);
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(10, 99, 7, 2);
@@ -83,35 +87,55 @@ fn on_a_thread_of_its_own(test: impl AsyncFnOnce() + Send + 'static) {
     thread.join().expect("what it expected holds");
 }
 
-/// What a run of this machine reaches.
-async fn reached(names: &[&str], lines: &str) -> String {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let machine = Machine::with(|settings| settings.opened_names.clone_from(&names));
-    let (outcome, said, log) = machine.shell(1, lines).await;
+/// What a run of this machine says, with these settings and perhaps a package index.
+async fn said(set: impl Fn(&mut Settings), index: Option<&str>, lines: &str) -> String {
+    let machine = Machine::with(set);
+    let (workload, run) = work(json!({"command": ["bash", "-c", lines]}));
+    let mut grant = grant(1);
+    grant.package_index = index.map(str::to_owned);
+    let job = Job {
+        workload: &workload,
+        run: &run,
+    };
+    let started = machine.local.start(job, &grant, Fence(1), now()).await;
+    started.expect("it works");
+    let (outcome, said, log) = machine.until_over(&workload, &run).await;
     assert_eq!(outcome, Outcome::Completed, "{said} {log}");
     log
 }
+
+/// Lines that say which of these hosts they reach, and by which routes.
+fn tries(hosts: &[Ipv4Addr]) -> String {
+    let reach = |to: &Ipv4Addr| {
+        format!("(timeout 20 bash -c '</dev/tcp/{to}/{PORT}' && echo reached {to}) 2>/dev/null; ")
+    };
+    let lines: String = hosts.iter().map(reach).collect();
+    format!("{lines} ip route show table main; true")
+}
+
+fn is_reached(log: &str, host: Ipv4Addr) -> bool {
+    log.contains(&format!("reached {host}\n"))
+}
+
+/// This machine listens, too, so that nothing but a closed route keeps a run from it.
+async fn both_listen() -> std::net::TcpListener {
+    let address = SocketAddr::from((NEIGHBOUR, PORT));
+    eventually("the neighbour to serve", async || {
+        TcpStream::connect_timeout(&address, Duration::from_secs(5)).ok()
+    })
+    .await;
+    std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)).expect("it works")
+}
+
+const HOSTS_TRIED: [Ipv4Addr; 3] = [NEIGHBOUR, HERE, Ipv4Addr::LOCALHOST];
 
 #[test]
 fn a_run_reaches_a_host_that_was_opened_by_name_and_nothing_that_means_this_machine() {
     on_a_thread_of_its_own(async || {
         let _neighbour = Neighbour::start();
-        let address = SocketAddr::from((NEIGHBOUR, PORT));
-        eventually("the neighbour to serve", async || {
-            TcpStream::connect_timeout(&address, Duration::from_secs(5)).ok()
-        })
-        .await;
-        let own = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT));
-        let _own = own.expect("it works");
-        let hosts = [NEIGHBOUR, HERE, Ipv4Addr::LOCALHOST];
-        let lines: String = hosts
-            .iter()
-            .map(|to| format!("(timeout 20 bash -c '</dev/tcp/{to}/{PORT}' && echo reached {to}) 2>/dev/null; "))
-            .collect();
-        let lines = format!("{lines} ip route show table main; true");
-        let is_reached = |log: &str, host: Ipv4Addr| log.contains(&format!("reached {host}\n"));
-
-        let closed = reached(&[], &lines).await;
+        let _own = both_listen().await;
+        let lines = tries(&HOSTS_TRIED);
+        let closed = said(|_| {}, None, &lines).await;
         assert!(!closed.contains("reached"), "{closed}");
 
         // A name that nobody knows does not keep the run from starting, nor the others from being opened.
@@ -124,7 +148,10 @@ fn a_run_reaches_a_host_that_was_opened_by_name_and_nothing_that_means_this_mach
             "cloud.lab",
             "localhost",
         ];
-        let opened = reached(&names, &lines).await;
+        let open_names = |settings: &mut Settings| {
+            settings.opened_names = names.map(str::to_owned).to_vec();
+        };
+        let opened = said(open_names, None, &lines).await;
         assert!(is_reached(&opened, NEIGHBOUR), "{opened}");
         assert!(!is_reached(&opened, HERE), "{opened}");
         assert!(!is_reached(&opened, Ipv4Addr::LOCALHOST), "{opened}");
@@ -136,5 +163,104 @@ fn a_run_reaches_a_host_that_was_opened_by_name_and_nothing_that_means_this_mach
         let routes: Vec<_> = routes.iter().filter(|route| !is_default(route)).collect();
         assert_eq!(routes.len(), 1, "{opened}");
         assert!(routes[0].starts_with("10.99.7.2 "), "{opened}");
+    });
+}
+
+/// A range that is opened, what is closed and where the database is; whether a run then reaches the neighbour.
+struct Opened {
+    range: (Ipv4Addr, u32),
+    closed: Option<(Ipv4Addr, u32)>,
+    database: Option<&'static str>,
+    is_reached: bool,
+}
+
+const EQUAL: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 0, 0, 0), 8);
+
+const fn opened(range: (Ipv4Addr, u32), is_reached: bool) -> Opened {
+    Opened {
+        range,
+        closed: None,
+        database: None,
+        is_reached,
+    }
+}
+
+#[test]
+fn a_run_reaches_a_private_range_that_was_opened_and_nothing_in_it_that_stays_closed() {
+    on_a_thread_of_its_own(async || {
+        let _neighbour = Neighbour::start();
+        let _own = both_listen().await;
+        let lines = tries(&HOSTS_TRIED);
+        let narrower = (Ipv4Addr::new(10, 99, 0, 0), 16);
+        let all = [
+            opened(EQUAL, true),
+            opened(narrower, true),
+            opened((Ipv4Addr::new(8, 0, 0, 0), 6), true),
+            opened((Ipv4Addr::UNSPECIFIED, 0), true),
+            opened((Ipv4Addr::new(192, 168, 0, 0), 16), false),
+            Opened {
+                closed: Some(narrower),
+                ..opened(EQUAL, false)
+            },
+            Opened {
+                closed: Some(EQUAL),
+                ..opened(EQUAL, false)
+            },
+            Opened {
+                database: Some("storage.lab"),
+                ..opened(EQUAL, false)
+            },
+            // Nobody knows where the database is: it could be there.
+            Opened {
+                database: Some("nobody.invalid"),
+                ..opened(EQUAL, false)
+            },
+        ];
+        for one in all {
+            let set = |settings: &mut Settings| {
+                settings.opened = vec![Range::new(one.range.0, one.range.1)];
+                settings.closed = one
+                    .closed
+                    .map(|(first, bits)| Range::new(first, bits))
+                    .into_iter()
+                    .collect();
+                settings.database_host = one.database.map(str::to_owned);
+            };
+            let log = said(set, None, &lines).await;
+            let (first, bits) = one.range;
+            assert_eq!(
+                is_reached(&log, NEIGHBOUR),
+                one.is_reached,
+                "{first}/{bits}: {log}"
+            );
+            for never in [HERE, Ipv4Addr::LOCALHOST] {
+                assert!(!is_reached(&log, never), "{first}/{bits}: {log}");
+            }
+            for never in ["10.0.2.2", "169.254.169.254", "169.254.170.2"] {
+                let route = format!("unreachable {never} ");
+                assert!(log.contains(&route), "{first}/{bits}: {log}");
+            }
+        }
+    });
+}
+
+/// What makes an environment takes its packages from there.
+#[test]
+fn a_package_index_at_a_private_address_is_reached_by_what_is_given_one() {
+    on_a_thread_of_its_own(async || {
+        let _neighbour = Neighbour::start();
+        let _own = both_listen().await;
+        let lines = tries(&HOSTS_TRIED);
+        for index in [
+            "http://10.99.7.2:8000/simple",
+            "http://storage.lab:8000/simple",
+        ] {
+            let log = said(|_| {}, Some(index), &lines).await;
+            assert!(is_reached(&log, NEIGHBOUR), "{index}: {log}");
+            assert!(!is_reached(&log, HERE), "{index}: {log}");
+        }
+        let own = format!("http://{HERE}:{PORT}/simple");
+        let log = said(|_| {}, Some(&own), &lines).await;
+        assert!(!log.contains("reached"), "{log}");
     });
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Sign};
+use berth_drivers::backend::{Backend, Doing, Door, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::door::{self, Key};
 use berth_model::RunId;
 use berth_model::workload::Outcome;
@@ -31,6 +31,8 @@ use tokio_util::task::AbortOnDropHandle;
 pub struct Here {
     folder: PathBuf,
     running: Mutex<HashMap<RunId, Option<AbortOnDropHandle<()>>>>,
+    /// How often it was asked for a door since it does not answer any more; none while it answers.
+    unanswered: Mutex<Option<usize>>,
 }
 
 impl Here {
@@ -38,7 +40,17 @@ impl Here {
         Self {
             folder: folder.to_owned(),
             running: Mutex::default(),
+            unanswered: Mutex::default(),
         }
+    }
+
+    /// From now on it takes too long to find a door.
+    pub fn hang(&self) {
+        *self.unanswered.lock().unwrap() = Some(0);
+    }
+
+    pub fn unanswered(&self) -> Option<usize> {
+        *self.unanswered.lock().unwrap()
     }
 
     fn socket(&self, run: RunId) -> PathBuf {
@@ -84,6 +96,10 @@ impl Backend for Here {
     }
 
     fn door<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Door>> {
+        if let Some(times) = self.unanswered.lock().unwrap().as_mut() {
+            *times += 1;
+            return Box::pin(async { Err(Trouble::NoAnswer("the disk is slow".to_owned())) });
+        }
         let door = Door {
             socket: self.socket(job.run.id),
             key: key(),

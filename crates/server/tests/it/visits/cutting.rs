@@ -4,9 +4,10 @@ use berth_app::sessions::SessionChange;
 use berth_app::settlement::Mode;
 use berth_model::session::Access;
 use berth_model::site::Role;
+use berth_testkit::wait;
 use tokio::net::TcpStream;
 
-use super::browser::{Ask, Browser, echoes, until_closed};
+use super::browser::{Ask, Browser, PATIENCE, echoes, until_closed};
 use super::house::{House, Open, site};
 
 /// A socket and a stream, both open and both alive.
@@ -159,4 +160,25 @@ async fn a_server_that_stops_does_not_wait_for_sockets() {
     let open = opened(&ada, &session).await;
     house.close().await;
     all_cut(open).await;
+}
+
+/// As on a machine whose disk hangs for a while.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_door_that_is_not_found_in_time_cuts_nothing() {
+    let house = House::open().await;
+    let session = house.session("ada", "lab").await;
+    let ada = house.inside("ada", &session).await;
+    let [mut socket, _stream] = opened(&ada, &session).await;
+    house.machine.hang();
+    // Each of these is an event of the session, and one is looked at after the other.
+    for times in 1..=3 {
+        let access = [Access::Edit, Access::View][times % 2];
+        house.share(&session, "bob", Some(access)).await;
+        wait::until("the door to be asked for", PATIENCE, async || {
+            house.machine.unanswered() >= Some(times)
+        })
+        .await;
+    }
+    assert!(echoes(&mut socket).await, "it is still open");
+    ada.send(Ask::get(&session.at("x"))).await.expect(200);
 }

@@ -35,6 +35,7 @@ pub const PASSWORD: &str = "correct horse battery";
 /// `adele` administers the site, `ada` and `bob` work there, `otto` belongs elsewhere, `root` administers all.
 pub struct House {
     pub app: App,
+    pub machine: Arc<Here>,
     pub address: SocketAddr,
     /// Berth's own, as in a browser's bar.
     pub home: String,
@@ -95,12 +96,13 @@ impl House {
             addresses: berth_server::session_addresses(&config),
             ..Settings::default()
         };
+        let machine = Arc::new(Here::new(directory.path()));
         let app = App::with_backend(
             store.unwrap(),
             Arc::new(SystemClock),
             Vault::from_key(&[7; 32]),
             settings,
-            Some(Arc::new(Here::new(directory.path()))),
+            Some(machine.clone()),
         );
         let people = people(&app).await;
         furnish(&app, &people["adele"]).await;
@@ -117,6 +119,7 @@ impl House {
         let task = tokio::spawn(async move { serving.await.expect("it serves") });
         House {
             app,
+            machine,
             address: address.await.expect("the server starts"),
             home: home.unwrap() + &base,
             people,
