@@ -4,6 +4,7 @@
 //! server does this for its own machine, without a lease: it decides nothing that the leader decides, except that a run whose
 //! time is nearly over, or that is cancelled, has the grace to end, where the leader is another server and cannot say so.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -45,9 +46,8 @@ impl App {
         let runs = workloads::live_runs_on(&mut reader, supervisors.machine()).await?;
         let mut graces: HashMap<SiteId, SignedDuration> = HashMap::new();
         for run in &runs {
-            if !graces.contains_key(&run.site) {
-                let policy = queues::policy(&mut reader, run.site).await?;
-                graces.insert(run.site, policy.grace);
+            if let Entry::Vacant(unknown) = graces.entry(run.site) {
+                unknown.insert(queues::policy(&mut reader, run.site).await?.grace);
             }
         }
         drop(reader);

@@ -31,6 +31,8 @@ pub struct Script {
     pub machine: Option<&'static str>,
     /// The site whose starts never come back.
     pub start_hangs_at: Option<SiteId>,
+    /// The site whose starts panic.
+    pub start_panics_at: Option<SiteId>,
     /// Whether a look at what runs never comes back.
     pub look_hangs: bool,
     /// Whether what is started answers.
@@ -152,6 +154,8 @@ impl Backend for Scripted {
         if self.script().is_deaf {
             return Box::pin(async { Err(Trouble::NoAnswer("it is deaf".to_owned())) });
         }
+        let panics = self.script().start_panics_at == Some(job.run.site);
+        assert!(!panics, "the backend panics");
         let variables = job.workload.ask.program.environment.clone();
         self.script().variables.push(variables);
         *self.script().started.entry(job.run.id).or_default() += 1;
