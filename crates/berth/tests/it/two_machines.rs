@@ -362,6 +362,9 @@ async fn a_server_that_does_not_lead_stops_the_work_on_its_own_machine() {
     pair.ask(&format!(
         "UPDATE run SET until = {long_ago} WHERE id = '{run}'"
     ));
+    // A leader that begins reads all of them anew.
+    pair.servers[first].kill9().expect("it ends");
+    pair.servers[first].restart().await.expect("it starts");
     let round = pair.run(first).await;
     assert_eq!(round.on, first);
     assert_eq!(pair.of_run(cut, "ended_at"), "");
