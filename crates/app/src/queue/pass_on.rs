@@ -7,6 +7,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use berth_drivers::backend::{Backend, Trouble};
 use berth_model::workload::{Because, Run, RunState};
@@ -21,6 +22,9 @@ use crate::error::Result;
 
 /// For so long the leader is left to say how a run ends, if it can reach its machine after all.
 const LEADER_FIRST: SignedDuration = SignedDuration::from_secs(3);
+
+/// A server that has run for so long knows whether it leads.
+const LEADS_BY: Duration = Duration::from_secs(10);
 
 /// What the supervisors of this machine have received from this server. A server that starts passes everything on again.
 #[derive(Debug, Default)]
@@ -119,6 +123,7 @@ impl App {
             } if now.duration_until(run.until) > grace => now + grace,
             RunState::Starting | RunState::Running
                 if !self.queues.are_led_here()
+                    && self.started.elapsed() > LEADS_BY
                     && run.until.duration_until(now) + grace > LEADER_FIRST =>
             {
                 run.until
