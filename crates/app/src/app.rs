@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use crate::accounts::Hasher;
 use crate::clock::Clock;
 use crate::desk::Boards;
+use crate::environments::Shelving;
 use crate::events::Tail;
 use crate::health::Rounds;
 use crate::policies::KeptPolicies;
@@ -95,7 +96,9 @@ pub struct Parts {
     pub(crate) tail_stale: Notify,
     pub tail: Tail,
     /// Rung when there is something new for the queue.
-    pub(crate) submitted: Notify,
+    pub(crate) submitted: Arc<Notify>,
+    /// Rung when a run on this server's machine has another deadline, or has to stop.
+    pub(crate) to_pass_on: Notify,
     /// Rung when what makes an environment may have ended.
     pub(crate) run_ended: Notify,
     pub(crate) boards: Boards,
@@ -109,6 +112,7 @@ pub struct Parts {
     pub(crate) pulse: Pulse,
     pub(crate) asking: Asking,
     pub(crate) seen_attempts: SeenAttempts,
+    pub(crate) shelving: Shelving,
     pub(crate) policies: KeptPolicies,
     pub(crate) refusals: Tally,
     pub(crate) rounds: Rounds,
@@ -139,7 +143,8 @@ impl App {
             planned: Notify::new(),
             tail_stale: Notify::new(),
             tail: Tail::default(),
-            submitted: Notify::new(),
+            submitted: Arc::default(),
+            to_pass_on: Notify::new(),
             run_ended: Notify::new(),
             boards: Boards::default(),
             queues: Queues::default(),
@@ -149,6 +154,7 @@ impl App {
             pulse: Pulse::default(),
             asking: Asking::default(),
             seen_attempts: SeenAttempts::default(),
+            shelving: Shelving::default(),
             policies: KeptPolicies::default(),
             refusals: Tally::default(),
             rounds: Rounds::default(),

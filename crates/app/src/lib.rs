@@ -9,6 +9,7 @@
 pub mod accounts;
 mod app;
 pub mod audit;
+mod authority;
 pub mod bootstrap;
 pub mod calendar;
 mod caller;

@@ -49,6 +49,7 @@ impl ThisMachine {
             prepared: config.prepared_environments.clone(),
             warm_max: config.warm_servers,
             has_sandbox: can.sandbox.is_ok(),
+            sandbox_again: Some(Abilities::has_sandbox),
             is_shared: config.unsafe_shared_user,
             record_key: RecordKey::new(vault.record_key().clone()),
             disk: DiskLimits {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::door::Door;
 use crate::environments::Shelf;
 use crate::records::RunRecords;
+use crate::supervisors::Supervisors;
 
 /// A run and what it is a part of.
 #[derive(Debug, Clone, Copy)]
@@ -239,8 +240,8 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     }
 
     /// What a run has used up to now, where that is known.
-    fn used(&self, _job: Job<'_>) -> Option<Used> {
-        None
+    fn used<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Option<Used>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// What else says that a run is at work. It may take a while to find out.
@@ -292,6 +293,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
 
     /// What it keeps of runs that are over, where that is on a disk of its own.
     fn records(&self) -> Option<&dyn RunRecords> {
+        None
+    }
+
+    /// The supervisors of the runs that it keeps on this server's own machine, if it keeps any there.
+    fn supervisors(&self) -> Option<&dyn Supervisors> {
         None
     }
 

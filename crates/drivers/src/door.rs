@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
@@ -16,6 +17,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+
+use crate::turns::Turns;
 
 /// Where the keeper of a run waits for visitors, and the key it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +87,18 @@ impl std::fmt::Debug for Key {
 /// How long the keeper waits for the key of a connection.
 const KEY_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long it may take to open a socket, which lies on a disk.
+const OPENING: Duration = Duration::from_secs(2);
+/// Of each socket, one is opened at a time: a disk that hangs keeps one thread.
+static OPENINGS: LazyLock<Turns<PathBuf>> = LazyLock::new(Turns::default);
+
 /// Connects, and shows the key. The socket must be a socket of this process's own user, and so must the process that
 /// listens there; a link is not followed.
 pub async fn connect(door: &Door) -> io::Result<UnixStream> {
-    let socket = open_socket(&door.socket)?;
+    let path = door.socket.clone();
+    let opened = OPENINGS.take(door.socket.clone(), OPENING, move |_| open_socket(&path));
+    let late = || io::Error::new(io::ErrorKind::TimedOut, "the disk did not answer in time");
+    let socket = opened.await.unwrap_or_else(|| Err(late()))?;
     let path = format!("/proc/self/fd/{}", socket.as_raw_fd());
     let mut stream = UnixStream::connect(path).await?;
     if stream.peer_cred()?.uid() != own_user() {

@@ -15,3 +15,5 @@ pub mod local;
 pub mod records;
 pub mod simulated;
 pub mod split;
+pub mod supervisors;
+mod turns;

@@ -33,15 +33,16 @@ mod relay;
 pub mod sandbox;
 pub mod shelf;
 pub mod spec;
+mod supervisors;
 mod syscalls;
-mod turns;
 pub mod warm;
 
+use std::collections::HashSet;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use berth_model::workload::Run;
@@ -57,12 +58,13 @@ use self::machine::WeakBoundary;
 use self::names::Names;
 use self::network::Range;
 use self::record_key::RecordKey;
-use self::turns::{Patience, Turns};
 use crate::backend::{
     Attempt, Backend, DiskSpace, Doing, Door, Fence, Grant, Job, Life, Sign, Trouble, Used,
 };
 use crate::environments::Shelf;
 use crate::records::RunRecords;
+use crate::supervisors::Supervisors;
+use crate::turns::{Patience, Turns};
 
 /// How this machine runs things.
 #[derive(Debug, Clone)]
@@ -83,6 +85,8 @@ pub struct Settings {
     pub database_host: Option<String>,
     pub has_network: bool,
     pub has_sandbox: bool,
+    /// Looks whether a machine that could not make sandboxes can make them now; none where there are to be none.
+    pub sandbox_again: Option<fn() -> bool>,
     /// Whether several people's work may run here though the boundary of a run does not hold.
     pub is_shared: bool,
     /// Where environments are that were prepared before there was a server.
@@ -98,6 +102,8 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Errand {
     Attempts,
+    /// Which runs are not over.
+    Live,
     Records,
     Environments,
     /// Whether environments exist, which a start waits for.
@@ -108,7 +114,9 @@ impl Errand {
     fn longest(self) -> Duration {
         match self {
             Errand::Existing => LOOK_PATIENCE,
-            Errand::Attempts | Errand::Records | Errand::Environments => Duration::from_secs(60),
+            Errand::Attempts | Errand::Live | Errand::Records | Errand::Environments => {
+                Duration::from_secs(60)
+            }
         }
     }
 }
@@ -142,6 +150,8 @@ pub struct Local {
     /// Of measurements of environments that are made.
     sizes: Turns<EnvironmentId>,
     errands: Turns<Errand>,
+    /// Runs of which it is known that they are over.
+    over: Arc<Mutex<HashSet<RunId>>>,
 }
 
 impl Local {
@@ -164,6 +174,7 @@ impl Local {
             scans: Turns::default(),
             sizes: Turns::default(),
             errands: Turns::default(),
+            over: Arc::default(),
         })
     }
 
@@ -364,6 +375,9 @@ impl Backend for Local {
             if job.workload.ask.program.serves.is_none() {
                 return Ok(None);
             }
+            if self.is_elsewhere(job.run) {
+                return Err(Trouble::Unreachable);
+            }
             self.in_turn(job.run, LOOK_PATIENCE, |hands, run, _| {
                 hands.door(run.id).map_err(cannot)
             })
@@ -378,9 +392,16 @@ impl Backend for Local {
         })
     }
 
-    fn used(&self, job: Job<'_>) -> Option<Used> {
-        let groups = self.hands.groups.as_ref()?;
-        Some(groups.group(&job.run.id.0.simple().to_string()).used())
+    fn used<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Used>> {
+        Box::pin(async move {
+            if self.is_elsewhere(job.run) {
+                return Err(Trouble::Unreachable);
+            }
+            self.in_turn(job.run, LOOK_PATIENCE, |hands, run, _| {
+                Ok(hands.used(run.id))
+            })
+            .await
+        })
     }
 
     fn shelf(&self) -> Option<&dyn Shelf> {
@@ -400,12 +421,19 @@ impl Backend for Local {
         Some(self)
     }
 
+    fn supervisors(&self) -> Option<&dyn Supervisors> {
+        Some(self)
+    }
+
     fn hub_socket(&self) -> Option<PathBuf> {
         Some(hub::server_socket(&self.settings().folder))
     }
 
     fn life<'a>(&'a self, job: Job<'a>) -> Doing<'a, Life> {
         Box::pin(async move {
+            if self.is_elsewhere(job.run) {
+                return Err(Trouble::Unreachable);
+            }
             let spec = self.in_turn(job.run, LOOK_PATIENCE, |hands, run, _| {
                 hands.folder(run.id).spec().map_err(cannot)
             });

@@ -17,6 +17,7 @@ use crate::backend::{
 };
 use crate::environments::Shelf;
 use crate::records::RunRecords;
+use crate::supervisors::Supervisors;
 
 #[derive(Debug)]
 pub struct Split {
@@ -153,7 +154,7 @@ impl Backend for Split {
         self.keeper(&job).log(job, bytes)
     }
 
-    fn used(&self, job: Job<'_>) -> Option<Used> {
+    fn used<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Used>> {
         self.keeper(&job).used(job)
     }
 
@@ -172,6 +173,10 @@ impl Backend for Split {
 
     fn records(&self) -> Option<&dyn RunRecords> {
         self.here.records()
+    }
+
+    fn supervisors(&self) -> Option<&dyn Supervisors> {
+        self.here.supervisors()
     }
 
     fn hub_socket(&self) -> Option<PathBuf> {

@@ -309,6 +309,9 @@ pub struct Run {
     pub began: Timestamp,
     /// When it has to be over at the latest; earlier than its limit if it was told to make room.
     pub until: Timestamp,
+    /// By when its supervisor has ended it, whatever that hears from now on: the latest `until` that it may have received.
+    #[serde(default)]
+    pub supervisor_until: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     /// How it came to its end, in a sentence for its owner, where whatever ran it could tell.
     #[serde(default)]

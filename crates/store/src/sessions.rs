@@ -242,17 +242,40 @@ pub async fn live(conn: &mut Conn) -> Result<Vec<Session>> {
     .await
 }
 
-/// How many begin at every site: those that start, and those that were let go since a moment and not placed yet.
-pub async fn beginning(conn: &mut Conn, since: Timestamp) -> Result<u64> {
+/// How many sessions begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beginning {
+    /// At every site.
+    pub all: u64,
+    pub of_site: u64,
+    /// Of one person in the site.
+    pub of_person: u64,
+}
+
+/// How many begin: those that start, and those that were let go since a moment and not placed yet.
+pub async fn beginning(
+    conn: &mut Conn,
+    since: Timestamp,
+    site: SiteId,
+    owner: PersonId,
+) -> Result<Beginning> {
     let row = query(
-        "SELECT count(*) AS n FROM session s JOIN workload w ON w.id = s.workload
+        "SELECT count(*) AS n, count(CASE WHEN s.site = $2 THEN 1 END) AS of_site,
+             count(CASE WHEN s.site = $2 AND s.owner = $3 THEN 1 END) AS of_person
+         FROM session s JOIN workload w ON w.id = s.workload
          WHERE s.removed_at IS NULL AND s.state NOT IN ('stopped', 'failed')
              AND (s.state = 'starting' OR (s.state = 'waiting' AND w.state <> 'HELD' AND (w.state = 'RUNNING' OR s.since > $1)))",
     )
     .bind(since)
+    .bind(site.0)
+    .bind(owner.0)
     .one(conn)
     .await?;
-    row.count("n")
+    Ok(Beginning {
+        all: row.count("n")?,
+        of_site: row.count("of_site")?,
+        of_person: row.count("of_person")?,
+    })
 }
 
 fn start(row: &Row) -> Result<Start> {

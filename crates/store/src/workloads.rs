@@ -311,6 +311,7 @@ pub(crate) fn run(row: &Row) -> Result<Run> {
         state: row.json("state")?,
         began: row.moment("began")?,
         until: row.moment("until")?,
+        supervisor_until: row.optional_moment("supervisor_until")?,
         ended_at: row.optional_moment("ended_at")?,
         said: row.optional_parsed("said")?,
         version: row.count("version")?,
@@ -327,8 +328,8 @@ pub struct Weighs {
 pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()> {
     query(
         "INSERT INTO run (id, workload, site, task, attempt, wish, pieces, claims, state, gpus_milli, cores_milli,
-             began, until, ended_at, version, inside, lent_by, machine)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+             began, until, ended_at, version, inside, lent_by, machine, supervisor_until)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $13)",
     )
     .bind(new.id.0)
     .bind(new.workload.0)
@@ -357,7 +358,8 @@ pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()
 /// nobody else changed it since `version`.
 pub async fn keep_run(conn: &mut Conn, new: &Run, weighs: Weighs, version: u64) -> Result<bool> {
     let changed = query(
-        "UPDATE run SET until = $1, claims = $2, kept_from = $3, gpus_milli = $4, cores_milli = $5, version = version + 1
+        "UPDATE run SET until = $1, claims = $2, kept_from = $3, gpus_milli = $4, cores_milli = $5, version = version + 1,
+             supervisor_until = CASE WHEN supervisor_until > $1 THEN supervisor_until ELSE $1 END
          WHERE id = $6 AND version = $7",
     )
     .bind(new.until)
@@ -385,7 +387,9 @@ pub async fn set_ask(conn: &mut Conn, of: &Workload) -> Result<()> {
 /// Carries a run on, if nobody else did since `version`.
 pub async fn update_run(conn: &mut Conn, new: &Run, version: u64) -> Result<bool> {
     let changed = query(
-        "UPDATE run SET state = $1, until = $2, ended_at = $3, said = $4, version = version + 1 WHERE id = $5 AND version = $6",
+        "UPDATE run SET state = $1, until = $2, ended_at = $3, said = $4, version = version + 1,
+             supervisor_until = CASE WHEN supervisor_until > $2 THEN supervisor_until ELSE $2 END
+         WHERE id = $5 AND version = $6",
     )
     .bind(to_json(&new.state))
     .bind(new.until)
@@ -404,6 +408,25 @@ pub async fn get_run(conn: &mut Conn, id: RunId) -> Result<Option<Run>> {
         .optional(conn)
         .await?;
     row.as_ref().map(run).transpose()
+}
+
+/// The supervisor of a run has received this deadline. Nothing is written where the run has another by now, which the
+/// supervisor may have received, too.
+pub async fn note_deadline(conn: &mut Conn, id: RunId, until: Timestamp) -> Result<()> {
+    query("UPDATE run SET supervisor_until = $1 WHERE id = $2 AND until = $1")
+        .bind(until)
+        .bind(id.0)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The runs on a machine that are not over.
+pub async fn live_runs_on(conn: &mut Conn, machine: &str) -> Result<Vec<Run>> {
+    query("SELECT * FROM run WHERE machine = $1 AND ended_at IS NULL ORDER BY id")
+        .bind(machine)
+        .map(conn, run)
+        .await
 }
 
 /// The runs of a site that are not over.

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::lease::Keeper;
 use super::{notifier, records, sequencer, server_name, sweeper};
 use crate::App;
+use crate::authority::Authority;
 use crate::error::{Error, Result};
 
 #[derive(Debug)]
@@ -72,14 +73,15 @@ impl ByHand {
     /// Carries sessions on, and says when to look again at the latest.
     pub async fn carry_sessions_on(&mut self) -> Result<Option<Timestamp>> {
         let lease = self.sessions.ours().await?.ok_or_else(held_elsewhere)?;
-        self.app.carry_sessions_on(&lease).await
+        self.app.carry_sessions_on(Authority::Lease(&lease)).await
     }
 
     /// Settles the environments that are made, and removes what is left of those that are no more.
     pub async fn settle_environments(&mut self) -> Result<()> {
         let lease = self.environments.ours().await?.ok_or_else(held_elsewhere)?;
-        self.app.settle_environments(&lease).await?;
-        self.app.bound_builds(&lease).await
+        let authority = Authority::Lease(&lease);
+        self.app.settle_environments(authority).await?;
+        self.app.bound_builds(authority).await
     }
 
     /// Removes what has run out, and the records of runs that ended long ago.

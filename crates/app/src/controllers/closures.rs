@@ -34,7 +34,7 @@ pub(super) async fn run(
         }
         tokio::select! {
             () = stop.cancelled() => break,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = keeper.rest(LOOK_EVERY) => {}
         }
     }
     keeper.give_back().await;

@@ -3,16 +3,20 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::lease::Keeper;
+use super::lease::{Keeper, Turn};
 use crate::App;
+use crate::authority::Authority;
+use crate::error::Result;
 
 /// How often to look though no bell rang.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Measuring reads whole folders, so it is done less often.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
+const TROUBLE: &str = "environments could not be settled";
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     let mut measured = Instant::now();
@@ -22,18 +26,32 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
             measured = Instant::now();
         }
         let work = async |lease| {
-            app.settle_environments(&lease).await?;
-            if is_to_measure {
-                app.bound_builds(&lease).await?;
-            }
+            round(&app, Authority::Lease(&lease), is_to_measure).await?;
             Ok(false)
         };
-        keeper.turn("environments could not be settled", work).await;
+        let turn = keeper.turn(TROUBLE, work).await;
+        if turn == Turn::NotOurs && app.has_own_machine() {
+            let own = round(&app, Authority::OwnMachine, is_to_measure);
+            match timeout(app.settings.round_limit, own).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "{TROUBLE}; trying again"),
+                Err(_) => tracing::warn!("{TROUBLE}: the round took too long; trying again"),
+            }
+        }
         tokio::select! {
             () = stop.cancelled() => break,
             () = app.run_ended.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = app.shelving.ended() => {}
+            () = keeper.rest(LOOK_EVERY) => {}
         }
     }
     keeper.give_back().await;
+}
+
+async fn round(app: &App, authority: Authority<'_>, is_to_measure: bool) -> Result<()> {
+    app.settle_environments(authority).await?;
+    if is_to_measure {
+        app.bound_builds(authority).await?;
+    }
+    Ok(())
 }

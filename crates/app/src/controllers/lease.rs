@@ -12,6 +12,8 @@ use crate::error::Result;
 /// How long a server may be silent before another takes over.
 const TTL_S: u32 = 5;
 const RENEW_EVERY: Duration = Duration::from_secs(1);
+/// The same while nothing has to be done.
+const RENEW_RESTING: Duration = Duration::from_secs(2);
 /// How long a server leaves a controller that it gave up to others. It takes it again if nobody else wants it.
 const LEFT_TO_OTHERS: Duration = Duration::from_secs(30);
 
@@ -94,6 +96,25 @@ impl Keeper {
                 Err(error) => return error,
             }
         }
+    }
+
+    /// Rests for so long, and keeps the lease meanwhile: controllers that work on what one machine has stay on one server.
+    pub async fn rest(&mut self, pause: Duration) {
+        let until = Instant::now() + pause;
+        // Only one server has an SQLite file, so there is no other that could take it.
+        let is_wanted = matches!(self.app.store.engine(), Engine::Postgres);
+        while is_wanted && self.held.is_some() {
+            let left = until.saturating_duration_since(Instant::now());
+            tokio::time::sleep(left.min(RENEW_RESTING)).await;
+            if left <= RENEW_RESTING {
+                return;
+            }
+            if let Err(error) = self.ours().await {
+                tracing::debug!(%error, controller = self.name, "the lease could not be renewed; the next round asks for it");
+                self.doubt();
+            }
+        }
+        tokio::time::sleep(until.saturating_duration_since(Instant::now())).await;
     }
 
     /// One round, if the lease is ours. One that does not end in its time is dropped, and the lease is another server's.

@@ -16,6 +16,7 @@ mod refusals;
 mod reservations;
 mod sequencer;
 mod sessions;
+mod supervisors;
 mod sweeper;
 mod variables;
 mod waitlist;
@@ -98,6 +99,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
         stop.clone(),
     ));
     tasks.spawn(sequencer::follow(app.clone(), stop.clone()));
+    tasks.spawn(supervisors::run(app.clone(), stop.clone()));
     tasks.spawn(attempts::run(app.clone(), stop.clone()));
     tasks.spawn(refusals::run(app.clone(), stop.clone()));
     tasks.spawn(records::run(app.clone(), stop.clone()));

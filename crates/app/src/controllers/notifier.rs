@@ -33,7 +33,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
                 }
                 tokio::time::sleep(GATHER).await;
             }
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = keeper.rest(LOOK_EVERY) => {}
         }
     }
     keeper.give_back().await;

@@ -3,13 +3,16 @@
 //! Each site's queue is carried on by a task of its own, so that a site that is large, or whose machines do not answer,
 //! delays no other.
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use berth_model::SiteId;
 use berth_store::leases::Lease;
+use futures::FutureExt;
 use jiff::Timestamp;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +26,8 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 const GATHER: Duration = Duration::from_millis(50);
 /// How long a round waits for its sites. It comes back for those that take longer, and keeps the lease meanwhile.
 const SITES_WAIT: Duration = Duration::from_secs(1);
+/// How long a site is left alone whose round panicked, or did not end in its time.
+const BACK_OFF: Duration = Duration::from_secs(30);
 const TROUBLE: &str = "the queues could not be carried on";
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
@@ -34,7 +39,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
             Ok(false)
         };
         let turn = keeper.turn(TROUBLE, work).await;
-        if sites.have_taken(app.settings.round_limit) {
+        if sites.leave_late_ones(app.settings.round_limit) == Late::All {
             keeper.give_up(TROUBLE).await;
             sites = Sites::default();
         }
@@ -42,6 +47,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
             sites = Sites::default();
             app.queues.forget();
         }
+        app.queues.lead(matches!(turn, Turn::Done { .. }));
         let pause = sites.pause(app.now());
         tokio::select! {
             () = stop.cancelled() => break,
@@ -57,26 +63,45 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
                 sites.look_at_all = true;
             }
             () = sites.one_ended(&app) => {}
-            () = tokio::time::sleep(pause) => {}
+            () = keeper.rest(pause) => {}
         }
     }
     drop(sites);
+    app.queues.lead(false);
+    app.queues.forget();
     keeper.give_back().await;
 }
 
 /// The sites whose queues are carried on at this moment. Dropped, they stop.
 #[derive(Debug, Default)]
 struct Sites {
-    tasks: JoinSet<(SiteId, Option<Timestamp>)>,
+    tasks: JoinSet<(SiteId, Ended)>,
     under_way: HashMap<SiteId, UnderWay>,
+    /// When a round of any site last ended.
+    last_ended: Option<Instant>,
     /// When each is looked at again, though nothing happens.
     next: HashMap<SiteId, Timestamp>,
+    /// Sites that are left alone, and until when.
+    rest: HashMap<SiteId, Instant>,
     /// Whether something has happened since all were looked at.
     look_at_all: bool,
 }
 
+/// How a site's round ended: when to look again at the latest, or with a panic.
+type Ended = Result<Option<Timestamp>, Box<dyn Any + Send>>;
+
+/// Whether the rounds of sites take longer than they may.
+#[derive(Debug, PartialEq, Eq)]
+enum Late {
+    None,
+    /// Others come round, so these sites are sick, and not this server.
+    Some,
+    All,
+}
+
 #[derive(Debug)]
 struct UnderWay {
+    task: AbortHandle,
     since: Instant,
     /// Whether something has happened since it began.
     is_due_again: bool,
@@ -88,7 +113,11 @@ impl Sites {
         let now = app.now();
         let all = app.sites_with_queues().await?;
         let look_at_all = std::mem::take(&mut self.look_at_all);
+        self.rest.retain(|_, until| *until > Instant::now());
         for site in all {
+            if self.rest.contains_key(&site) {
+                continue;
+            }
             let is_due = look_at_all || self.next.get(&site).is_none_or(|next| *next <= now);
             match self.under_way.get_mut(&site) {
                 Some(under_way) => under_way.is_due_again |= look_at_all,
@@ -103,16 +132,21 @@ impl Sites {
 
     fn begin(&mut self, app: &App, lease: &Lease, site: SiteId) {
         let (app, lease) = (app.clone(), lease.clone());
-        self.tasks.spawn(async move {
+        let task = self.tasks.spawn(async move {
             // A round is large, and has no place on its caller's stack.
-            let next = Box::pin(app.carry_queue_on(&lease, site)).await;
-            let next = next.unwrap_or_else(|error| {
-                tracing::warn!(%error, %site, "a site's queue could not be carried on; trying again");
-                None
+            let round = Box::pin(app.carry_queue_on(&lease, site));
+            // A site that makes it panic stops no other.
+            let ended = AssertUnwindSafe(round).catch_unwind().await;
+            let next = ended.map(|next| {
+                next.unwrap_or_else(|error| {
+                    tracing::warn!(%error, %site, "a site's queue could not be carried on; trying again");
+                    None
+                })
             });
             (site, next)
         });
         let under_way = UnderWay {
+            task,
             since: Instant::now(),
             is_due_again: false,
         };
@@ -121,25 +155,48 @@ impl Sites {
 
     /// Waits until a site's round has ended; for ever, if there is none.
     async fn one_ended(&mut self, app: &App) {
-        let (site, next) = match self.tasks.join_next().await {
+        let (site, ended) = match self.tasks.join_next().await {
             Some(Ok(ended)) => ended,
-            // A task is only cancelled with this set, so it panicked: so does the controller.
-            Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+            // It took too long, and was left.
+            Some(Err(_)) => return,
             None => return std::future::pending().await,
         };
         let now = app.now();
         let latest = now + LOOK_EVERY;
-        let ended = self.under_way.remove(&site);
-        let next = match ended.is_some_and(|ended| ended.is_due_again) {
-            true => now,
-            false => next.unwrap_or(latest).min(latest),
+        let under_way = self.under_way.remove(&site);
+        self.last_ended = Some(Instant::now());
+        let next = match ended {
+            Err(_) => {
+                tracing::error!(%site, "the round of a site's queue panicked; the site is left alone for a while");
+                self.rest.insert(site, Instant::now() + BACK_OFF);
+                latest
+            }
+            Ok(_) if under_way.is_some_and(|ended| ended.is_due_again) => now,
+            Ok(next) => next.unwrap_or(latest).min(latest),
         };
         self.next.insert(site, next);
     }
 
-    fn have_taken(&self, limit: Duration) -> bool {
-        let mut under_way = self.under_way.values();
-        under_way.any(|one| one.since.elapsed() >= limit)
+    /// Leaves sites whose round takes longer than that. The other sites go on.
+    fn leave_late_ones(&mut self, limit: Duration) -> Late {
+        let late = |one: &UnderWay| one.since.elapsed() >= limit;
+        let sites = self.under_way.iter().filter(|(_, one)| late(one));
+        let sites: Vec<SiteId> = sites.map(|(site, _)| *site).collect();
+        if sites.is_empty() {
+            return Late::None;
+        }
+        let goes_round = self.last_ended.is_some_and(|at| at.elapsed() < limit);
+        if !goes_round {
+            return Late::All;
+        }
+        for site in sites {
+            tracing::error!(%site, "the round of a site's queue took too long; the site is left alone for a while");
+            if let Some(one) = self.under_way.remove(&site) {
+                one.task.abort();
+            }
+            self.rest.insert(site, Instant::now() + BACK_OFF);
+        }
+        Late::Some
     }
 
     /// How long nothing has to be done, unless something happens.

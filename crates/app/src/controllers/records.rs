@@ -38,7 +38,9 @@ pub(super) async fn remove_old(app: &App) -> Result<()> {
     let Some(records) = backend.and_then(|backend| backend.records()) else {
         return Ok(());
     };
-    records.finish_removals().await?;
+    if let Err(trouble) = records.finish_removals().await {
+        tracing::warn!(%trouble, "what is left of removed runs could not be found; trying again");
+    }
     let before = app.now() - app.settings.run_retention;
     let folders = records.folders(before).await?;
     for run in ended_by(app, &folders, before).await? {

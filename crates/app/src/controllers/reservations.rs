@@ -32,7 +32,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => break,
             () = app.planned.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY.unsigned_abs()) => {}
+            () = keeper.rest(LOOK_EVERY.unsigned_abs()) => {}
         }
     }
     keeper.give_back().await;

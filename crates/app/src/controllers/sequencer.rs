@@ -26,7 +26,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => break,
             () = app.written.notified() => {}
-            () = tokio::time::sleep(pause) => {}
+            () = keeper.rest(pause) => {}
         }
     }
     keeper.give_back().await;

@@ -1,14 +1,19 @@
 //! Carries sessions on: whenever something happens to what they run as, often while one begins, and now and then.
+//!
+//! The holder of the lease does so for all but what runs on other servers' machines, which their own servers look after.
 
 use std::time::Duration;
 
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::lease::Keeper;
+use super::lease::{Keeper, Turn};
 use crate::App;
+use crate::authority::Authority;
 
 /// Whatever happens to the bells, nothing waits longer than this.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
+const TROUBLE: &str = "the sessions could not be carried on";
 /// Between two rounds, however much there is to ask.
 const REST: Duration = Duration::from_millis(50);
 
@@ -17,12 +22,24 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     loop {
         let mut next = None;
         let work = async |lease| {
-            next = app.carry_sessions_on(&lease).await?;
+            next = app.carry_sessions_on(Authority::Lease(&lease)).await?;
             Ok(false)
         };
-        keeper
-            .turn("the sessions could not be carried on", work)
-            .await;
+        let turn = keeper.turn(TROUBLE, work).await;
+        if turn == Turn::NotOurs && app.has_own_machine() {
+            let own = app.carry_sessions_on(Authority::OwnMachine);
+            next = match timeout(app.settings.round_limit, own).await {
+                Ok(Ok(next)) => next,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "{TROUBLE}; trying again");
+                    None
+                }
+                Err(_) => {
+                    tracing::warn!("{TROUBLE}: the round took too long; trying again");
+                    None
+                }
+            };
+        }
         let pause = next.map_or(LOOK_EVERY, |next| {
             let left = app.now().duration_until(next);
             Duration::try_from(left)
@@ -37,7 +54,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
                 }
                 tokio::time::sleep(REST).await;
             }
-            () = tokio::time::sleep(pause) => {}
+            () = keeper.rest(pause) => {}
         }
     }
     keeper.give_back().await;

@@ -31,7 +31,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
         }
         tokio::select! {
             () = stop.cancelled() => break,
-            () = tokio::time::sleep(SWEEP_EVERY) => {}
+            () = keeper.rest(SWEEP_EVERY) => {}
         }
     }
     keeper.give_back().await;

@@ -46,7 +46,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
                     tokio::time::sleep(GATHER).await;
                     sites = freed(&app, &mut seen);
                 }
-                () = tokio::time::sleep_until(look_everywhere_at) => {
+                () = keeper.rest(look_everywhere_at.saturating_duration_since(Instant::now())) => {
                     look_everywhere_at = Instant::now() + LOOK_EVERY;
                     sites = Where::Everywhere;
                 }

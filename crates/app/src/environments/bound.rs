@@ -8,11 +8,11 @@ use berth_model::PersonId;
 use berth_model::environment::{Environment, EnvironmentState};
 use berth_model::event::{Audience, EventKind};
 use berth_store::environments;
-use berth_store::leases::{self, Lease};
 use futures::{StreamExt, stream};
 
 use super::recorded;
 use crate::App;
+use crate::authority::Authority;
 use crate::error::Result;
 use crate::record::{By, Change};
 
@@ -22,18 +22,24 @@ const ROUND_MAX: u64 = 1000;
 const AT_ONCE: usize = 2;
 
 impl App {
-    /// Ends the builds with which their owners' environments take more than they may.
-    pub(crate) async fn bound_builds(&self, lease: &Lease) -> Result<()> {
+    /// Ends the builds that this server settles and with which their owners' environments take more than they may.
+    pub(crate) async fn bound_builds(&self, authority: Authority<'_>) -> Result<()> {
         let (Some(shelf), Some(limit)) = (self.shelf(), self.settings.environments_bytes_max)
         else {
             return Ok(());
         };
         let mut reader = self.store.read().await?;
         let unsettled = environments::unsettled(&mut reader, ROUND_MAX).await?;
-        drop(reader);
         let building = |one: &Environment| one.state == EnvironmentState::Building;
-        let builds = unsettled.into_iter().filter(building);
-        let builds = builds.filter_map(|one| Some((one.owner?, one)));
+        let mut builds = Vec::new();
+        for one in unsettled.into_iter().filter(building) {
+            if let Some(owner) = one.owner
+                && self.is_ours(&mut reader, authority, &one).await?
+            {
+                builds.push((owner, one));
+            }
+        }
+        drop(reader);
         let measured = stream::iter(builds)
             .map(async |(owner, one)| (owner, shelf.size(one.id).await, one))
             .buffered(AT_ONCE);
@@ -55,7 +61,7 @@ impl App {
                 }
             };
             match why_ended(before, size, limit) {
-                Some(why) => self.end_build(lease, &one, why).await?,
+                Some(why) => self.end_build(authority, &one, why).await?,
                 None => {
                     taken.insert(owner, before.saturating_add(size.bytes));
                 }
@@ -64,9 +70,14 @@ impl App {
         Ok(())
     }
 
-    async fn end_build(&self, lease: &Lease, one: &Environment, why: String) -> Result<()> {
+    async fn end_build(
+        &self,
+        authority: Authority<'_>,
+        one: &Environment,
+        why: String,
+    ) -> Result<()> {
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = environments::get_locked(&mut tx, one.id).await? else {
             return Ok(());
         };

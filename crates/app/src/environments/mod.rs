@@ -8,6 +8,7 @@ mod find;
 mod make;
 mod progress;
 mod settle;
+mod shelving;
 mod surroundings;
 
 use berth_drivers::environments::Shelf;
@@ -30,6 +31,7 @@ use crate::transact::transact;
 
 pub use make::{EnvironmentChange, NewEnvironment};
 pub use progress::Progress;
+pub(crate) use shelving::Shelving;
 
 /// An environment as it is shown.
 #[derive(Debug, Clone)]

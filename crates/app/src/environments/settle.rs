@@ -11,46 +11,66 @@ use berth_model::environment::{Environment, EnvironmentState};
 use berth_model::event::{Audience, EventKind};
 use berth_model::workload::{Outcome, RunState, State, Workload};
 use berth_model::{EnvironmentId, Name, SiteId};
-use berth_store::leases::{self, Lease};
-use berth_store::{Conn, environments, queues, workloads};
+use berth_store::{Conn, environments, inventory, queues, workloads};
 
 use super::progress::reason;
 use super::recorded;
 use crate::App;
+use crate::authority::Authority;
 use crate::clock::fresh;
 use crate::error::Result;
+use crate::inventory::machine_of;
 use crate::record::{By, Change};
 
 /// However many there are, a round ends some time.
 const ROUND_MAX: u64 = 1000;
 
 impl App {
-    pub(crate) async fn settle_environments(&self, lease: &Lease) -> Result<()> {
+    /// Settles those whose folder is on this server's machine, and with the lease all that no machine has.
+    pub(crate) async fn settle_environments(&self, authority: Authority<'_>) -> Result<()> {
         let shelf = self.shelf();
-        if let Some(shelf) = shelf {
-            self.take_in_prepared(lease, shelf).await?;
+        if let (Some(shelf), Authority::Lease(_)) = (shelf, authority) {
+            self.take_in_prepared(authority, shelf).await?;
         }
         let mut reader = self.store.read().await?;
         let unsettled = environments::unsettled(&mut reader, ROUND_MAX).await?;
         drop(reader);
         for one in unsettled {
+            let mut reader = self.store.read().await?;
+            let is_ours = self.is_ours(&mut reader, authority, &one).await?;
+            drop(reader);
+            if !is_ours {
+                continue;
+            }
             match (one.state, shelf) {
                 (EnvironmentState::Building, _) => {
-                    self.settle_building(lease, shelf, &one).await?;
+                    self.settle_building(authority, &one).await?;
                 }
-                (_, Some(shelf)) => self.clear_environment_away(lease, shelf, &one).await?,
+                (_, Some(_)) => self.clear_environment_away(authority, &one).await?,
                 (_, None) => {}
             }
         }
         Ok(())
     }
 
-    async fn settle_building(
+    /// Whether this server settles an environment: the one on the machine where it was made, if it was made on one.
+    pub(super) async fn is_ours(
         &self,
-        lease: &Lease,
-        shelf: Option<&dyn Shelf>,
+        conn: &mut Conn,
+        authority: Authority<'_>,
         one: &Environment,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let runs = match one.workload {
+            None => Vec::new(),
+            Some(workload) => workloads::newest_runs(conn, vec![workload]).await?,
+        };
+        Ok(match runs.first().and_then(|run| run.machine.as_deref()) {
+            Some(machine) => self.reaches(Some(machine)),
+            None => matches!(authority, Authority::Lease(_)),
+        })
+    }
+
+    async fn settle_building(&self, authority: Authority<'_>, one: &Environment) -> Result<()> {
         let mut reader = self.store.read().await?;
         let workload = self.making_of(&mut reader, one).await?;
         let state = workload.as_ref().map(|workload| workload.state);
@@ -58,14 +78,15 @@ impl App {
             Some(state) if !state.is_final() => return Ok(()),
             Some(State::Completed) => {
                 drop(reader);
-                let Some(shelf) = shelf else {
+                if self.shelf().is_none() {
                     let why = "what runs work here keeps no environments".to_owned();
-                    return self.write_settled(lease, one.id, Err(why)).await;
-                };
-                match shelf.seal(one.id).await {
-                    Ok(sealed) => Ok(sealed),
-                    Err(Trouble::Refused(why)) => Err(why),
-                    Err(trouble) => {
+                    return self.write_settled(authority, one.id, Err(why)).await;
+                }
+                match self.shelving.seal(&self.backend, one.id).await {
+                    None => return Ok(()),
+                    Some(Ok(sealed)) => Ok(sealed),
+                    Some(Err(Trouble::Refused(why))) => Err(why),
+                    Some(Err(trouble)) => {
                         tracing::warn!(%trouble, environment = %one.id, "it could not be sealed; trying again");
                         return Ok(());
                     }
@@ -75,7 +96,7 @@ impl App {
                 .why_not_made(&mut reader, one, workload.as_ref())
                 .await?),
         };
-        self.write_settled(lease, one.id, end).await
+        self.write_settled(authority, one.id, end).await
     }
 
     async fn making_of(&self, conn: &mut Conn, one: &Environment) -> Result<Option<Workload>> {
@@ -116,12 +137,12 @@ impl App {
 
     async fn write_settled(
         &self,
-        lease: &Lease,
+        authority: Authority<'_>,
         id: EnvironmentId,
         end: Result<Sealed, String>,
     ) -> Result<()> {
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = environments::get_locked(&mut tx, id).await? else {
             return Ok(());
         };
@@ -159,8 +180,7 @@ impl App {
     /// Removes what is left on the disk of one that failed or is retired.
     async fn clear_environment_away(
         &self,
-        lease: &Lease,
-        shelf: &dyn Shelf,
+        authority: Authority<'_>,
         one: &Environment,
     ) -> Result<()> {
         let mut reader = self.store.read().await?;
@@ -176,16 +196,16 @@ impl App {
             return Ok(());
         }
         drop(reader);
-        match shelf.remove(one.id).await {
-            Ok(Removed::Done) => {}
-            Ok(Removed::StillSeen) => return Ok(()),
-            Err(trouble) => {
+        match self.shelving.remove(&self.backend, one.id).await {
+            Some(Ok(Removed::Done)) => {}
+            None | Some(Ok(Removed::StillSeen)) => return Ok(()),
+            Some(Err(trouble)) => {
                 tracing::warn!(%trouble, environment = %one.id, "it could not be removed; trying again");
                 return Ok(());
             }
         }
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = environments::get_locked(&mut tx, one.id).await? else {
             return Ok(());
         };
@@ -200,7 +220,7 @@ impl App {
 
     /// What lies prepared becomes a curated environment of every site that has a queue; what lies there no more cannot
     /// be used until it does again.
-    async fn take_in_prepared(&self, lease: &Lease, shelf: &dyn Shelf) -> Result<()> {
+    async fn take_in_prepared(&self, authority: Authority<'_>, shelf: &dyn Shelf) -> Result<()> {
         let lying = shelf.all_prepared().await?;
         let mut reader = self.store.read().await?;
         let known = environments::prepared(&mut reader).await?;
@@ -212,15 +232,17 @@ impl App {
         };
         for (key, prepared) in &lying {
             for site in sites.iter().filter(|site| !has(**site, key)) {
-                self.adopt_prepared(lease, *site, key, prepared).await?;
+                self.adopt_prepared(authority, *site, key, prepared).await?;
             }
         }
         let keys: BTreeSet<&Name> = lying.iter().map(|(key, _)| key).collect();
         for one in &known {
             let is_there = one.prepared.as_ref().is_some_and(|key| keys.contains(key));
             match (one.state, is_there) {
+                // Another server may have it on its machine.
+                (EnvironmentState::Ready, false) if self.is_elsewhere(one.site).await? => {}
                 (EnvironmentState::Ready, false) | (EnvironmentState::Failed, true) => {
-                    self.note_prepared(lease, one.id, is_there).await?;
+                    self.note_prepared(authority, one.id, is_there).await?;
                 }
                 _ => {}
             }
@@ -228,16 +250,24 @@ impl App {
         Ok(())
     }
 
+    /// Whether the site has work run on a machine that this server does not reach.
+    async fn is_elsewhere(&self, site: SiteId) -> Result<bool> {
+        let mut reader = self.store.read().await?;
+        let resources = inventory::of_site(&mut reader, site).await?;
+        let mut machines = resources.iter().filter_map(machine_of);
+        Ok(machines.any(|machine| !self.reaches(Some(&machine))))
+    }
+
     async fn adopt_prepared(
         &self,
-        lease: &Lease,
+        authority: Authority<'_>,
         site: SiteId,
         key: &Name,
         prepared: &Prepared,
     ) -> Result<()> {
         let now = self.now();
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let versions = environments::called(&mut tx, site, &prepared.name).await?;
         let curated = versions.iter().filter(|one| one.owner.is_none());
         let environment = Environment {
@@ -270,9 +300,14 @@ impl App {
         Ok(())
     }
 
-    async fn note_prepared(&self, lease: &Lease, id: EnvironmentId, is_there: bool) -> Result<()> {
+    async fn note_prepared(
+        &self,
+        authority: Authority<'_>,
+        id: EnvironmentId,
+        is_there: bool,
+    ) -> Result<()> {
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = environments::get_locked(&mut tx, id).await? else {
             return Ok(());
         };

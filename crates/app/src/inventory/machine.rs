@@ -65,7 +65,7 @@ enum Lowering {
 const GONE: &str = "the machine no longer has it";
 const PROMISED: &str = "more of it is promised than the machine has";
 /// The attribute by which the node is found again.
-pub(crate) const IDENTITY: &str = "machine";
+const IDENTITY: &str = "machine";
 const DEVICE: &str = "device";
 
 impl App {
@@ -480,6 +480,13 @@ fn gpu_attributes(found: &GpuFound, known: &Attributes) -> Result<Attributes> {
     all.entry(named("gpu_memory_gb")?)
         .or_insert(AttributeValue::Number(memory_gb));
     Ok(all)
+}
+
+/// The machine that a resource stands for, if it does.
+pub(crate) fn machine_of(resource: &Resource) -> Option<String> {
+    let machine = attribute(resource, IDENTITY)?;
+    // Admins may call other things by the same name.
+    uuid::Uuid::try_parse(&machine).is_ok().then_some(machine)
 }
 
 fn attribute(resource: &Resource, name: &str) -> Option<String> {

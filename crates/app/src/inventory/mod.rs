@@ -3,7 +3,7 @@
 mod counts;
 mod machine;
 mod resources;
-pub(crate) use machine::IDENTITY;
+pub(crate) use machine::machine_of;
 pub(crate) use resources::{page, tree_of};
 mod status;
 mod tree;

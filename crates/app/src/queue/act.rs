@@ -102,6 +102,7 @@ impl App {
             self.view(&mut tx, place, Workload { version, ..after }).await
         });
         self.submitted.notify_one();
+        self.to_pass_on.notify_one();
         done
     }
 
@@ -228,10 +229,10 @@ impl App {
         let mut runs = workloads::live_runs_of(conn, workload.id).await?;
         runs.retain(|run| tasks.is_none_or(|tasks| tasks.contains(run.task)));
         for run in &runs {
-            // What cannot be told to end keeps what it has until it can.
-            let by = match self.reaches(run.machine.as_deref()) {
-                true => now.checked_add(grace).unwrap_or(run.until).min(run.until),
-                false => run.until,
+            // A run on a machine keeps what it has until that machine's own server has seen this.
+            let by = match run.machine {
+                None => now.checked_add(grace).unwrap_or(run.until).min(run.until),
+                Some(_) => run.until,
             };
             let since = match run.state {
                 RunState::Stopping { since, .. } => since,
@@ -246,10 +247,10 @@ impl App {
                 until: by,
                 ..run.clone()
             };
+            cut_claims(conn, run, by, now).await?;
             if !workloads::update_run(conn, &after, run.version).await? {
                 return Err(Error::Store(berth_store::Error::Retry));
             }
-            cut_claims(conn, run, by, now).await?;
         }
         Ok(runs.len())
     }

@@ -114,6 +114,7 @@ impl App {
             state: RunState::Starting,
             began: starting.from,
             until: starting.until,
+            supervisor_until: None,
             ended_at: None,
             said: None,
             version: 1,
@@ -233,7 +234,6 @@ impl App {
         by: Timestamp,
         because: Because,
     ) -> Result<Option<Run>> {
-        let now = self.now();
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
         let Some(before) = workloads::get_run(&mut tx, run).await? else {
@@ -243,8 +243,29 @@ impl App {
         if before.state.is_over() || !self.reaches(before.machine.as_deref()) {
             return Ok(Some(before));
         }
-        let is_told_now = because == Because::Checkpoint
-            || by.checked_sub(plan.policy.grace).unwrap_or(now) <= now;
+        let stop = Stop {
+            by,
+            because,
+            grace: plan.policy.grace,
+        };
+        let after = self.write_stop(&mut tx, &before, stop).await?;
+        if after.as_ref().is_some_and(|after| *after != before) {
+            tx.commit().await?;
+            self.written.notify_one();
+        }
+        Ok(after)
+    }
+
+    /// Writes that a run has to be gone by a moment; none where somebody else changed it since.
+    pub(super) async fn write_stop(
+        &self,
+        conn: &mut Conn,
+        before: &Run,
+        stop: Stop,
+    ) -> Result<Option<Run>> {
+        let (now, Stop { by, because, grace }) = (self.now(), stop);
+        let is_told_now =
+            because == Because::Checkpoint || by.checked_sub(grace).unwrap_or(now) <= now;
         let state = match before.state {
             RunState::Starting | RunState::Running if is_told_now => RunState::Stopping {
                 because,
@@ -263,11 +284,11 @@ impl App {
             until,
             ..before.clone()
         };
-        if after == before {
-            return Ok(Some(before));
+        if after == *before {
+            return Ok(Some(after));
         }
-        cut_claims(&mut tx, &before, until, now).await?;
-        if !workloads::update_run(&mut tx, &after, before.version).await? {
+        cut_claims(conn, before, until, now).await?;
+        if !workloads::update_run(conn, &after, before.version).await? {
             return Ok(None);
         }
         // Members read this, and a run's id is its owner's alone.
@@ -277,9 +298,7 @@ impl App {
             Audience::Members,
             data,
         );
-        self.announce(&mut tx, change).await?;
-        tx.commit().await?;
-        self.written.notify_one();
+        self.announce(conn, change).await?;
         Ok(Some(Run {
             version: after.version + 1,
             ..after
@@ -349,6 +368,14 @@ impl App {
     }
 }
 
+/// By when a run has to be gone, and why.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stop {
+    pub by: Timestamp,
+    pub because: Because,
+    pub grace: jiff::SignedDuration,
+}
+
 /// When and how a run has come to its end.
 pub(super) struct Over {
     pub at: Timestamp,
@@ -376,24 +403,30 @@ pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<Over> {
             Some(Over::plainly(now, because.outcome()))
         }
         (Sign::Unknown, _) => Some(Over::plainly(now, Outcome::NodeFailed)),
-        // A keeper ends its run in time without any server, so a machine that never returns holds no quota for ever.
+        // A supervisor ends its run in time without any server, so a machine that never returns holds no quota for ever.
         (Sign::Unreachable, state) if is_long_over(run, now) => {
             let outcome = match state {
                 RunState::Starting => Outcome::NodeFailed,
                 RunState::Stopping { because, .. } => because.outcome(),
                 RunState::Running | RunState::Ended { .. } => Outcome::TimedOut,
             };
-            Some(Over::plainly(run.until, outcome))
+            Some(Over::plainly(gone_by(run), outcome))
         }
         (Sign::Running | Sign::Unreachable, _) => None,
     }
 }
 
-/// Clocks of machines differ, and a keeper takes a moment to end a run.
+/// Clocks of machines differ, and a supervisor takes a moment to end a run.
 const LONG_OVER: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
 
 fn is_long_over(run: &Run, now: Timestamp) -> bool {
-    run.until.duration_until(now) > LONG_OVER
+    gone_by(run).duration_until(now) > LONG_OVER
+}
+
+/// By when its supervisor ends it. A deadline that was cut may not have reached that.
+fn gone_by(run: &Run) -> Timestamp {
+    run.supervisor_until
+        .map_or(run.until, |received| received.max(run.until))
 }
 
 pub(crate) fn told(workload: &Workload) -> serde_json::Value {
@@ -444,5 +477,33 @@ pub(super) fn is_refused(error: &Error) -> bool {
         Error::Store(berth_store::Error::Retry) => true,
         Error::Store(error) => error.refused().is_some(),
         other => matches!(other, Error::NotFound(_) | Error::Leaf),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_over_when_its_supervisor_must_have_ended_it() {
+        let id = uuid::Uuid::nil();
+        let at = |text: &str| text.parse::<Timestamp>().expect("a moment");
+        let run = |received: &str| -> Run {
+            serde_json::from_value(json!({
+                "id": RunId(id), "workload": WorkloadId(id), "site": SiteId(id), "task": 1, "attempt": 1, "wish": 0, "inside": null,
+                "machine": "another", "pieces": [], "claims": [], "began": "2026-11-16T08:00:00Z",
+                "state": {"state": "stopping", "because": "cancelled", "since": "2026-11-16T09:00:00Z"},
+                "until": "2026-11-16T09:01:00Z", "supervisor_until": received, "ended_at": null, "version": 3,
+            }))
+            .expect("a run")
+        };
+        let heard = run("2026-11-16T09:01:00Z");
+        let not_heard = run("2026-11-16T12:00:00Z");
+        let over = |run: &Run, now: &str| over(run, Sign::Unreachable, at(now)).map(|over| over.at);
+        assert_eq!(over(&heard, "2026-11-16T09:05:00Z"), None, "clocks differ");
+        assert_eq!(over(&heard, "2026-11-16T09:07:00Z"), Some(heard.until));
+        assert_eq!(over(&not_heard, "2026-11-16T12:04:00Z"), None);
+        let ended = over(&not_heard, "2026-11-16T12:06:00Z");
+        assert_eq!(ended, Some(at("2026-11-16T12:00:00Z")));
     }
 }

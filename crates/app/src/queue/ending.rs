@@ -265,7 +265,7 @@ impl App {
 }
 
 /// Until when a run still has everything that it needs, after bookings may have cut its claims.
-pub(super) fn has_until(run: &Run, claims: &[Claim]) -> Timestamp {
+pub(crate) fn has_until(run: &Run, claims: &[Claim]) -> Timestamp {
     let ends = |claim: &Claim| match claim.standing {
         Standing::Void => claim.span.start(),
         Standing::Holding | Standing::Past => claim.span.end(),

@@ -152,6 +152,15 @@ impl Floor {
         floor
     }
 
+    /// Whether a GPU is out of service by itself.
+    pub fn is_closed(&self, node: NodeIndex, gpu: u16) -> bool {
+        let pieces = self.closed.iter().flat_map(|closed| &closed.pieces);
+        let mut gpus = pieces
+            .filter(|piece| piece.node == node)
+            .flat_map(|piece| &piece.gpus);
+        gpus.any(|part| part.gpu == gpu)
+    }
+
     fn add(
         &mut self,
         index: NodeIndex,

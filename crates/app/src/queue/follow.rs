@@ -21,12 +21,12 @@ use uuid::Uuid;
 
 use super::cuttable::{Cutting, RESTS};
 use super::ending::{Choice, has_until};
-use super::floor::{Floor, Named};
+use super::floor::Floor;
 use super::plan::{Plan, Read, Reserved, is_met};
 use super::rations::{Rations, month};
 use crate::App;
 use crate::error::Result;
-use crate::inventory::{IDENTITY, tree_of};
+use crate::inventory::{machine_of, tree_of};
 
 const PAGE: u64 = 2_000;
 const RESOURCES_AT_ONCE: usize = 500;
@@ -96,19 +96,10 @@ fn means(kind: EventKind, subject: &str) -> Means {
 }
 
 impl App {
-    /// The plan of a site as it is now: the one there was, brought up to date, or a new one. `carries` says whether it is to
-    /// be carried out, and not only to answer somebody.
-    pub(super) async fn plan_now(
-        &self,
-        site: SiteId,
-        known: Option<Plan>,
-        carries: bool,
-    ) -> Result<Plan> {
+    /// The plan of a site as it is now. `carries` says whether it is to be carried out, and not only to answer somebody.
+    pub(super) async fn plan_now(&self, site: SiteId, carries: bool) -> Result<Plan> {
         let mut conn = self.store.read().await?;
-        match known {
-            Some(plan) => self.catch_up(&mut conn, plan).await,
-            None => self.read_plan(&mut conn, site, carries).await,
-        }
+        self.read_plan(&mut conn, site, carries).await
     }
 
     async fn read_plan(&self, conn: &mut Conn, site: SiteId, carries: bool) -> Result<Plan> {
@@ -159,10 +150,7 @@ impl App {
     /// Nothing new starts on machines of other servers: only their servers can see and end work there.
     fn leave_out_unreachable(&self, resources: &mut [Resource]) {
         for resource in resources {
-            let machine = resource.attributes.get_named(IDENTITY);
-            let machine = machine.map(ToString::to_string);
-            // Admins may call other things by the same name.
-            let machine = machine.filter(|machine| Uuid::try_parse(machine).is_ok());
+            let machine = machine_of(resource);
             if !self.reaches(machine.as_deref()) {
                 resource.status = Status::Unavailable;
             }
@@ -170,14 +158,20 @@ impl App {
     }
 
     /// Whether this server can start, see and end work on a machine. Work of no machine can be seen from anywhere.
-    pub(super) fn reaches(&self, machine: Option<&str>) -> bool {
+    pub(crate) fn reaches(&self, machine: Option<&str>) -> bool {
         match (machine, &self.backend) {
             (Some(machine), Some(backend)) => backend.reaches(machine),
             _ => true,
         }
     }
 
-    async fn catch_up(&self, conn: &mut Conn, mut plan: Plan) -> Result<Plan> {
+    /// Brings a plan up to date in its place.
+    pub(super) async fn catch_up_with(&self, plan: &mut Plan) -> Result<()> {
+        let mut conn = self.store.read().await?;
+        self.catch_up(&mut conn, plan).await
+    }
+
+    async fn catch_up(&self, conn: &mut Conn, plan: &mut Plan) -> Result<()> {
         loop {
             let now = self.now();
             let (news, last) = events::news(conn, plan.site, plan.seen, PAGE).await?;
@@ -202,23 +196,24 @@ impl App {
                         sessions.insert(id);
                     }
                     Means::Everything => {
-                        return self.read_plan(conn, plan.site, plan.carries).await;
+                        *plan = self.read_plan(conn, plan.site, plan.carries).await?;
+                        return Ok(());
                     }
                     Means::Nothing => {}
                 }
             }
             for workload in workloads::some(conn, plan.site, changed.into_iter().collect()).await? {
                 let workload = Arc::new(workload);
-                self.follow_runs(conn, &mut plan, &workload).await?;
+                self.follow_runs(conn, plan, &workload).await?;
                 plan.sync(workload.clone(), now);
                 if workload.state.is_final() {
                     plan.over(&workload, now);
                 }
-                self.check_dependencies(conn, &mut plan, &workload).await?;
+                self.check_dependencies(conn, plan, &workload).await?;
             }
             for holder in holders {
                 let held = claims::held_by(conn, holder).await?;
-                let mut walls = self.walls(conn, &mut plan, &held).await?;
+                let mut walls = self.walls(conn, plan, &held).await?;
                 if let Holder::Reservation(id) = holder
                     && walls.is_empty()
                 {
@@ -226,18 +221,18 @@ impl App {
                     walls.extend(plan.still_inside(id, now));
                     plan.choices.remove(&id);
                     if !walls.is_empty() {
-                        self.read_choice(conn, &mut plan, id).await?;
+                        self.read_choice(conn, plan, id).await?;
                     }
                 }
                 plan.wall(number(holder), walls, now);
             }
             for session in sessions {
-                self.read_lender(conn, &mut plan, session).await?;
+                self.read_lender(conn, plan, session).await?;
             }
             let is_last = last - plan.seen < PAGE;
             plan.seen = last;
             if is_last {
-                return Ok(plan);
+                return Ok(());
             }
         }
     }

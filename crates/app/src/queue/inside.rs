@@ -160,7 +160,12 @@ impl Inner {
     fn of(plan: &Plan, held: &[Claim]) -> Inner {
         let mut parts: Vec<Piece> = Vec::new();
         let taken = held.iter().filter_map(|claim| plan.floor.taken_by(claim));
-        for piece in taken.flat_map(|taken| taken.pieces) {
+        // Nothing begins on what is out of service, or on a machine that this server does not reach.
+        let in_service = |piece: &Piece| !plan.floor.out.contains_key(&piece.node);
+        for mut piece in taken.flat_map(|taken| taken.pieces).filter(in_service) {
+            piece
+                .gpus
+                .retain(|part| !plan.floor.is_closed(piece.node, part.gpu));
             match parts.iter_mut().find(|known| known.node == piece.node) {
                 None => parts.push(piece),
                 Some(known) => {

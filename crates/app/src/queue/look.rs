@@ -1,6 +1,7 @@
 //! Looking at the queue: what waits and why, what runs, and how everybody stands.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use berth_engine::queue::planner::Why;
 use berth_engine::queue::quota::Verdict;
@@ -11,6 +12,7 @@ use berth_model::workload::{Class, EndsBy, Run, State, Workload};
 use berth_model::{PersonId, ProjectId, Recut, Reference, ResourceId, SiteId, WorkloadId};
 use berth_store::{Conn, workloads};
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::timeout;
 
 use super::For;
 use super::plan::{CORES, GPUS, Plan, Stands, moment};
@@ -22,6 +24,8 @@ use crate::place::Place;
 
 /// The most runs of one workload that are shown.
 const RUNS_MAX: u64 = 200;
+/// How long a question waits for the plan that is carried out.
+const PLAN_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a server that does not carry the queue on answers from what it read last: reading it takes a while.
 const ANSWERS: SignedDuration = SignedDuration::from_secs(2);
 
@@ -379,15 +383,20 @@ impl App {
         site: SiteId,
         ask: impl FnOnce(&mut Plan) -> T,
     ) -> Result<T> {
-        let kept = self.queues.of(site);
-        let mut kept = kept.lock().await;
+        let queue = self.queues.of(site);
         let now = self.now();
+        let Ok(mut kept) = timeout(PLAN_PATIENCE, queue.plan.lock()).await else {
+            // Whoever has it waits for something that is slow: what is asked is answered from the database.
+            let mut plan = Box::pin(self.plan_now(site, false)).await?;
+            plan.decide(now);
+            return Ok(ask(&mut plan));
+        };
         match kept.as_mut() {
             Some((For::Carrying(_), plan)) => return Ok(ask(plan)),
             Some((For::Answers(until), plan)) if now < *until => return Ok(ask(plan)),
             _ => {}
         }
-        let mut plan = Box::pin(self.plan_now(site, None, false)).await?;
+        let mut plan = Box::pin(self.plan_now(site, false)).await?;
         plan.decide(now);
         let until = now.checked_add(ANSWERS).unwrap_or(now);
         let (_, plan) = kept.insert((For::Answers(until), plan));

@@ -7,6 +7,7 @@
 mod act;
 mod attempts;
 mod batches;
+mod calls;
 mod carry;
 mod counts;
 mod crowd;
@@ -20,6 +21,7 @@ mod inside;
 mod lent;
 mod log;
 mod look;
+mod pass_on;
 mod plan;
 mod quotas;
 mod rations;
@@ -31,6 +33,7 @@ mod trial;
 mod variables;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use berth_model::SiteId;
@@ -49,15 +52,39 @@ pub use submit::NewWorkload;
 pub use trial::{Outlook, Trial};
 
 pub(crate) use batches::Batches;
+use calls::Calls;
+pub(crate) use calls::in_turn;
 pub(crate) use carry::told;
 pub(crate) use crowd::Crowd;
+pub(crate) use ending::has_until;
+pub(crate) use pass_on::Passing;
 use plan::Plan;
 
-/// The plans of the sites that this server carries on, or was asked about.
+/// The queues of the sites that this server carries on, or was asked about.
 #[derive(Debug, Default)]
-pub(crate) struct Queues(Mutex<HashMap<SiteId, Kept>>);
+pub(crate) struct Queues {
+    sites: Mutex<HashMap<SiteId, Arc<SiteQueue>>>,
+    /// Whether this server carries the queues on.
+    are_led_here: AtomicBool,
+}
 
-type Kept = Arc<tokio::sync::Mutex<Option<(For, Plan)>>>;
+impl Queues {
+    pub(crate) fn are_led_here(&self) -> bool {
+        self.are_led_here.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn lead(&self, is_leader: bool) {
+        self.are_led_here.store(is_leader, Ordering::SeqCst);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SiteQueue {
+    /// Held for as long as it takes to plan and to write, and never while a backend is asked.
+    plan: tokio::sync::Mutex<Option<(For, Plan)>>,
+    /// Starts and stops that are under way. Held for a whole round, which nobody else waits for.
+    calls: tokio::sync::Mutex<Calls>,
+}
 
 /// What a plan in memory is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use berth_store::{Conn, Error as StoreError, claims, inventory, recuts, workload
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use super::calls::in_time;
 use super::carry::is_refused;
 use super::plan::Plan;
 use super::plan::cuts::{CUT_MAX, NewCut};
-use super::round::in_time;
 use crate::App;
 use crate::clock::fresh;
 use crate::error::{Error, Result};

@@ -1,37 +1,25 @@
 //! One round of a site's queue: look what has become of what runs, plan, carry out, tell whatever runs it.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, PoisonError};
 
-use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Sign, Trouble};
-use berth_model::workload::{Because, Outcome, Run, RunState, Workload};
+use berth_drivers::backend::{Fence, Grant, Job, Sign, Trouble};
+use berth_model::workload::{Because, Outcome, Run, RunGpu, RunState, Workload};
 use berth_model::{RunId, SiteId};
 use berth_store::leases::Lease;
 use berth_store::{Error as StoreError, queues};
-use futures::future::join_all;
 use jiff::Timestamp;
+use tokio::sync::MutexGuard;
 
+use super::calls::{Call, Calls, in_time};
 use super::carry::{Begun, Over, is_refused, over};
-use super::plan::{Plan, Step};
-use super::{For, Kept, Queues};
+use super::plan::{Inside, Plan, Starting, Step};
+use super::{For, Queues, SiteQueue};
 use crate::App;
 use crate::error::{Error, Result};
 
 /// However much can begin at once, a round ends some time; the next one goes on.
 const PLANS_MAX: usize = 50;
-/// Calls to the backend that a site makes at the same time.
-const CALLS_AT_ONCE: usize = 16;
-/// How long a backend may take to answer. It is asked again.
-const ANSWER: Duration = Duration::from_secs(30);
-
-pub(super) async fn in_time<T>(call: Doing<'_, T>) -> Result<T, Trouble> {
-    let answer = tokio::time::timeout(ANSWER, call).await;
-    answer.unwrap_or_else(|_| {
-        let seconds = ANSWER.as_secs();
-        Err(Trouble::NoAnswer(format!("it took more than {seconds} s")))
-    })
-}
-
 impl App {
     /// The sites whose work is run from here.
     pub(crate) async fn sites_with_queues(&self) -> Result<Vec<SiteId>> {
@@ -43,89 +31,88 @@ impl App {
         Ok(queues::sites(&mut reader).await?)
     }
 
-    /// Carries a site's queue on; says when to look again at the latest.
+    /// Carries a site's queue on; says when to look again at the latest. Nobody who asks about the queue waits for a backend:
+    /// the plan is not held while one is asked.
     pub(crate) async fn carry_queue_on(
         &self,
         lease: &Lease,
         site: SiteId,
     ) -> Result<Option<Timestamp>> {
-        let all = self.queues.of(site);
-        let mut kept = all.lock().await;
-        let ours = For::Carrying(lease.fence);
-        // Taken out while it changes: what is cut off half-way is read anew.
-        let now = self.now();
-        let is_good = |kept: &(For, Plan)| kept.0 == ours && now < kept.1.rations.renewed_at;
-        let known = kept.take().filter(is_good);
-        let mut plan = Box::pin(self.plan_now(site, known.map(|(_, plan)| plan), true)).await?;
+        let queue = self.queues.of(site);
+        let mut calls = queue.calls.lock().await;
+        calls.under(Fence(lease.fence));
+        let mut plan = self.take_plan(&queue, lease, site).await?;
+        self.catch_up_with(&mut plan).await?;
         if self.see_what_is_cut(lease, &mut plan).await? {
-            plan = self.read_again(lease, site).await?;
+            *plan = self.read_again(lease, site).await?;
         }
-        self.see_what_ended(lease, &mut plan).await?;
+        let running = plan.all_running();
+        plan.put_back();
+        let over = self.see_what_ended(&running).await;
+        let mut plan = self.take_plan(&queue, lease, site).await?;
+        self.end_runs(lease, &mut plan, over).await?;
         for _ in 0..PLANS_MAX {
-            let begun = self.plan_once(lease, &mut plan).await?;
-            self.tell(lease, &mut plan).await?;
-            if begun == 0 {
-                if !self.cut_anew(lease, &mut plan).await? {
-                    break;
-                }
-                plan = self.read_again(lease, site).await?;
+            let mut changed = self.plan_once(lease, &mut plan).await?;
+            self.begin_calls(lease, &mut plan, &mut calls).await?;
+            plan.put_back();
+            let answers = calls.answers().await;
+            plan = self.take_plan(&queue, lease, site).await?;
+            for (run, answer) in answers {
+                changed += self.note_heard(lease, &mut plan, &run, answer).await?;
             }
-            // Whoever asks why they wait does not wait for a long round.
-            *kept = Some((ours, plan));
-            drop(kept);
-            kept = all.lock().await;
-            plan = match kept.take() {
-                Some((_, plan)) => plan,
-                None => Box::pin(self.plan_now(site, None, true)).await?,
-            };
+            if changed > 0 {
+                continue;
+            }
+            if !self.cut_anew(lease, &mut plan).await? {
+                break;
+            }
+            *plan = self.read_again(lease, site).await?;
         }
         self.note_forecasts(lease, &mut plan).await?;
         let now = self.now();
-        let next = plan
-            .next_look(now)
-            .into_iter()
-            .chain(self.next_sign(&plan))
-            .min();
-        *kept = Some((ours, plan));
+        let next = plan.next_look(now).into_iter().chain(self.next_sign(&plan));
+        let next = next.min();
+        plan.put_back();
         Ok(next)
     }
 
     /// What there is has changed, by a GPU that is cut: all of it is read again.
     async fn read_again(&self, lease: &Lease, site: SiteId) -> Result<Plan> {
-        let mut plan = Box::pin(self.plan_now(site, None, true)).await?;
+        let mut plan = Box::pin(self.plan_now(site, true)).await?;
         self.see_what_is_cut(lease, &mut plan).await?;
         Ok(plan)
     }
 
-    async fn see_what_ended(&self, lease: &Lease, plan: &mut Plan) -> Result<()> {
+    /// Which of these runs are over, the first that ended first.
+    async fn see_what_ended(&self, running: &[(Run, Arc<Workload>)]) -> Vec<(RunId, Over)> {
         let Some(backend) = &self.backend else {
-            return Ok(());
+            return Vec::new();
         };
         let now = self.now();
-        let ended: Vec<_> = {
-            let running: Vec<_> = plan.runs.values().collect();
-            let jobs: Vec<Job<'_>> = running
-                .iter()
-                .map(|one| Job {
-                    workload: &one.workload,
-                    run: &one.run,
-                })
-                .collect();
-            let signs = match in_time(backend.look(&jobs, now)).await {
-                Ok(signs) => signs,
-                Err(trouble) => {
-                    tracing::warn!(%trouble, "what runs could not be looked at; trying again");
-                    return Ok(());
-                }
-            };
-            let seen = jobs.iter().zip(signs);
-            let over = seen
-                .filter_map(|(job, sign): (_, Sign)| Some((job.run.id, over(job.run, sign, now)?)));
-            let mut over: Vec<_> = over.collect();
-            over.sort_by_key(|(id, over)| (over.at, *id));
-            over
+        let jobs = running.iter().map(|(run, workload)| Job { workload, run });
+        let jobs: Vec<Job<'_>> = jobs.collect();
+        let signs = match in_time(backend.look(&jobs, now)).await {
+            Ok(signs) => signs,
+            Err(trouble) => {
+                tracing::warn!(%trouble, "what runs could not be looked at; trying again");
+                return Vec::new();
+            }
         };
-        for (run, over) in ended {
+        let seen = jobs.iter().zip(signs);
+        let over =
+            seen.filter_map(|(job, sign): (_, Sign)| Some((job.run.id, over(job.run, sign, now)?)));
+        let mut over: Vec<_> = over.collect();
+        over.sort_by_key(|(id, over)| (over.at, *id));
+        over
+    }
+
+    async fn end_runs(
+        &self,
+        lease: &Lease,
+        plan: &mut Plan,
+        over: Vec<(RunId, Over)>,
+    ) -> Result<()> {
+        for (run, over) in over {
             if let Some((workload, run)) = self.end_run(lease, run, over).await? {
                 plan.ended(&run, workload, self.now());
                 self.let_guests_stay(plan, run.id).await?;
@@ -141,6 +128,12 @@ impl App {
         steps.extend(self.plan_inside(plan).await?);
         for step in steps {
             match step {
+                Step::Start(starting) if plan.is_still_used(&starting) => {
+                    // What runs inside of something is planned anew in every round.
+                    if starting.inside.is_none() {
+                        plan.refused(&starting, self.now());
+                    }
+                }
                 Step::Start(starting) => {
                     let made = match self.begin_run(lease, plan, &starting).await {
                         Err(error) if is_refused(&error) => Begun::Refused,
@@ -193,32 +186,36 @@ impl App {
         Ok(())
     }
 
-    /// Tells whatever runs the work what has to begin and to end, until it was heard.
-    async fn tell(&self, lease: &Lease, plan: &mut Plan) -> Result<()> {
+    /// Begins to ask the backend for what has to begin and to end, until it has answered. What runs on a machine is stopped by
+    /// that machine's own server.
+    async fn begin_calls(&self, lease: &Lease, plan: &mut Plan, calls: &mut Calls) -> Result<()> {
         let Some(backend) = &self.backend else {
             return Ok(());
         };
-        let fence = Fence(lease.fence);
-        let waiting = plan.runs.values().filter(|one| one.is_to_be_told);
-        let waiting = waiting.map(|one| (one.run.clone(), Arc::clone(&one.workload)));
-        let mut waiting: Vec<(Run, Arc<Workload>)> = waiting.collect();
-        waiting.sort_unstable_by_key(|(run, _)| run.id);
-        for some in waiting.chunks(CALLS_AT_ONCE) {
-            let mut starts = Vec::new();
-            for (run, workload) in some {
-                starts.push(match run.state {
-                    RunState::Starting => Some(self.what_starts(workload, run).await?),
-                    _ => None,
-                });
+        let mut due = Vec::new();
+        for running in plan.runs.values_mut().filter(|one| one.is_to_be_told) {
+            let run = &running.run;
+            if run.machine.is_some() && run.state != RunState::Starting {
+                running.is_to_be_told = false;
+                self.to_pass_on.notify_one();
+            } else if !calls.is_under_way(run.id) {
+                due.push((run.clone(), Arc::clone(&running.workload)));
             }
-            let calls = some.iter().zip(&starts).map(|((run, workload), start)| {
-                let job = Job { workload, run };
-                tell_backend(backend.as_ref(), job, start.as_ref(), fence, self.now())
-            });
-            let heard = join_all(calls).await;
-            for ((run, _), heard) in some.iter().zip(heard) {
-                self.note_heard(lease, plan, run, heard).await?;
-            }
+        }
+        due.sort_unstable_by_key(|(run, _)| run.id);
+        for (run, workload) in due {
+            let start = match run.state {
+                RunState::Starting => Some(self.what_starts(&workload, &run).await?),
+                _ => None,
+            };
+            let call = Call {
+                run,
+                workload,
+                start,
+                fence: Fence(lease.fence),
+                now: self.now(),
+            };
+            calls.begin(&self.submitted, backend.clone(), call);
         }
         Ok(())
     }
@@ -237,23 +234,34 @@ impl App {
         })
     }
 
-    /// What the backend said of what it was told.
+    /// What the backend answered about a run; says how many runs are over by that.
     async fn note_heard(
         &self,
         lease: &Lease,
         plan: &mut Plan,
         run: &Run,
-        heard: Result<(), Trouble>,
-    ) -> Result<()> {
+        answer: Result<(), Trouble>,
+    ) -> Result<usize> {
         let id = run.id;
-        let now_is: Option<Run> = match heard {
-            Ok(()) if run.state == RunState::Starting => self.note_running(lease, run).await?,
-            Ok(()) => Some(run.clone()),
+        match answer {
+            Ok(()) if run.state == RunState::Starting => {
+                let known = self.note_running(lease, run).await?;
+                if let (Some(known), Some(running)) = (known, plan.runs.get_mut(&id)) {
+                    // Somebody may have cancelled it while it was started.
+                    running.is_to_be_told = matches!(known.state, RunState::Stopping { .. });
+                    running.run = known;
+                }
+            }
+            Ok(()) => {
+                let running = plan.runs.get_mut(&id);
+                if let Some(running) = running.filter(|one| one.run.version == run.version) {
+                    running.is_to_be_told = false;
+                }
+            }
             Err(Trouble::Fenced) => return Err(Error::Store(StoreError::Retry)),
-            Err(Trouble::Unreachable) => None,
+            Err(Trouble::Unreachable) => {}
             Err(Trouble::NoAnswer(why)) => {
-                tracing::warn!(%why, run = %id, "a run could not be told; trying again");
-                None
+                tracing::warn!(%why, run = %id, "the backend did not answer about a run; trying again");
             }
             Err(Trouble::Refused(why)) => {
                 tracing::warn!(%why, run = %id, "a run was refused by what was to run it");
@@ -262,18 +270,29 @@ impl App {
                     outcome: Outcome::CouldNotStart,
                     said: why.parse().ok(),
                 };
-                if let Some((workload, run)) = self.end_run(lease, id, failed).await? {
-                    plan.ended(&run, workload, self.now());
-                    self.let_guests_stay(plan, run.id).await?;
-                }
-                None
+                self.end_runs(lease, plan, vec![(id, failed)]).await?;
+                return Ok(1);
             }
-        };
-        if let (Some(now_is), Some(running)) = (now_is, plan.runs.get_mut(&id)) {
-            running.run = now_is;
-            running.is_to_be_told = false;
         }
-        Ok(())
+        Ok(0)
+    }
+
+    /// Takes the plan out while it changes: what is cut off half-way is read anew.
+    async fn take_plan<'a>(
+        &self,
+        queue: &'a SiteQueue,
+        lease: &Lease,
+        site: SiteId,
+    ) -> Result<Taken<'a>> {
+        let mut kept = queue.plan.lock().await;
+        let ours = For::Carrying(lease.fence);
+        let now = self.now();
+        let is_good = |kept: &(For, Plan)| kept.0 == ours && now < kept.1.rations.renewed_at;
+        let plan = match kept.take().filter(is_good) {
+            Some((_, plan)) => plan,
+            None => Box::pin(self.plan_now(site, true)).await?,
+        };
+        Ok(Taken { kept, ours, plan })
     }
 
     fn next_sign(&self, plan: &Plan) -> Option<Timestamp> {
@@ -289,46 +308,82 @@ impl App {
     }
 }
 
-/// Tells the backend what the run's state asks for. `start` is what a start needs.
-async fn tell_backend(
-    backend: &dyn Backend,
-    job: Job<'_>,
-    start: Option<&Result<(Grant, Workload), Trouble>>,
-    fence: Fence,
-    now: Timestamp,
-) -> Result<(), Trouble> {
-    match (job.run.state, start) {
-        (RunState::Starting, Some(Ok((grant, workload)))) => {
-            let job = Job { workload, ..job };
-            in_time(backend.start(job, grant, fence, now)).await
-        }
-        (RunState::Starting, Some(Err(trouble))) => Err(trouble.clone()),
-        (RunState::Stopping { .. }, _) => in_time(backend.stop(job, fence, now)).await,
-        (RunState::Running, _) => in_time(backend.prolong(job, fence, now)).await,
-        (RunState::Starting, None) | (RunState::Ended { .. }, _) => Ok(()),
+/// A site's plan, while a round changes it.
+struct Taken<'a> {
+    kept: MutexGuard<'a, Option<(For, Plan)>>,
+    ours: For,
+    plan: Plan,
+}
+
+impl Taken<'_> {
+    fn put_back(self) {
+        let Taken {
+            mut kept,
+            ours,
+            plan,
+        } = self;
+        *kept = Some((ours, plan));
+    }
+}
+
+impl Deref for Taken<'_> {
+    type Target = Plan;
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+impl DerefMut for Taken<'_> {
+    fn deref_mut(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+}
+
+impl Plan {
+    fn all_running(&self) -> Vec<(Run, Arc<Workload>)> {
+        let runs = self.runs.values();
+        runs.map(|one| (one.run.clone(), Arc::clone(&one.workload)))
+            .collect()
+    }
+
+    /// Whether something still runs on a GPU that is to be given away. Its claim may be over before it is: a server that
+    /// was cut off has not stopped it in time.
+    fn is_still_used(&self, starting: &Starting) -> bool {
+        let (pieces, _) = self.floor.pieces(&starting.placement);
+        let wanted: Vec<&RunGpu> = pieces.iter().flat_map(|piece| &piece.gpus).collect();
+        let host = match starting.inside {
+            Some((Inside::Session(host), _)) => Some(host),
+            _ => None,
+        };
+        let is_wanted = |used: &RunGpu| {
+            let clashes = |new: &&&RunGpu| {
+                new.gpu == used.gpu && (new.share.is_none() || used.share.is_none())
+            };
+            wanted.iter().find(clashes).is_some()
+        };
+        let mut runs = self.runs.values().map(|running| &running.run);
+        !wanted.is_empty()
+            && runs.any(|run| {
+                let mut gpus = run.pieces.iter().flat_map(|piece| &piece.gpus);
+                Some(run.id) != host && gpus.any(is_wanted)
+            })
     }
 }
 
 impl Queues {
     /// Another server carries the queues on: what was to be carried out here grows old.
     pub(crate) fn forget(&self) {
-        let mut all = self
-            .0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut all = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         // One that is being asked at this moment is forgotten the next time.
-        let is_ours = |kept: &Kept| {
-            let kept = kept.try_lock();
+        let is_ours = |queue: &SiteQueue| {
+            let kept = queue.plan.try_lock();
             kept.is_ok_and(|kept| matches!(*kept, Some((For::Carrying(_), _))))
         };
-        all.retain(|_, kept| !is_ours(kept));
+        all.retain(|_, queue| !is_ours(queue));
     }
 
-    pub(super) fn of(&self, site: SiteId) -> Kept {
-        let mut all = self
-            .0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+    pub(super) fn of(&self, site: SiteId) -> Arc<SiteQueue> {
+        let mut all = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(site).or_default().clone()
     }
 }

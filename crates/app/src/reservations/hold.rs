@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_engine::rule::{Refusal, peak_amount};
 use berth_engine::yielding::{Cut, yield_plan};
 use berth_model::event::{Audience, EventKind};
-use berth_model::{Claim, ClaimId, Firmness, Resource, ResourceId, SiteId, Standing, Take};
-use berth_store::{Conn, Refused, claims, inventory};
+use berth_model::workload::Run;
+use berth_model::{Claim, ClaimId, Firmness, Holder, Resource, ResourceId, SiteId, Standing, Take};
+use berth_store::{Conn, Refused, claims, inventory, workloads};
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -144,7 +145,31 @@ impl App {
                     },
                     Cut::Void => claims::release(conn, &[claim.id], now).await?,
                 }
+                self.cut_run(conn, claim).await?;
                 self.tell_yield(conn, by, new.site, claim, new).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The run that had a claim has to be gone when that ends: its machine's own server reads it from the run.
+    async fn cut_run(&self, conn: &mut Conn, claim: &Claim) -> Result<()> {
+        let Holder::Workload(workload) = claim.holder else {
+            return Ok(());
+        };
+        let runs = workloads::live_runs_of(conn, workload).await?;
+        for run in runs.iter().filter(|run| run.claims.contains(&claim.id)) {
+            let mut held = Vec::with_capacity(run.claims.len());
+            for id in &run.claims {
+                held.extend(claims::get(conn, *id).await?);
+            }
+            let until = crate::queue::has_until(run, &held);
+            let cut = Run {
+                until,
+                ..run.clone()
+            };
+            if until < run.until && !workloads::update_run(conn, &cut, run.version).await? {
+                return Err(Error::Store(berth_store::Error::Retry));
             }
         }
         Ok(())

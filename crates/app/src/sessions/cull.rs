@@ -7,12 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use berth_drivers::backend::{Door, Job};
+use berth_drivers::backend::{Door, Job, Life};
 use berth_drivers::door;
 use berth_model::event::EventKind;
 use berth_model::session::{Activity, Session, State};
 use berth_model::{RunId, SessionId, Text};
-use berth_store::leases::{self, Lease};
 use berth_store::sessions;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -23,7 +22,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::follow::{Followed, OTHERS_WAIT};
 use super::lend::borrowed_lately;
 use crate::App;
+use crate::authority::Authority;
 use crate::error::Result;
+use crate::queue::in_turn;
 use crate::record::By;
 use crate::transact::transact;
 
@@ -48,8 +49,8 @@ impl Default for Culling {
 
 /// What was last seen of the sessions that run. Lost with the server: the first look after that has no processor time to
 /// compare with, so it may warn and does not stop.
-#[derive(Debug, Default)]
-pub(crate) struct Pulse(Mutex<Seen>);
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Pulse(Arc<Mutex<Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -57,6 +58,9 @@ struct Seen {
     memory_next: Option<Timestamp>,
     /// Looks at sessions that are under way.
     looks: JoinSet<Looked>,
+    /// The same at sessions that lend or may, and which these are: one that hangs is in the way of no other.
+    lending_looks: JoinSet<Looked>,
+    lending_under_way: HashSet<SessionId>,
     cpu: HashMap<RunId, (u64, Timestamp)>,
     /// The same of those that lend, since the look just before.
     glanced: HashMap<RunId, (u64, Timestamp)>,
@@ -100,12 +104,58 @@ impl Pulse {
         seen.lending.clone()
     }
 
-    pub(super) fn note_lending_look(
+    pub(super) fn note_lending_look(&self, looked: SessionId, now: Timestamp) {
+        let mut seen = self.seen();
+        seen.lending.insert(looked, now);
+        seen.lending_under_way.remove(&looked);
+    }
+
+    /// Those of these that are not being looked at already, from now on they are.
+    pub(super) fn begin_lending_looks<'a>(&self, due: &[&'a Followed]) -> Vec<&'a Followed> {
+        let mut seen = self.seen();
+        let begin = |one: &&&Followed| seen.lending_under_way.insert(one.session.id);
+        due.iter().filter(begin).copied().collect()
+    }
+
+    /// Looks at sessions that lend, or may, while the caller changes them.
+    pub(super) fn take_lending_looks(&self) -> JoinSet<Looked> {
+        std::mem::take(&mut self.seen().lending_looks)
+    }
+
+    pub(super) fn leave_lending_looks(&self, looks: JoinSet<Looked>) {
+        let mut seen = self.seen();
+        if looks.is_empty() {
+            seen.lending_under_way.clear();
+        }
+        seen.lending_looks = looks;
+    }
+
+    /// Whether a run took processor time since the last look.
+    fn compare(
         &self,
-        looked: impl Iterator<Item = SessionId>,
-        now: Timestamp,
-    ) {
-        self.seen().lending.extend(looked.map(|id| (id, now)));
+        run: RunId,
+        (used, now): (u64, Timestamp),
+        lends: bool,
+        least: SignedDuration,
+    ) -> Processor {
+        let mut seen = self.seen();
+        let known = seen.cpu.get(&run).copied();
+        if lends {
+            let glanced = seen.glanced.insert(run, (used, now));
+            let is_busy = |before| is_work(before, (used, now), BURST_PERMILLE);
+            if glanced.is_some_and(is_busy) {
+                return Processor::Busy;
+            }
+        }
+        // Over a moment, what an open page does by itself would look like work.
+        if known.is_some_and(|(_, at)| at.duration_until(now) < least) {
+            return Processor::NotCompared;
+        }
+        match seen.cpu.insert(run, (used, now)) {
+            None => Processor::NotCompared,
+            Some(before) if is_work(before, (used, now), BUSY_PERMILLE) => Processor::Busy,
+            Some(_) => Processor::Idle,
+        }
     }
 }
 
@@ -127,6 +177,8 @@ pub(super) struct Looked {
     pub session: Session,
     idle: SignedDuration,
     pub active_at: Option<Timestamp>,
+    /// Whether the backend could say whether something is done in it.
+    pub is_known: bool,
     /// Whether its processor time was compared with an earlier look.
     is_compared: bool,
 }
@@ -159,7 +211,7 @@ impl App {
     /// Looks for idle sessions when it is time to; says when it is next.
     pub(super) async fn cull(
         &self,
-        lease: &Lease,
+        authority: Authority<'_>,
         followed: &[Followed],
     ) -> Result<Option<Timestamp>> {
         let now = self.now();
@@ -199,7 +251,7 @@ impl App {
             }
         }
         for looked in done {
-            self.warn_or_stop(lease, looked, now).await?;
+            self.warn_or_stop(authority, looked, now).await?;
         }
         let next = self.pulse.seen().next;
         Ok(soon.or(next))
@@ -218,30 +270,40 @@ impl App {
             let activity = one.app.as_ref().map(|app| app.activity);
             let base = self.settings.addresses.base(&one.session.label);
             let path = (activity == Some(Activity::Jupyter)).then_some(base);
-            let job = one.job();
             let lends = one.session.lends_since.is_some();
-            let is_borrowed =
-                job.is_some_and(|job| self.pulse.seen().borrowed.contains_key(&job.run.id));
-            let processor = job.map_or(Processor::Idle, |job| self.processor(job, lends, now));
+            let is_borrowed = one
+                .run
+                .as_ref()
+                .is_some_and(|run| self.pulse.seen().borrowed.contains_key(&run.id));
             let session = one.session.clone();
-            let (backend, places) = (self.backend.clone(), places.clone());
+            let (backend, pulse) = (self.backend.clone(), self.pulse.clone());
+            let least = CPU_WINDOW.min(self.settings.culling.every);
             let (workload, run) = (one.workload.clone(), one.run.clone());
-            tasks.spawn(async move {
-                // Only a closed semaphore says no, and nobody closes it.
-                let _place = places.acquire_owned().await;
-                let (life, door) = match (&backend, &workload, &run) {
+            let look = async move {
+                let (used, life, door) = match (&backend, &workload, &run) {
                     (Some(backend), Some(workload), Some(run)) => {
                         let job = Job { workload, run };
+                        let used = timeout(LIFE, backend.used(job)).await;
                         let life = timeout(LIFE, backend.life(job)).await;
                         let door = timeout(LIFE, backend.door(job)).await;
+                        let used = used.ok().and_then(Result::ok);
                         (
+                            used.map(|used| Some((run.id, used?.cpu_us))),
                             life.ok().and_then(Result::ok),
                             door.ok().and_then(Result::ok),
                         )
                     }
-                    _ => (None, None),
+                    _ => (Some(None), Some(Life::default()), None),
                 };
+                let is_known = used.is_some() && life.is_some();
                 let life = life.unwrap_or_default();
+                let processor = match used {
+                    // Whether it computes is not known, so it is not said to be idle.
+                    None => Processor::NotCompared,
+                    // Nobody counts it, so it will never be compared.
+                    Some(None) => Processor::Idle,
+                    Some(Some((run, cpu_us))) => pulse.compare(run, (cpu_us, now), lends, least),
+                };
                 let by_others = [
                     (processor == Processor::Busy).then_some(now),
                     // A clock of another machine's may be ahead of ours.
@@ -258,43 +320,23 @@ impl App {
                     session,
                     idle,
                     active_at: by_others.into_iter().chain(by_kernels).max(),
-                    is_compared: processor != Processor::NotCompared,
+                    is_known,
+                    is_compared: is_known && processor != Processor::NotCompared,
                 }
-            });
+            };
+            let places = places.clone();
+            tasks.spawn(async move { in_turn(&places, Box::pin(look)).await });
         }
     }
 
-    /// Whether it took processor time since the last look.
-    fn processor(&self, job: Job<'_>, lends: bool, now: Timestamp) -> Processor {
-        let used = self.backend.as_ref().and_then(|backend| backend.used(job));
-        // Nobody counts it, so it will never be compared.
-        let Some(used) = used.map(|used| used.cpu_us) else {
-            return Processor::Idle;
-        };
-        let mut seen = self.pulse.seen();
-        let known = seen.cpu.get(&job.run.id).copied();
-        let least = CPU_WINDOW.min(self.settings.culling.every);
-        if lends {
-            let glanced = seen.glanced.insert(job.run.id, (used, now));
-            let is_busy = |before| is_work(before, (used, now), BURST_PERMILLE);
-            if glanced.is_some_and(is_busy) {
-                return Processor::Busy;
-            }
-        }
-        // Over a moment, what an open page does by itself would look like work.
-        if known.is_some_and(|(_, at)| at.duration_until(now) < least) {
-            return Processor::NotCompared;
-        }
-        match seen.cpu.insert(job.run.id, (used, now)) {
-            None => Processor::NotCompared,
-            Some(before) if is_work(before, (used, now), BUSY_PERMILLE) => Processor::Busy,
-            Some(_) => Processor::Idle,
-        }
-    }
-
-    async fn warn_or_stop(&self, lease: &Lease, looked: Looked, now: Timestamp) -> Result<()> {
+    async fn warn_or_stop(
+        &self,
+        authority: Authority<'_>,
+        looked: Looked,
+        now: Timestamp,
+    ) -> Result<()> {
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = sessions::get_locked(&mut tx, looked.session.id).await? else {
             return Ok(());
         };

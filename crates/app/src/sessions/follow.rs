@@ -10,16 +10,16 @@ use berth_engine::session::{Next, next};
 use berth_model::event::{Audience, EventKind};
 use berth_model::session::{App as Catalogued, End, Pause, Session, SessionProfile, State};
 use berth_model::workload::{Run, RunState, State as WorkloadState, Workload};
-use berth_model::{RunId, SessionId, SiteId, Text, WorkloadId};
-use berth_store::leases::{self, Lease};
+use berth_model::{PersonId, RunId, SessionId, SiteId, Text, WorkloadId};
 use berth_store::{Conn, loans, queues, sessions, visits, workloads};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::start::{FAILURES_MAX, STARTING_MAX, is_retried, told};
+use super::start::{Busy, FAILURES_MAX, is_retried, told};
 use crate::App;
+use crate::authority::Authority;
 use crate::disk::check_space;
 use crate::error::Result;
 use crate::record::{By, Change};
@@ -43,6 +43,12 @@ pub(crate) struct Asking(Mutex<HashMap<RunId, AbortOnDropHandle<bool>>>);
 impl Asking {
     fn take(&self) -> HashMap<RunId, AbortOnDropHandle<bool>> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether it has been asked and has not said yet.
+    fn is_asked(&self, run: RunId) -> bool {
+        let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.contains_key(&run)
     }
 
     fn leave(&self, run: RunId, task: AbortOnDropHandle<bool>) {
@@ -88,29 +94,46 @@ impl Followed {
 }
 
 impl App {
-    /// Carries all sessions on; says when to look again at the latest.
-    pub(crate) async fn carry_sessions_on(&self, lease: &Lease) -> Result<Option<Timestamp>> {
-        let followed = self.followed().await?;
+    /// Carries on all sessions that this server looks after; says when to look again at the latest.
+    pub(crate) async fn carry_sessions_on(
+        &self,
+        authority: Authority<'_>,
+    ) -> Result<Option<Timestamp>> {
+        let mut followed = self.followed().await?;
+        followed.retain(|one| self.judges(authority, one.run.as_ref()));
         let now = self.now();
-        let mut asked = Vec::new();
+        let (mut asked, mut late) = (Vec::new(), Vec::new());
         for one in &followed {
             match next(&one.session, one.workload.as_ref(), one.run.as_ref(), now) {
                 Next::Nothing => {}
                 Next::Ask => asked.push(one),
                 Next::Place => {
-                    self.move_session(lease, &one.session, Session::placed)
+                    self.move_session(authority, &one.session, Session::placed)
                         .await?;
                     asked.push(one);
                 }
                 Next::WaitAgain => {
-                    self.move_session(lease, &one.session, Session::waits_again)
+                    self.move_session(authority, &one.session, Session::waits_again)
                         .await?;
                 }
-                Next::TooLate => self.give_up_on(lease, one).await?,
-                Next::Over { end, said } => self.settle_session(lease, one, end, said).await?,
+                // This server may have been cut off, and it may answer by now.
+                Next::TooLate => {
+                    late.push(one);
+                    asked.push(one);
+                }
+                Next::Over { end, said } => self.settle_session(authority, one, end, said).await?,
             }
         }
         let answering = self.who_answers(&asked).await;
+        for one in late {
+            let is_asked = one
+                .run
+                .as_ref()
+                .is_some_and(|run| self.asking.is_asked(run.id));
+            if !answering.contains(&one.session.id) && !is_asked {
+                self.give_up_on(authority, one).await?;
+            }
+        }
         let is_silent = |one: &&Followed| !answering.contains(&one.session.id);
         let silent = asked.iter().copied().filter(is_silent);
         // That a run has begun is written without an event, so nobody is woken by it.
@@ -118,12 +141,12 @@ impl App {
         let asks = silent.chain(begin).filter_map(|one| one.ask_again(now));
         let again = asks.min();
         for id in answering {
-            self.note_answer(lease, id).await?;
+            self.note_answer(authority, id).await?;
         }
-        self.tell_of_memory(lease, &followed).await?;
-        self.let_others_begin(lease, &followed).await?;
-        let lends = self.lend(lease, &followed).await?;
-        let idle = self.cull(lease, &followed).await?;
+        self.tell_of_memory(authority, &followed).await?;
+        self.let_others_begin(authority, &followed).await?;
+        let lends = self.lend(authority, &followed).await?;
+        let idle = self.cull(authority, &followed).await?;
         Ok(again.into_iter().chain(idle).chain(lends).min())
     }
 
@@ -227,10 +250,10 @@ impl App {
         base + &app.health
     }
 
-    async fn note_answer(&self, lease: &Lease, id: SessionId) -> Result<()> {
+    async fn note_answer(&self, authority: Authority<'_>, id: SessionId) -> Result<()> {
         let now = self.now();
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = sessions::get_locked(&mut tx, id).await? else {
             return Ok(());
         };
@@ -257,12 +280,12 @@ impl App {
 
     async fn move_session(
         &self,
-        lease: &Lease,
+        authority: Authority<'_>,
         session: &Session,
         to: fn(Session, Timestamp) -> Result<Session, berth_model::session::NotNow>,
     ) -> Result<()> {
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = sessions::get_locked(&mut tx, session.id).await? else {
             return Ok(());
         };
@@ -295,16 +318,20 @@ impl App {
     }
 
     /// It had its time to begin. What became of it in the end is settled when it is gone.
-    async fn give_up_on(&self, lease: &Lease, one: &Followed) -> Result<()> {
+    async fn give_up_on(&self, authority: Authority<'_>, one: &Followed) -> Result<()> {
         let seconds = berth_engine::session::START_MAX.as_secs();
         let words = format!("it did not answer within {seconds} s; its log may say why");
         // It ran, so its start was not refused.
         let space = DiskSpace::default();
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
             return Ok(());
         };
+        // Somebody changed it since it was looked at; the next look sees that.
+        if before.version != one.session.version {
+            return Ok(());
+        }
         let stopping = Session {
             said: words.parse().ok(),
             ..before.clone()
@@ -321,7 +348,7 @@ impl App {
 
     async fn settle_session(
         &self,
-        lease: &Lease,
+        authority: Authority<'_>,
         one: &Followed,
         end: End,
         said: Option<Text>,
@@ -331,7 +358,7 @@ impl App {
             End::Wanted => DiskSpace::default(),
         };
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
             return Ok(());
         };
@@ -428,36 +455,54 @@ impl App {
     }
 
     /// Those that wait because many others begin are let go, the oldest first.
-    async fn let_others_begin(&self, lease: &Lease, followed: &[Followed]) -> Result<()> {
+    async fn let_others_begin(
+        &self,
+        authority: Authority<'_>,
+        followed: &[Followed],
+    ) -> Result<()> {
         let is_held = |one: &&Followed| {
             let held = WorkloadState::Held;
             let is_held = one.workload.as_ref().is_some_and(|job| job.state == held);
             is_held && one.session.state == State::Waiting
         };
+        // Whoever has as many as they may is not asked about again in this round.
+        let mut full: HashSet<(SiteId, Option<PersonId>)> = HashSet::new();
         for one in followed.iter().filter(is_held) {
-            if !self.let_begin(lease, one).await? {
-                return Ok(());
+            let (site, owner) = (one.session.site, one.session.owner);
+            if full.contains(&(site, None)) || full.contains(&(site, Some(owner))) {
+                continue;
+            }
+            match self.let_begin(authority, one).await? {
+                None => {}
+                Some(Busy::Person) => {
+                    full.insert((site, Some(owner)));
+                }
+                Some(Busy::Site) => {
+                    full.insert((site, None));
+                }
+                Some(Busy::Server) => return Ok(()),
             }
         }
         Ok(())
     }
 
-    /// Lets one go, unless too many begin; says whether there may be room for another.
-    async fn let_begin(&self, lease: &Lease, one: &Followed) -> Result<bool> {
+    /// Lets one go, unless too many begin; then says whose are too many.
+    async fn let_begin(&self, authority: Authority<'_>, one: &Followed) -> Result<Option<Busy>> {
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
-        if self.beginning(&mut tx).await? >= STARTING_MAX {
-            return Ok(false);
+        authority.check(&mut tx).await?;
+        let (site, owner) = (one.session.site, one.session.owner);
+        if let Some(busy) = self.too_many_begin(&mut tx, site, owner).await? {
+            return Ok(Some(busy));
         }
         let Some(session) = sessions::get_locked(&mut tx, one.session.id).await? else {
-            return Ok(true);
+            return Ok(None);
         };
         let job = match session.workload {
             Some(id) => workloads::get_locked(&mut tx, session.site, id).await?,
             None => None,
         };
         let Some(Ok(after)) = job.map(Workload::release) else {
-            return Ok(true);
+            return Ok(None);
         };
         workloads::update(&mut tx, &after, after.version).await?;
         let change = Change::new("workload.release", Some(after.site), after.id).tell_only(
@@ -475,7 +520,7 @@ impl App {
         tx.commit().await?;
         self.written.notify_one();
         self.submitted.notify_one();
-        Ok(true)
+        Ok(None)
     }
 }
 

@@ -10,15 +10,15 @@ use berth_model::event::EventKind;
 use berth_model::session::{Session, State};
 use berth_model::workload::RunGpu;
 use berth_model::{RunId, SessionId};
-use berth_store::leases::{self, Lease};
 use berth_store::sessions;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use super::cull::Looked;
-use super::follow::Followed;
+use super::follow::{Followed, OTHERS_WAIT};
 use crate::App;
+use crate::authority::Authority;
 use crate::error::Result;
 use crate::transact::transact;
 
@@ -58,7 +58,7 @@ impl App {
     /// Looks at those that lend, or have idled for long enough to; says when it is next.
     pub(super) async fn lend(
         &self,
-        lease: &Lease,
+        authority: Authority<'_>,
         followed: &[Followed],
     ) -> Result<Option<Timestamp>> {
         let now = self.now();
@@ -71,25 +71,38 @@ impl App {
         let (may, must_not): (Vec<&Followed>, Vec<&Followed>) =
             due.iter().partition(|one| one.lend_after().is_some());
         for one in must_not {
-            self.lend_or_take_back(lease, &one.session, None, None)
+            self.lend_or_take_back(authority, &one.session, None, None)
                 .await?;
         }
         let places = Arc::new(Semaphore::new(self.settings.culling.at_once.max(1)));
-        let mut looks = JoinSet::new();
-        for one in &may {
+        let mut looks = self.pulse.take_lending_looks();
+        for one in self.pulse.begin_lending_looks(&may) {
             self.look_for_life(&mut looks, one, &places, now);
         }
-        for looked in looks.join_all().await {
+        // One that takes long to look at is heard in a later round: nobody's start waits for it.
+        let patience = Instant::now() + OTHERS_WAIT;
+        let mut done = Vec::new();
+        while let Ok(Some(looked)) = timeout_at(patience, looks.join_next()).await {
+            done.extend(looked);
+        }
+        self.pulse.leave_lending_looks(looks);
+        for looked in done {
             let Looked {
-                session, active_at, ..
+                session,
+                active_at,
+                is_known,
+                ..
             } = looked;
-            let one = may.iter().find(|one| one.session.id == session.id);
+            self.pulse.note_lending_look(session.id, now);
+            if !is_known && active_at.is_none() {
+                continue;
+            }
+            // It may lend no longer since the look began.
+            let one = followed.iter().find(|one| one.session.id == session.id);
             let after = one.and_then(|one| one.lend_after());
-            self.lend_or_take_back(lease, &session, active_at, after)
+            self.lend_or_take_back(authority, &session, active_at, after)
                 .await?;
         }
-        self.pulse
-            .note_lending_look(due.iter().map(|one| one.session.id), now);
         let is_due: HashSet<SessionId> = due.iter().map(|one| one.session.id).collect();
         let soon = now.checked_add(LOOK_EVERY).ok();
         let next = followed.iter().filter_map(|one| {
@@ -104,14 +117,14 @@ impl App {
 
     async fn lend_or_take_back(
         &self,
-        lease: &Lease,
+        authority: Authority<'_>,
         looked: &Session,
         active_at: Option<Timestamp>,
         lend_after: Option<SignedDuration>,
     ) -> Result<()> {
         let now = self.now();
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = sessions::get_locked(&mut tx, looked.id).await? else {
             return Ok(());
         };

@@ -9,7 +9,9 @@ use berth_model::session::{App as Catalogued, Pause, Session, Start, State, Visi
 use berth_model::workload::{Run, Workload};
 use berth_model::{Name, PersonId};
 use berth_store::{Conn, loans, queues, sessions, visits, workloads};
+use futures::future::join_all;
 use jiff::Timestamp;
+use tokio::time::timeout;
 
 use super::start::{is_retried, session_profile};
 use crate::App;
@@ -25,6 +27,10 @@ const STARTS_MAX: u64 = 20;
 const VISITS_MAX: u64 = 50;
 /// How long whoever looks waits for a plan to say why something waits.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long whoever looks waits for what a run uses.
+const USED_PATIENCE: Duration = Duration::from_millis(500);
+const UNREACHABLE: &str =
+    "its machine cannot be reached from this server; it may run, and keeps what it has";
 
 #[derive(Debug, Clone)]
 pub struct SessionView {
@@ -131,17 +137,17 @@ impl App {
         self.learn_of(&mut reader, &mut directory, &found, &runs)
             .await?;
         drop(reader);
-        let mut views = Vec::with_capacity(found.len());
-        for session in found {
+        let view = async |session: Session| {
             let workload = jobs.iter().find(|job| Some(job.id) == session.workload);
             let run = runs
                 .iter()
                 .find(|run| Some(run.workload) == session.workload);
-            views.push(SessionView {
+            let session = self.as_seen_from_here(session, run);
+            SessionView {
                 url: self.session_url(&session.label),
                 idle_until: idle_until(&policy, &session),
                 is_borrowed: run.is_some_and(|run| hosts.contains(&run.id)),
-                used: self.used(workload, run),
+                used: self.used(workload, run).await,
                 workload: workload.cloned(),
                 run: run.cloned(),
                 reason: None,
@@ -149,9 +155,9 @@ impl App {
                 directory: directory.clone(),
                 place: place.clone(),
                 session,
-            });
-        }
-        Ok(views)
+            }
+        };
+        Ok(join_all(found.into_iter().map(view)).await)
     }
 
     pub async fn get_session(
@@ -168,7 +174,8 @@ impl App {
             .session_view(&mut reader, caller, place, session)
             .await?;
         drop(reader);
-        view.used = self.used(view.workload.as_ref(), view.run.as_ref());
+        view.used = self.used(view.workload.as_ref(), view.run.as_ref()).await;
+        view.session = self.as_seen_from_here(view.session, view.run.as_ref());
         if let (State::Waiting, Some(workload)) = (view.session.state, &view.workload) {
             let reason = self.why_waits(view.place.id(), workload.id);
             // A plan that is being made is not waited for: the page asks again.
@@ -263,10 +270,26 @@ impl App {
             .await
     }
 
-    fn used(&self, workload: Option<&Workload>, run: Option<&Run>) -> Option<Used> {
+    async fn used(&self, workload: Option<&Workload>, run: Option<&Run>) -> Option<Used> {
         let run = run.filter(|run| !run.state.is_over())?;
-        let workload = workload?;
-        self.backend.as_ref()?.used(Job { workload, run })
+        let job = Job {
+            workload: workload?,
+            run,
+        };
+        let used = timeout(USED_PATIENCE, self.backend.as_ref()?.used(job)).await;
+        used.ok()?.ok()?
+    }
+
+    /// A session with the sentence that its machine cannot be reached from this server, where that is so.
+    fn as_seen_from_here(&self, session: Session, run: Option<&Run>) -> Session {
+        let live = run.filter(|run| !run.state.is_over());
+        match live.is_some_and(|run| !self.reaches(run.machine.as_deref())) {
+            true => Session {
+                said: UNREACHABLE.parse().ok(),
+                ..session
+            },
+            false => session,
+        }
     }
 
     pub(super) fn session_url(&self, label: &str) -> String {

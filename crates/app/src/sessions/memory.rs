@@ -5,12 +5,14 @@
 use berth_model::Text;
 use berth_model::event::EventKind;
 use berth_model::session::{Session, State};
-use berth_store::leases::{self, Lease};
 use berth_store::sessions;
+use futures::future::join_all;
 use jiff::SignedDuration;
+use tokio::time::timeout;
 
-use super::follow::Followed;
+use super::follow::{Followed, OTHERS_WAIT};
 use crate::App;
+use crate::authority::Authority;
 use crate::error::Result;
 
 /// How often the counts of the kernel are read.
@@ -19,7 +21,11 @@ const MIB_IN_GIB: u64 = 1024;
 
 impl App {
     /// Looks at what ran out of memory since the last look, and says so.
-    pub(super) async fn tell_of_memory(&self, lease: &Lease, followed: &[Followed]) -> Result<()> {
+    pub(super) async fn tell_of_memory(
+        &self,
+        authority: Authority<'_>,
+        followed: &[Followed],
+    ) -> Result<()> {
         let Some(backend) = &self.backend else {
             return Ok(());
         };
@@ -27,22 +33,32 @@ impl App {
         if !self.pulse.is_memory_due(now, LOOK_EVERY) {
             return Ok(());
         }
-        for one in followed
+        let ready = followed
             .iter()
-            .filter(|one| one.session.state == State::Ready)
-        {
-            let used = one.job().and_then(|job| backend.used(job));
-            let kills = used.map_or(0, |used| used.out_of_memory);
+            .filter(|one| one.session.state == State::Ready);
+        let look = async |one| {
+            // One that takes long is looked at again the next time.
+            let used = timeout(OTHERS_WAIT, backend.used(Followed::job(one)?)).await;
+            Some((one, used.ok()?.ok()??))
+        };
+        let looked = join_all(ready.map(look)).await;
+        for (one, used) in looked.into_iter().flatten() {
+            let kills = used.out_of_memory;
             if kills > one.session.memory_kills {
-                self.note_memory(lease, one, kills).await?;
+                self.note_memory(authority, one, kills).await?;
             }
         }
         Ok(())
     }
 
-    async fn note_memory(&self, lease: &Lease, one: &Followed, kills: u64) -> Result<()> {
+    async fn note_memory(
+        &self,
+        authority: Authority<'_>,
+        one: &Followed,
+        kills: u64,
+    ) -> Result<()> {
         let mut tx = self.store.begin().await?;
-        leases::check(&mut tx, lease).await?;
+        authority.check(&mut tx).await?;
         let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
             return Ok(());
         };

@@ -9,8 +9,10 @@ use berth_model::reference::{ProjectReference, SessionReference, SiteReference};
 use berth_model::session::{Session, SessionProfile, Start, State};
 use berth_model::workload::{Ask, Program, Workload};
 use berth_model::{
-    FieldErrors, Name, PersonId, ProjectId, ReservationId, SessionId, StartId, Text, WorkloadId,
+    FieldErrors, Name, PersonId, ProjectId, ReservationId, SessionId, SiteId, StartId, Text,
+    WorkloadId,
 };
+use berth_store::sessions::Beginning;
 use berth_store::{Conn, projects, queues, sessions, submissions, workloads};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -30,12 +32,35 @@ use crate::transact::transact;
 
 /// The most sessions of one person at a site, stopped ones included.
 const SESSIONS_MAX: usize = 500;
-/// More than these do not begin at the same time; the next wait for them.
-pub(super) const STARTING_MAX: u64 = 64;
+/// No more than these begin at the same time, of one person in a site, in one site and altogether; the next wait for them.
+/// A person whose apps never answer, and a site of such people, hold up nobody else.
+const STARTING_MAX_PERSON: u64 = 8;
+const STARTING_MAX_SITE: u64 = 64;
+const STARTING_MAX: u64 = 256;
 /// What is not placed after so long waits for room, and does not count among those that begin.
 const PLACED_BY: SignedDuration = SignedDuration::from_secs(10);
 /// Where an app that listens on a socket finds it.
 const SOCKET: &str = "/run/berth/app.sock";
+
+/// Whose sessions begin, so that the next has to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Busy {
+    Person,
+    Site,
+    Server,
+}
+
+impl Busy {
+    fn of(begin: Beginning) -> Option<Busy> {
+        if begin.all >= STARTING_MAX {
+            return Some(Busy::Server);
+        }
+        if begin.of_site >= STARTING_MAX_SITE {
+            return Some(Busy::Site);
+        }
+        (begin.of_person >= STARTING_MAX_PERSON).then_some(Busy::Person)
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct NewSession {
@@ -200,10 +225,12 @@ impl App {
     ) -> Result<(Session, Workload)> {
         let policy = queues::policy(conn, place.id()).await?;
         let ask = self.ask_of(&policy, &session)?;
+        let is_held = self.too_many_begin(conn, place.id(), session.owner);
+        let is_held = is_held.await?;
         let new = NewWorkload {
             project,
             profile: Some(session.profile.clone()),
-            is_held: self.beginning(conn).await? >= STARTING_MAX,
+            is_held: is_held.is_some(),
             ask,
         };
         let prepared = self
@@ -224,11 +251,17 @@ impl App {
         Ok((session.start(workload.id, self.now())?, workload))
     }
 
-    /// How many sessions begin at this moment, as far as is known.
-    pub(super) async fn beginning(&self, conn: &mut Conn) -> Result<u64> {
+    /// Whose sessions begin at this moment, if they are as many as may.
+    pub(super) async fn too_many_begin(
+        &self,
+        conn: &mut Conn,
+        site: SiteId,
+        owner: PersonId,
+    ) -> Result<Option<Busy>> {
         let now = self.now();
         let since = now.checked_sub(PLACED_BY).unwrap_or(now);
-        Ok(sessions::beginning(conn, since).await?)
+        let begin = sessions::beginning(conn, since, site, owner).await?;
+        Ok(Busy::of(begin))
     }
 
     async fn put_in_line(
@@ -429,3 +462,23 @@ pub(super) fn is_retried(owner: PersonId, recent: &[Start]) -> bool {
 
 /// After so many in a row nothing is tried again by itself.
 pub(super) const FAILURES_MAX: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_or_a_site_that_begins_as_many_as_it_may_holds_up_no_other() {
+        let begin = |all, of_site, of_person| {
+            Busy::of(Beginning {
+                all,
+                of_site,
+                of_person,
+            })
+        };
+        assert_eq!(begin(200, 63, 7), None);
+        assert_eq!(begin(200, 63, 8), Some(Busy::Person));
+        assert_eq!(begin(200, 64, 0), Some(Busy::Site));
+        assert_eq!(begin(256, 0, 0), Some(Busy::Server));
+    }
+}

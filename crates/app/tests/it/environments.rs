@@ -3,17 +3,18 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::support::queue::cut;
 use crate::support::{Lab, name, on_both, site};
 use berth_app::environments::{EnvironmentChange, EnvironmentView, NewEnvironment};
 use berth_app::{Caller, Error, Settings};
-use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Sign};
+use berth_drivers::backend::{Backend, Doing, Fence, Grant, Job, Sign, Trouble};
 use berth_drivers::environments::{Counted, Prepared, Removed, Sealed, Shelf, Size};
 use berth_model::environment::{Environment, EnvironmentState, Package};
 use berth_model::workload::{Outcome, RunState, State};
-use berth_model::{EnvironmentId, Name};
+use berth_model::{EnvironmentId, Name, ResourceId};
 use berth_store::{Engine, environments};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
@@ -23,6 +24,8 @@ on_both!(
     members_make_their_own_and_admins_everybodys,
     what_is_prepared_is_taken_in_and_missed,
     what_is_not_wanted_is_cleared_away,
+    what_was_made_on_another_servers_machine_is_left_to_it,
+    one_whose_folder_is_huge_keeps_no_other_waiting,
     at_the_limit_of_their_space_a_person_makes_no_more,
     what_takes_too_much_while_it_is_made_is_ended_with_a_sentence,
 );
@@ -34,6 +37,10 @@ const LENGTH: SignedDuration = SignedDuration::from_mins(10);
 struct Shelved {
     folder: TempDir,
     given: Mutex<Vec<Grant>>,
+    /// Whether everything runs on the machine of a server that this one does not reach.
+    is_elsewhere: AtomicBool,
+    /// Whether sealing never ends.
+    seal_hangs: AtomicBool,
 }
 
 impl Shelved {
@@ -41,6 +48,8 @@ impl Shelved {
         Arc::new(Shelved {
             folder: TempDir::new().expect("a folder"),
             given: Mutex::default(),
+            is_elsewhere: AtomicBool::new(false),
+            seal_hangs: AtomicBool::new(false),
         })
     }
 
@@ -93,6 +102,14 @@ impl Backend for Shelved {
         Box::pin(async move { Ok(jobs.iter().map(sign).collect()) })
     }
 
+    fn machine(&self, _nodes: &[ResourceId]) -> Option<String> {
+        Some("machine".to_owned())
+    }
+
+    fn reaches(&self, _machine: &str) -> bool {
+        !self.is_elsewhere.load(Ordering::SeqCst)
+    }
+
     fn shelf(&self) -> Option<&dyn Shelf> {
         Some(self)
     }
@@ -137,8 +154,16 @@ impl Shelf for Shelved {
     }
 
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed> {
+        if self.is_elsewhere.load(Ordering::SeqCst) {
+            let trouble = Trouble::Refused("there is nothing where it was to be made".into());
+            return Box::pin(async { Err(trouble) });
+        }
         assert!(self.made(id).is_dir(), "something was made");
-        Box::pin(async {
+        let hangs = self.seal_hangs.swap(false, Ordering::SeqCst);
+        Box::pin(async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
             tokio::task::yield_now().await;
             Ok(Sealed {
                 bytes: 7,
@@ -251,6 +276,39 @@ async fn one_is_made_by_a_workload_and_then_used(lab: Lab) {
     ask["program"]["image"] = "nothing".into();
     let refused = lab.try_submit(&lab.ada, None, ask).await;
     assert!(matches!(refused, Err(Error::Invalid(_))));
+}
+
+async fn what_was_made_on_another_servers_machine_is_left_to_it(lab: Lab) {
+    let (lab, world) = lab.with_shelf().await;
+    let made = lab.make(&lab.ada, &new("torch", None, &["torch>=2"])).await;
+    made.expect("it is taken");
+    world.is_elsewhere.store(true, Ordering::SeqCst);
+    lab.goes_on(3).await;
+    let seen = lab.seen(&lab.ada, "torch").await.environment;
+    assert_eq!(seen.state, EnvironmentState::Building, "{:?}", seen.trouble);
+    world.is_elsewhere.store(false, Ordering::SeqCst);
+    lab.goes_on(4).await;
+    let seen = lab.seen(&lab.ada, "torch").await.environment;
+    assert_eq!(seen.state, EnvironmentState::Ready);
+}
+
+async fn one_whose_folder_is_huge_keeps_no_other_waiting(lab: Lab) {
+    let (lab, world) = lab.with_shelf().await;
+    for name in ["huge", "small"] {
+        let made = lab.make(&lab.ada, &new(name, None, &["torch>=2"])).await;
+        made.expect("it is taken");
+    }
+    world.seal_hangs.store(true, Ordering::SeqCst);
+    lab.goes_on(3).await;
+    let mut states = Vec::new();
+    for name in ["huge", "small"] {
+        states.push(lab.seen(&lab.ada, name).await.environment.state);
+    }
+    states.sort_by_key(|state| *state == EnvironmentState::Ready);
+    assert_eq!(
+        states,
+        [EnvironmentState::Building, EnvironmentState::Ready]
+    );
 }
 
 async fn members_make_their_own_and_admins_everybodys(lab: Lab) {

@@ -30,6 +30,7 @@ on_both!(
     killed_anywhere_nothing_is_lent_twice_and_all_is_given_back,
     killed_while_the_session_ends_its_borrower_never_stands_on_nothing,
     what_is_not_to_be_lent_is_not,
+    a_look_that_hangs_before_something_is_lent_delays_nobody,
     a_program_that_works_by_itself_has_its_gpus_back,
     no_event_tells_a_colleague_the_id_of_a_run,
 );
@@ -620,4 +621,19 @@ async fn no_event_tells_a_colleague_the_id_of_a_run(lab: Lab) {
             }
         }
     }
+}
+
+async fn a_look_that_hangs_before_something_is_lent_delays_nobody(lab: Lab) {
+    let (lab, scripted) = self::lab(lab).await;
+    let session = full(&lab).await;
+    scripted.script().life_hangs = true;
+    lab.set_clock(lab.app.now() + SignedDuration::from_mins(16));
+    for _ in 0..2 {
+        lab.follow_sessions().await;
+        // The round is over before they are. One is to see whether it idles, and neither begins twice.
+        let hung = scripted.script().looks_hung;
+        assert_eq!(hung, 2);
+    }
+    let lends_since = read(&lab, &session).await.lends_since;
+    assert_eq!(lends_since, None, "nothing is known of it");
 }

@@ -1,7 +1,9 @@
 //! What can be asked of the queue beside room: another way, a time, seats; and what limits people: hours, budgets, grants.
 
+use crate::support::told::set_status;
 use crate::support::{Lab, name, on_both, site};
 use berth_app::queue::{Act, NewGrant};
+use berth_model::Status;
 use berth_model::queue::{Hours, QuotaAmounts, QuotaSetting, Role};
 use berth_model::workload::{Outcome, RunState, State};
 use jiff::SignedDuration;
@@ -16,6 +18,7 @@ on_both!(
     a_quota_can_be_larger_at_night,
     forecasts_are_kept_and_held_against_what_happened,
     work_inside_a_reservation_runs_there_and_ends_with_it,
+    work_inside_a_reservation_waits_while_its_node_is_out_of_service,
     idle_time_is_lent_and_given_back,
     what_needed_something_that_failed_never_begins,
     one_person_at_their_limit_leaves_the_rest_to_others,
@@ -314,6 +317,23 @@ async fn forecasts_are_kept_and_held_against_what_happened(lab: Lab) {
         .expect("it is there");
     assert!(scored.len() >= 2, "{scored:?}");
     assert!(scored.iter().all(|one| one.began >= one.made_at));
+}
+
+/// A machine that this server does not reach is out of service in its plan, too.
+async fn work_inside_a_reservation_waits_while_its_node_is_out_of_service(lab: Lab) {
+    let lab = lab.with_queue().await;
+    let booked = lab.book(&lab.ada, &["n0"], 1, 2).await;
+    let mut ask = lab.ask(1, 2, 30);
+    ask["inside"] = json!(booked.id);
+    let inside = lab.submit(&lab.ada, ask).await;
+    set_status(&lab, "n0", Status::Unavailable).await;
+    lab.wait_until(1).await;
+    lab.round().await;
+    assert_eq!(lab.state(inside).await, State::Waiting);
+    set_status(&lab, "n0", Status::Active).await;
+    lab.wait_until_moment(lab.app.now()).await;
+    lab.round().await;
+    assert_eq!(lab.state(inside).await, State::Running);
 }
 
 async fn work_inside_a_reservation_runs_there_and_ends_with_it(lab: Lab) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::scripted::Scripted;
+use crate::support::scripted::{Script, Scripted};
 use crate::support::{Lab, VAULT, site};
 use berth_app::closures::Offline;
 use berth_app::inventory::{NewResource, NewType};
@@ -14,7 +14,7 @@ use berth_model::inventory::Capacity;
 use berth_model::reference::{SiteReference, WorkloadReference};
 use berth_model::site::OutsiderView;
 use berth_model::workload::{RunState, State};
-use berth_model::{Amount, Name, Reference};
+use berth_model::{Amount, Name, Reference, SiteId};
 use berth_store::Engine;
 use berth_testkit::wait;
 use serde_json::json;
@@ -125,7 +125,8 @@ async fn second_site(lab: &Lab) -> SiteReference {
     milano
 }
 
-async fn a_site_whose_backend_hangs_delays_no_other(engine: Engine) {
+/// `set` makes the first site sick.
+async fn a_sick_site_delays_no_other(engine: Engine, set: fn(&mut Script, SiteId)) {
     let scripted = Scripted::new();
     let lab = Lab::build(engine).await.with_queue().await;
     let lab = lab.with_backend(scripted.clone());
@@ -133,7 +134,7 @@ async fn a_site_whose_backend_hangs_delays_no_other(engine: Engine) {
     // The first site is the first that a round looks at.
     let hung = lab.submit(&lab.ada, lab.ask(1, 1, 30)).await;
     let torino = lab.workload_view(hung).await.workload.site;
-    scripted.script().start_hangs_at = Some(torino);
+    set(&mut scripted.script(), torino);
     let mut ask = lab.ask(1, 1, 30);
     ask["wishes"][0]["task"] = json!({"cores_milli": 1000, "memory_mib": 1024});
     let other = NewWorkload {
@@ -160,12 +161,40 @@ async fn a_site_whose_backend_hangs_delays_no_other(engine: Engine) {
     while controllers.join_next().await.is_some() {}
 }
 
+fn hangs(script: &mut Script, at: SiteId) {
+    script.start_hangs_at = Some(at);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_whose_backend_hangs_delays_no_other_on_sqlite() {
-    a_site_whose_backend_hangs_delays_no_other(Engine::Sqlite).await;
+    a_sick_site_delays_no_other(Engine::Sqlite, hangs).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_whose_backend_hangs_delays_no_other_on_postgres() {
-    a_site_whose_backend_hangs_delays_no_other(Engine::Postgres).await;
+    a_sick_site_delays_no_other(Engine::Postgres, hangs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_whose_round_panics_delays_no_other() {
+    let panics = |script: &mut Script, at: SiteId| script.start_panics_at = Some(at);
+    a_sick_site_delays_no_other(Engine::Sqlite, panics).await;
+}
+
+/// Nobody else's start waits for one that hangs, nor does a question about the queue.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_hangs_delays_no_other_in_its_site() {
+    let scripted = Scripted::new();
+    let lab = Lab::build(Engine::Sqlite).await.with_queue().await;
+    let lab = lab.with_backend(scripted.clone());
+    let hung = lab.submit(&lab.ada, lab.ask(1, 1, 30)).await;
+    scripted.script().start_hangs_at = Some(lab.workload_view(hung).await.workload.site);
+    lab.round().await;
+    scripted.script().start_hangs_at = None;
+    let other = lab.submit(&lab.bob, lab.ask(1, 1, 30)).await;
+    lab.round().await;
+    let state = async |number| lab.workload_view(number).await.runs[0].state;
+    assert_eq!(state(other).await, RunState::Running);
+    assert_eq!(state(hung).await, RunState::Starting);
+    assert!(scripted.script().started.values().all(|count| *count == 1));
 }

@@ -12,6 +12,7 @@ use berth_drivers::environments::Shelf;
 use berth_drivers::records::RunRecords;
 use berth_drivers::simulated::{Simulated, World};
 use berth_drivers::split::Split;
+use berth_drivers::supervisors::Supervisors;
 use berth_model::{PersonId, Recut, ResourceId, Text};
 use jiff::Timestamp;
 
@@ -128,7 +129,7 @@ impl Backend for InRealTime {
         self.here.log(job, bytes)
     }
 
-    fn used(&self, job: Job<'_>) -> Option<Used> {
+    fn used<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Used>> {
         self.here.used(job)
     }
 
@@ -142,6 +143,10 @@ impl Backend for InRealTime {
 
     fn records(&self) -> Option<&dyn RunRecords> {
         self.here.records()
+    }
+
+    fn supervisors(&self) -> Option<&dyn Supervisors> {
+        self.here.supervisors()
     }
 
     fn hub_socket(&self) -> Option<PathBuf> {

@@ -8,6 +8,7 @@ use berth_drivers::backend::{
 };
 use berth_drivers::environments::Shelf;
 use berth_drivers::records::RunRecords;
+use berth_drivers::supervisors::Supervisors;
 use berth_model::{PersonId, Recut, ResourceId, workload};
 use berth_slurm::environment::{self, ArrayTask, JobNode};
 use jiff::Timestamp;
@@ -66,7 +67,7 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
         self.0.log(job, bytes)
     }
 
-    fn used(&self, job: Job<'_>) -> Option<Used> {
+    fn used<'a>(&'a self, job: Job<'a>) -> Doing<'a, Option<Used>> {
         self.0.used(job)
     }
 
@@ -76,6 +77,10 @@ impl<B: Backend> Backend for WithVariables<Arc<B>> {
 
     fn records(&self) -> Option<&dyn RunRecords> {
         self.0.records()
+    }
+
+    fn supervisors(&self) -> Option<&dyn Supervisors> {
+        self.0.supervisors()
     }
 
     fn hub_socket(&self) -> Option<PathBuf> {

@@ -2,6 +2,7 @@
 //! started it. A machine without bubblewrap fails these; `make test` installs it.
 
 mod builds;
+mod full_disk;
 mod hung;
 mod locked;
 mod names;
@@ -74,6 +75,7 @@ impl Machine {
             database_host: None,
             has_network: true,
             has_sandbox: true,
+            sandbox_again: None,
             is_shared: false,
             prepared: Some(cache()),
             warm_max: 1,
@@ -225,6 +227,7 @@ fn work(program: Value) -> (Workload, Run) {
         state: RunState::Running,
         began: now,
         until: now + SignedDuration::from_hours(1),
+        supervisor_until: None,
         ended_at: None,
         said: None,
         version: 1,
@@ -481,42 +484,6 @@ async fn what_is_to_save_its_work_is_told_so_before_it_is_told_to_end() {
     let own = |line: &&str| ["ready", "saved", "ended"].contains(line);
     let said: Vec<&str> = log.lines().filter(own).collect();
     assert_eq!(said, ["ready", "saved", "ended"], "{log}");
-}
-
-/// A small disk of its own below a folder, for as long as this lives.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn at(path: PathBuf) -> SmallDisk {
-        let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs"])
-            .arg(&path)
-            .status()
-            .expect("it works");
-        assert!(mounted.success(), "only root may mount");
-        SmallDisk(path)
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let umount = std::process::Command::new("umount").arg(&self.0).status();
-        umount.expect("it works");
-    }
-}
-
-#[tokio::test]
-async fn what_fails_on_a_full_disk_says_that_it_is_full() {
-    let machine = Machine::new();
-    let disk = SmallDisk::at(machine.folder.path().join("homes"));
-    let fill = "head -c 8M /dev/zero > all && echo written";
-    let (outcome, said, log) = machine.shell(1, fill).await;
-    assert_eq!(outcome, Outcome::Failed { exit_code: 1 }, "{log}");
-    assert!(said.contains("the disk with its home is full"), "{said}");
-    let (outcome, said, _) = machine.shell(1, "rm all; false").await;
-    assert_eq!(outcome, Outcome::Failed { exit_code: 1 });
-    assert!(!said.contains("full"), "{said}");
-    drop(disk);
 }
 
 #[tokio::test]

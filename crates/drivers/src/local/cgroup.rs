@@ -148,7 +148,15 @@ impl Group {
         }
     }
 
-    pub fn used(&self) -> Used {
+    /// None where the group is not there: then nothing is known, which is not the same as nothing used.
+    pub fn used(&self) -> Option<Used> {
+        let tree = match &self.groups {
+            Groups::Two(_) => "",
+            Groups::One(_) => "memory",
+        };
+        if !self.folder(tree).exists() {
+            return None;
+        }
         let read = |tree: &str, name: &str| fs::read_to_string(self.folder(tree).join(name)).ok();
         let number = |tree: &str, name: &str| read(tree, name)?.trim().parse().ok();
         let field = |tree: &str, name: &str, field: &str| {
@@ -173,12 +181,12 @@ impl Group {
         };
         let [cpu_us, memory_bytes, memory_peak_bytes, out_of_memory] =
             used.map(Option::unwrap_or_default);
-        Used {
+        Some(Used {
             cpu_us,
             memory_bytes,
             memory_peak_bytes,
             out_of_memory,
-        }
+        })
     }
 
     pub fn processes(&self) -> Vec<i32> {
@@ -345,7 +353,8 @@ mod tests {
         assert_eq!(group.processes(), [17]);
         let events = root.path().join("berth/run/memory.events");
         fs::write(events, "low 0\noom 3\noom_kill 2\n").unwrap();
-        assert_eq!(group.used().out_of_memory, 2);
+        assert_eq!(group.used().map(|used| used.out_of_memory), Some(2));
+        assert_eq!(groups.group("gone").used(), None);
     }
 
     /// This kernel has no memory controller of version 2, so these trees are recorded ones.

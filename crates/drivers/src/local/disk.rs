@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Turn, Semaphore};
 
 use super::quota::Quotas;
-use super::turns::Turns;
 use crate::backend::{CLEAN_UP_MAX, DiskSpace};
 use crate::beneath::{Beneath, Counted, Size, SizeLimits};
+use crate::turns::Turns;
 
 /// What people may take of this machine's disks.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,11 +1,12 @@
 //! What a server does on this machine with files and processes. Everything here may wait for a disk, so it is called on
-//! threads ([`Turns`](super::turns::Turns)) and never by an async worker.
+//! threads ([`Turns`](crate::turns::Turns)) and never by an async worker.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use berth_model::session::APP_TOKEN;
@@ -16,12 +17,13 @@ use rustix::process::Signal;
 
 use super::cgroup::Groups;
 use super::folder::{Folder, How, Kept};
+use super::machine::WeakBoundary;
 use super::network::Range;
 use super::spec::{Limits, Listens, Network, Places, Spec};
-use super::turns::Patience;
 use super::{Settings, cannot, enter, machine, network, records, warm};
-use crate::backend::{Door, Grant, Job, Seen, Sign, Trouble};
+use crate::backend::{Door, Grant, Job, Seen, Sign, Trouble, Used};
 use crate::door::Key;
+use crate::turns::Patience;
 
 /// The addresses at which clouds tell their machines secrets. No setting opens them.
 const METADATA: [Ipv4Addr; 2] = [
@@ -35,8 +37,10 @@ const MIB: u64 = 1 << 20;
 pub(super) struct Hands {
     pub settings: Settings,
     pub groups: Option<Groups>,
-    /// Held while a new person is given a home and a number. Nothing else waits for another's start.
-    new_homes: Mutex<()>,
+    /// Whether runs have a sandbox. One that failed once, or was slow, is looked at again.
+    has_sandbox: AtomicBool,
+    /// The number of the next new person; none before somebody new came.
+    next_user: Mutex<Option<u32>>,
     warm: Option<warm::Pool>,
 }
 
@@ -61,9 +65,10 @@ impl Hands {
         };
         Ok(Hands {
             warm,
+            has_sandbox: AtomicBool::new(settings.has_sandbox),
             settings,
             groups: Groups::find(),
-            new_homes: Mutex::new(()),
+            next_user: Mutex::new(None),
         })
     }
 
@@ -115,10 +120,21 @@ impl Hands {
 
     pub fn prolong(&self, run: &Run) -> Result<(), Trouble> {
         let folder = self.folder(run.id);
-        match folder.path().exists() {
-            true => folder.set_until(run.until).map_err(cannot),
-            false => Ok(()),
+        if !folder.path().exists() || folder.until().map_err(cannot)? == run.until {
+            return Ok(());
         }
+        folder.set_until(run.until).map_err(cannot)
+    }
+
+    /// Leaves it no time.
+    pub fn end(&self, run: RunId) -> Result<(), Trouble> {
+        end(&self.folder(run)).map_err(cannot)
+    }
+
+    /// What its control group counts; none where there is no such group.
+    pub fn used(&self, run: RunId) -> Option<Used> {
+        let groups = self.groups.as_ref()?;
+        groups.group(&run.0.simple().to_string()).used()
     }
 
     /// None where there is no way in: the run has no folder, or an older version started it.
@@ -169,10 +185,10 @@ impl Hands {
                 "one machine runs one task; a gang needs a cluster".into(),
             ));
         }
+        let is_sandboxed = self.has_sandbox();
         self.check_boundary(grant)?;
         let (home, user) = self.home(grant).map_err(cannot)?;
         self.check_owner(&home, user)?;
-        let is_sandboxed = self.settings.has_sandbox;
         if !is_sandboxed {
             check_mounts(&grant.mounts)?;
         }
@@ -259,15 +275,14 @@ impl Hands {
             private.mode(0o700).recursive(true).create(&home)?;
             return Ok((home, None));
         };
-        let new_homes = self.new_homes.lock();
-        let _one_at_a_time = new_homes.unwrap_or_else(PoisonError::into_inner);
         if !home.exists() {
-            let user = next_user(&homes, first)?;
-            let new = home.with_extension("new");
+            let user = self.next_user(first, &homes)?;
+            // A start that was given up may go on beside this one. Only one of them gives the folder its name.
+            let new = home.with_extension(format!("{user}.new"));
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(&new)?;
             chown(&new, Some(user), Some(user))?;
-            std::fs::rename(&new, &home)?;
+            rename_new(&new, &home)?;
         }
         let user = home.metadata()?.uid();
         Ok((home, Some(user)))
@@ -290,9 +305,42 @@ impl Hands {
         )))
     }
 
+    /// A number that no home has. Homes are looked at once: one whose disk hangs keeps new people waiting, and nobody else.
+    fn next_user(&self, first: u32, homes: &Path) -> io::Result<u32> {
+        let known = *self
+            .next_user
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let next = match known {
+            Some(known) => known,
+            None => next_user(homes, first)?,
+        };
+        let mut kept = self
+            .next_user
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let user = kept.unwrap_or(next);
+        *kept = Some(user.saturating_add(1));
+        Ok(user)
+    }
+
+    /// What was not there when the server began may be there now: a machine that has just started is busy.
+    fn has_sandbox(&self) -> bool {
+        if self.has_sandbox.load(Ordering::SeqCst) {
+            return true;
+        }
+        let has_one = self.settings.sandbox_again.is_some_and(|look| look());
+        if has_one {
+            tracing::info!("this machine can make sandboxes now; runs have one from here on");
+            self.has_sandbox.store(true, Ordering::SeqCst);
+        }
+        has_one
+    }
+
     /// Where the boundary of a run does not hold, one person may use their own machine. With several, an admin decides.
     fn check_boundary(&self, grant: &Grant) -> Result<(), Trouble> {
-        match self.settings.weak_boundary() {
+        let has_sandbox = self.has_sandbox.load(Ordering::SeqCst);
+        match WeakBoundary::of(has_sandbox, self.settings.first_user.is_some()) {
             Some(weak) if grant.has_neighbours && !self.settings.is_shared => {
                 Err(Trouble::Refused(format!(
                     "{} Several people have accounts on this server, so it runs nobody's work. {}",
@@ -446,14 +494,18 @@ pub fn end_everything(folder: &Path) -> io::Result<()> {
         runs => runs?,
     };
     for run in runs {
-        let folder = Folder::at(run?.path());
-        if !folder.may_run()? {
-            continue;
-        }
-        folder.set_until(Timestamp::MIN)?;
-        folder.tell_to_end()?;
-        folder.signal_keeper(Signal::TERM).ok();
+        end(&Folder::at(run?.path()))?;
     }
+    Ok(())
+}
+
+fn end(folder: &Folder) -> io::Result<()> {
+    if !folder.path().exists() || !folder.may_run()? {
+        return Ok(());
+    }
+    folder.set_until(Timestamp::MIN)?;
+    folder.tell_to_end()?;
+    folder.signal_keeper(Signal::TERM).ok();
     Ok(())
 }
 
@@ -473,6 +525,15 @@ fn stopped(run: &Run) -> Outcome {
         RunState::Stopping { because, .. } => because.outcome(),
         // Its time was over before any server could say so.
         _ => Outcome::TimedOut,
+    }
+}
+
+/// Gives a new home its name, unless it has one by now.
+fn rename_new(new: &Path, home: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, new, CWD, home, RenameFlags::NOREPLACE) {
+        Err(rustix::io::Errno::EXIST) => std::fs::remove_dir(new),
+        renamed => Ok(renamed?),
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::attempts::Attempts;
@@ -79,7 +79,7 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
         brood::take_in_orphans()?;
     }
     folder.begin()?;
-    let end = match folder.take_environment(record_key.as_ref()) {
+    let (end, log) = match folder.take_environment(record_key.as_ref()) {
         Ok(environment) => {
             spec.environment = environment;
             let start = Start {
@@ -90,13 +90,17 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
             };
             start.until_the_end(ears).await?
         }
-        Err(error) => could_not_start(error.to_string()),
+        Err(error) => (could_not_start(error.to_string()), None),
     };
     let end = tell_of_full_disk(end, &spec.home);
     if !spec.is_sandboxed {
         brood::end_all().await;
     }
     clean_up(group.as_ref()).await;
+    if let Some(log) = log {
+        // Nothing of it is left that could say more, but what it said last may still be on its way to the disk.
+        tokio::time::timeout(LAST_WORDS, log).await.ok();
+    }
     finish(folder, &end).await
 }
 
@@ -169,20 +173,20 @@ struct Start<'a> {
 
 impl Start<'_> {
     /// Runs it. A sandbox that cannot be made yet is tried again; an app that began is never started twice.
-    async fn until_the_end(self, mut ears: Ears) -> io::Result<End> {
+    async fn until_the_end(self, mut ears: Ears) -> io::Result<(End, Option<JoinHandle<()>>)> {
         let give_up_at = Instant::now() + NOT_READY_MAX;
         let mut pause = FIRST_PAUSE;
         loop {
             let why = match begin(self).await {
                 Ok(running) => match running.see_it_through(self, &mut ears).await? {
-                    Course::Ended(end) => return Ok(end),
+                    Course::Ended(end, log) => return Ok((end, Some(log))),
                     Course::NoSandbox(why) => why,
                 },
                 Err(error) => error.to_string(),
             };
             clean_up(self.group).await;
             if !self.spec.is_sandboxed || Instant::now() >= give_up_at {
-                return Ok(could_not_start(why));
+                return Ok((could_not_start(why), None));
             }
             let seconds = pause.as_secs();
             let line = format!("[berth: {why}; the start is tried again in {seconds} s]\n");
@@ -194,7 +198,7 @@ impl Start<'_> {
                 () = tokio::time::sleep(pause.min(left)) => self.folder.until()? <= now(),
             };
             if is_over || self.folder.is_told_to_end() {
-                return Ok(stopped());
+                return Ok((stopped(), None));
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -219,7 +223,8 @@ fn could_not_start(said: String) -> End {
 
 /// What became of a start.
 enum Course {
-    Ended(End),
+    /// The log is still written, perhaps.
+    Ended(End, JoinHandle<()>),
     /// Its sandbox ended before the app began.
     NoSandbox(String),
 }
@@ -231,6 +236,7 @@ struct Running {
     /// Whether the sandbox was made, and its first process began.
     has_started: Arc<AtomicBool>,
     attempts: Arc<Attempts>,
+    log: JoinHandle<()>,
     /// Both end when this is dropped.
     _network: Option<Child>,
     _relay: JoinSet<()>,
@@ -318,6 +324,7 @@ async fn begin(start: Start<'_>) -> io::Result<Running> {
         fate,
         has_started,
         attempts,
+        log,
         _network: network,
         _relay: visits,
     })
@@ -468,7 +475,8 @@ impl Running {
         let fate = tokio::time::timeout(LAST_WORDS, self.fate).await;
         let fate = fate.ok().and_then(Result::ok);
         self.attempts.settle().ok();
-        let out_of_memory = group.map_or(0, |group| group.used().out_of_memory);
+        let out_of_memory = group.and_then(Group::used);
+        let out_of_memory = out_of_memory.map_or(0, |used| used.out_of_memory);
         let is_told = is_told || ends_at.is_some();
         let has_started = self.has_started.load(Ordering::SeqCst);
         if fate.is_none() && !has_started && !is_told && out_of_memory == 0 {
@@ -478,11 +486,12 @@ impl Running {
             )));
         }
         let (how, said) = judge(fate, is_told, out_of_memory > 0);
-        Ok(Course::Ended(End {
+        let end = End {
             at: now(),
             how,
             said,
-        }))
+        };
+        Ok(Course::Ended(end, self.log))
     }
 
     async fn order(&self, order: ToSandbox) {

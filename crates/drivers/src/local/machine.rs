@@ -197,6 +197,11 @@ impl Abilities {
     }
 
     /// Tries each of them; a program that is there may still not work.
+    /// Whether it can make sandboxes at this moment.
+    pub fn has_sandbox() -> bool {
+        can_sandbox().is_ok()
+    }
+
     pub fn look() -> Abilities {
         Abilities {
             sandbox: can_sandbox(),

@@ -108,11 +108,11 @@ impl Quotas {
             return Ok(());
         };
         let (quotas, looked) = (Arc::clone(&self), home.clone());
-        let look = move || {
+        let lacking = tokio::task::spawn_blocking(move || {
             let project = fs::metadata(&looked)?.uid();
             Ok((!quotas.is_in_force(&looked)).then_some(project))
-        };
-        let lacking = tokio::task::spawn_blocking(look).await;
+        });
+        let lacking = lacking.await;
         let Some(project) = lacking.map_err(io::Error::other).flatten()? else {
             return Ok(());
         };

@@ -73,17 +73,22 @@ impl RunRecords for Local {
         })
     }
 
+    /// One that cannot be removed is in the way of no other, and tried again the next time.
     fn finish_removals(&self) -> Doing<'_, ()> {
         let (runs, logs) = (self.runs(), logs_folder(&self.settings().folder));
         Box::pin(async move {
             let left = self.errand(Errand::Records, move || {
                 for cut_off in with_extension(&logs, PART)? {
-                    fs::remove_file(cut_off)?;
+                    if let Err(error) = fs::remove_file(&cut_off) {
+                        cannot_remove(&cut_off, &cannot(error));
+                    }
                 }
                 with_extension(&runs, REMOVED)
             });
             for folder in left.await? {
-                remove(folder).await?;
+                if let Err(trouble) = remove(folder.clone()).await {
+                    cannot_remove(&folder, &trouble);
+                }
             }
             Ok(())
         })
@@ -101,6 +106,11 @@ impl RunRecords for Local {
             _ => Ok(()),
         })
     }
+}
+
+fn cannot_remove(path: &Path, trouble: &Trouble) {
+    let path = path.display();
+    tracing::warn!(%trouble, %path, "what is left of a run could not be removed; trying again");
 }
 
 /// The runs that entries of a folder are named after, of those that have not changed since a moment.

@@ -221,9 +221,9 @@ pub async fn remove(folder: &Path) -> io::Result<()> {
 /// Ends whatever somebody who was killed left running below this folder, and removes it.
 pub async fn sweep_out(folder: &Path) -> io::Result<()> {
     use nix::sys::signal::{Signal, kill};
-    if let Ok(runs) = std::fs::read_dir(folder.join("runs")) {
-        for run in runs {
-            let run = super::Folder::at(run?.path());
+    if let Ok(mut runs) = tokio::fs::read_dir(folder.join("runs")).await {
+        while let Some(run) = runs.next_entry().await? {
+            let run = super::Folder::at(run.path());
             run.tell_to_end()?;
             while let super::folder::Kept::By(keeper) = run.kept()? {
                 if keeper > 0 {

@@ -215,12 +215,11 @@ async fn keep(
     mut over: oneshot::Receiver<()>,
     unused: impl Fn() -> Duration,
 ) -> io::Result<()> {
-    // One that a server before this one left behind.
-    fs::remove_file(socket).or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    })?;
-    let listener = std::os::unix::net::UnixListener::bind(socket)?;
+    let path = socket.to_owned();
+    // A hung disk keeps this thread, and only this task waits.
+    let bound = tokio::task::spawn_blocking(move || bind_anew(&path));
+    let listener = tokio::time::timeout(BEGINNING, bound).await;
+    let listener = listener.map_err(io::Error::from)???;
     let mut child = command.stdin(OwnedFd::from(listener)).spawn()?;
     let said = tokio::time::timeout(BEGINNING, ready(&mut child)).await;
     if !matches!(said, Ok(Ok(()))) {
@@ -243,6 +242,15 @@ async fn keep(
             () = tokio::time::sleep(left) => {}
         }
     }
+}
+
+/// In the place of one that a server before this one left behind.
+fn bind_anew(socket: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    fs::remove_file(socket).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })?;
+    std::os::unix::net::UnixListener::bind(socket)
 }
 
 async fn ready(child: &mut Child) -> io::Result<()> {

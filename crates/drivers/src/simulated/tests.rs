@@ -53,6 +53,7 @@ fn run(number: u128, state: RunState) -> Run {
         state,
         began: BEGAN,
         until: at(3600),
+        supervisor_until: None,
         ended_at: None,
         said: None,
         version: 1,

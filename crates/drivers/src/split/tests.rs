@@ -67,6 +67,7 @@ fn run(number: u128, nodes: &[u128]) -> Run {
         state: RunState::Running,
         began: BEGAN,
         until: at(3600),
+        supervisor_until: None,
         ended_at: None,
         said: None,
         version: 1,

@@ -82,6 +82,7 @@ fn run(state: RunState) -> Run {
         state,
         began: at(100),
         until: at(10_000),
+        supervisor_until: None,
         ended_at: None,
         said: None,
         version: 1,

@@ -9,7 +9,7 @@ use berth_drivers::backend::{
 };
 use berth_drivers::door::{self, Key};
 use berth_model::workload::{Outcome, RunState};
-use berth_model::{PersonId, RunId, SiteId};
+use berth_model::{PersonId, ResourceId, RunId, SiteId};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,8 +27,12 @@ pub struct Script {
     pub is_deaf: bool,
     /// Whether it cannot see the machine on which things run.
     pub is_unreachable: bool,
+    /// The machine on which things run, where only a server on it can see them.
+    pub machine: Option<&'static str>,
     /// The site whose starts never come back.
     pub start_hangs_at: Option<SiteId>,
+    /// The site whose starts panic.
+    pub start_panics_at: Option<SiteId>,
     /// Whether a look at what runs never comes back.
     pub look_hangs: bool,
     /// Whether what is started answers.
@@ -51,6 +55,8 @@ pub struct Script {
     pub life: Life,
     /// Whether a look for signs of life never comes back.
     pub life_hangs: bool,
+    /// How many such looks are waited for.
+    pub looks_hung: usize,
     pub started: BTreeMap<RunId, u32>,
     /// The variables of everything that was started.
     pub variables: Vec<BTreeMap<String, String>>,
@@ -80,6 +86,22 @@ impl Scripted {
 
     fn socket(&self) -> PathBuf {
         self.folder.path().join("app.sock")
+    }
+}
+
+/// A look that hangs, for as long as somebody waits for it.
+struct Hung<'a>(&'a Scripted);
+
+impl Hung<'_> {
+    fn begin(of: &Scripted) -> Hung<'_> {
+        of.script().looks_hung += 1;
+        Hung(of)
+    }
+}
+
+impl Drop for Hung<'_> {
+    fn drop(&mut self) {
+        self.0.script().looks_hung -= 1;
     }
 }
 
@@ -132,6 +154,8 @@ impl Backend for Scripted {
         if self.script().is_deaf {
             return Box::pin(async { Err(Trouble::NoAnswer("it is deaf".to_owned())) });
         }
+        let panics = self.script().start_panics_at == Some(job.run.site);
+        assert!(!panics, "the backend panics");
         let variables = job.workload.ask.program.environment.clone();
         self.script().variables.push(variables);
         *self.script().started.entry(job.run.id).or_default() += 1;
@@ -147,6 +171,14 @@ impl Backend for Scripted {
     fn stop<'a>(&'a self, job: Job<'a>, _fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
         self.script().stopped.insert(job.run.id);
         Box::pin(async { Ok(()) })
+    }
+
+    fn machine(&self, _nodes: &[ResourceId]) -> Option<String> {
+        self.script().machine.map(str::to_owned)
+    }
+
+    fn reaches(&self, _machine: &str) -> bool {
+        !self.script().is_unreachable
     }
 
     fn disk_space<'a>(&'a self, _person: PersonId) -> Doing<'a, DiskSpace> {
@@ -210,20 +242,23 @@ impl Backend for Scripted {
     fn life<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Life> {
         let script = self.script();
         let (life, hangs) = (script.life, script.life_hangs);
+        drop(script);
         Box::pin(async move {
-            match hangs {
-                true => std::future::pending().await,
-                false => Ok(life),
+            if hangs {
+                let _waited_for = Hung::begin(self);
+                std::future::pending::<()>().await;
             }
+            Ok(life)
         })
     }
 
-    fn used(&self, _job: Job<'_>) -> Option<Used> {
+    fn used<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Option<Used>> {
         let script = self.script();
-        Some(Used {
+        let used = Used {
             cpu_us: script.cpu_us,
             out_of_memory: script.out_of_memory,
             ..Used::default()
-        })
+        };
+        Box::pin(async move { Ok(Some(used)) })
     }
 }

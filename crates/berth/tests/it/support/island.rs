@@ -7,6 +7,7 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::net::{TcpListener, UnixStream};
 
@@ -22,7 +23,11 @@ pub struct Island {
 }
 
 impl Island {
-    pub fn new(number: u8) -> Island {
+    pub fn new() -> Island {
+        // Tests of one program run at the same time, too.
+        static ISLANDS: AtomicU8 = AtomicU8::new(0);
+        let number = ISLANDS.fetch_add(1, Ordering::SeqCst);
+        assert!(number < 63, "more islands than addresses");
         let mut holder = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--", "unshare", "--net"])
             .args(["sh", "-c", "echo apart; exec sleep infinity"])

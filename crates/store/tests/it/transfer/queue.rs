@@ -63,6 +63,7 @@ impl World {
             state: RunState::Running,
             began: hour(1),
             until: hour(2),
+            supervisor_until: None,
             ended_at: None,
             said: None,
             version: 1,

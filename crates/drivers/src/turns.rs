@@ -13,7 +13,7 @@ use tokio::sync::Mutex as Turn;
 use tokio::time::{Instant, timeout_at};
 
 #[derive(Debug)]
-pub(super) struct Turns<K>(Mutex<HashMap<K, Arc<Turn<()>>>>);
+pub(crate) struct Turns<K>(Mutex<HashMap<K, Arc<Turn<()>>>>);
 
 impl<K> Default for Turns<K> {
     fn default() -> Self {
@@ -23,7 +23,7 @@ impl<K> Default for Turns<K> {
 
 /// Whether somebody still waits for what a call does.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Patience(Arc<AtomicBool>);
+pub(crate) struct Patience(Arc<AtomicBool>);
 
 impl Patience {
     pub fn is_over(&self) -> bool {
