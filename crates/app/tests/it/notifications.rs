@@ -126,6 +126,9 @@ async fn whoever_is_asked_hears_of_it(lab: Lab) {
 
 async fn a_deputy_and_a_group_hear_of_a_private_one(lab: Lab) {
     project(&lab, "leads", &[&lab.bob]).await;
+    let (at, root) = (site(), person(&lab.root));
+    let joined = lab.app.set_member(&lab.root, &at, &root, Role::Member);
+    joined.await.expect("policies of a site name its members");
     let rule = json!({"approval": {"approvers": [{"project": "leads"}], "deputies": [{"person": "root"}]}});
     must_set(&lab, &of_site(), rule).await;
     lab.notify().await;
