@@ -40,8 +40,8 @@ test('maintenance is decided booking by booking', async ({ browser, baseURL }) =
   await page.getByText('Cancel it', { exact: true }).click();
   await plan.click();
   await expect(page.getByText(`Planned: ${window}`)).toBeVisible();
-  await page.getByRole('button', { name: `Give it up ${window}` }).click();
-  await expect(page.getByText(`Given up: ${window}`)).toBeVisible();
+  await page.getByRole('button', { name: `Cancel window ${window}` }).click();
+  await expect(page.getByText(`Cancelled: ${window}`)).toBeVisible();
   await page.context().close();
 });
 
@@ -74,7 +74,7 @@ test('a booking in the way that was booked by name is its owner’s to move, and
     return items.some(({ reservation }) => reservation?.title === title);
   };
   await expect.poll(isTold).toBe(true);
-  await page.getByRole('button', { name: `Give it up ${window}` }).click();
+  await page.getByRole('button', { name: `Cancel window ${window}` }).click();
   await page.context().close();
 });
 

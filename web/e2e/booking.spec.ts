@@ -115,7 +115,7 @@ test('by keyboard alone: find, book, extend, give up', async ({ browser, baseURL
   await page.goto(`/sites/torino/bookings/${booking!.id}`);
   await page.getByRole('button', { name: '1 h Extend' }).press('Enter');
   await expect(page.getByText(`Extended: ${title}`)).toBeVisible();
-  await page.getByRole('button', { name: 'Give up' }).press('Enter');
+  await page.getByRole('button', { name: 'Cancel booking' }).press('Enter');
   await expect(page.getByText('Cancelled').first()).toBeVisible();
   await page.context().close();
 });

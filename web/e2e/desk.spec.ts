@@ -116,7 +116,7 @@ for (const how of ['Book it for me', 'Offer it to me'] as const) {
     await expect(row).toContainText('bench-gpu');
     await expect(row).toContainText(how === 'Offer it to me' ? 'offered to you' : 'booked for you');
     await expectAccessible(page, 'what one waits for');
-    await row.getByRole('button', { name: /Give up/ }).click();
+    await row.getByRole('button', { name: /Cancel booking/ }).click();
     await expect(row).toHaveCount(0);
     await page.context().close();
   });

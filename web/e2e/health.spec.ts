@@ -23,7 +23,7 @@ test('what is wrong comes first, with what to do', async ({ browser, baseURL }) 
   });
   await page.goto('/admin/health');
   const verdict = page.getByRole('region', { name: 'How it is', exact: true });
-  await expect(verdict.getByText('2 things want you.')).toBeVisible();
+  await expect(verdict.getByText('2 things need attention.')).toBeVisible();
   await expect(verdict.getByRole('listitem').first()).toContainText('reservations is behind with something due. Look at the log');
   await expect(verdict.getByRole('listitem').last()).toContainText('Make room');
   await page.context().close();

@@ -91,7 +91,7 @@ test('before an end one is reminded, and one click makes it longer', async ({ br
   const after = await call<Booking>('priya', baseURL!, 'GET', `/sites/torino/reservations/${made.id}`);
   expect(Date.parse(after.end) - Date.parse(before)).toBe(3_600_000);
   await told.getByRole('button', { name: /End now/ }).click();
-  await expect(page.getByText(`Given up: ${title}`)).toBeVisible();
+  await expect(page.getByText(`Cancelled: ${title}`)).toBeVisible();
   await page.context().close();
 });
 

@@ -9,7 +9,7 @@ test('a wrong password is explained, a right one leads where one wanted to go', 
   await page.getByLabel('Login name').fill('nadia');
   await page.getByLabel('Password').fill('not the password');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('alert')).toContainText('Login name and password do not belong together');
+  await expect(page.getByRole('alert')).toContainText('Wrong login or password');
   await page.getByLabel('Password').fill('demo-berth-2026');
   await page.keyboard.press('Enter');
   await expect(page).toHaveURL(/\/bookings$/);

@@ -63,7 +63,7 @@ type SetCookie = AppendHeaders<[(HeaderName, HeaderValue); 1]>;
     responses(
         (status = 200, description = "Signed in; the cookie is set.", body = SignedIn,
             headers(("Set-Cookie" = String, description = "The session."))),
-        (status = 401, description = "`auth.wrong_credentials`: Login name and password do not belong together.",
+        (status = 401, description = "`auth.wrong_credentials`: Wrong login or password.",
             body = berth_api::Problem, content_type = "application/problem+json"),
     )
 )]

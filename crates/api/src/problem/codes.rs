@@ -81,10 +81,10 @@ codes! {
         "Read the object; the change is made. Use a new key for another change.";
 
     AuthSignInRequired "auth.sign_in_required" 401
-        "Nobody is signed in"
+        "You are not signed in"
         "Sign in, or send an API token in the Authorization header.";
     AuthWrongCredentials "auth.wrong_credentials" 401
-        "Login name and password do not belong together"
+        "Wrong login or password"
         "Check both; an administrator can send a link to set a new password.";
     AuthTokenInvalid "auth.token_invalid" 401
         "The API token is not known, or was revoked"
@@ -102,7 +102,7 @@ codes! {
         "The request does not prove that it comes from Berth's own pages"
         "Send the session's token in the X-CSRF-Token header; GET /api/v1/me gives it.";
     AuthNotAllowed "auth.not_allowed" 403
-        "You may see this, but not do that"
+        "You do not have permission to do this"
         "Ask an administrator of the site.";
     AuthScopeMissing "auth.scope_missing" 403
         "The API token was not made for this"
@@ -135,7 +135,7 @@ codes! {
         "What you want is taken at that time"
         "Choose another time or another resource; `conflicts` lists what is in the way.";
     ReservationNoRoom "reservation.no_room" 409
-        "There is no room for that then"
+        "Nothing that fits is free at that time"
         "Take one of the `alternatives`, or ask when it can be had.";
     ReservationIllegalState "reservation.illegal_state" 409
         "The reservation is not in a state that allows this"
@@ -162,10 +162,10 @@ codes! {
         "Opening somebody else's session needs a reason"
         "Send `reason`: the owner of the session sees it, and it is written into the audit log.";
     WorkloadTooManyWaiting "workload.too_many_waiting" 409
-        "As much of yours waits as one person may have"
+        "You have reached the limit of waiting jobs"
         "Submit many alike as one array, wait for some to begin, or cancel some.";
     ReservationTooManyHolds "reservation.too_many_holds" 409
-        "You hold as much as one person may"
+        "You have reached the limit of holds"
         "Take one of your holds or let it go; each ends by itself within two minutes.";
     ReservationHoldOver "reservation.hold_over" 409
         "The hold ran out before it was taken"

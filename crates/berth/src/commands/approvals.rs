@@ -33,7 +33,7 @@ fn table(waiting: &[Reservation], times: &Times) -> Table<7> {
         Column::left("DECIDE BY"),
         Column::left("TITLE").shrinks(1),
     ];
-    let mut table = Table::new(columns, "Nothing waits for you.");
+    let mut table = Table::new(columns, "No approvals wait for you.");
     for one in waiting {
         table.row([
             ending(one.id),

@@ -16,7 +16,7 @@ export const members = {
   remove: 'Remove',
   removing: (who: string) => `Remove ${who}?`,
   effectOnWork: (jobs: number, sessions: number) => (jobs + sessions === 0 ? 'Nothing of it runs or waits. Files stay where they are.' : `Cancelled with it: ${jobs} ${jobs === 1 ? 'job' : 'jobs'}, ${sessions} of them sessions. Files stay where they are.`),
-  effect: (bookings: number) => (bookings === 0 ? 'They hold no bookings here.' : bookings === 1 ? 'One booking of theirs is given up:' : `${bookings} bookings of theirs are given up:`),
+  effect: (bookings: number) => (bookings === 0 ? 'They hold no bookings here.' : bookings === 1 ? 'One of their bookings is cancelled:' : `${bookings} of their bookings are cancelled:`),
   removed: (who: string) => `${who} is no member any more.`,
   empty: 'This site has no members.',
 };
@@ -43,7 +43,7 @@ export const people = {
   state: { active: 'Active', suspended: 'Suspended', removed: 'Removed' },
   suspend: 'Suspend',
   resume: 'Let in again',
-  suspended: (who: string) => `${who} cannot sign in now. What they hold stands.`,
+  suspended: (who: string) => `${who} cannot sign in now. Their bookings are kept.`,
   resumed: (who: string) => `${who} can sign in again.`,
   makeAdmin: 'Make a global admin',
   unmakeAdmin: 'Take global admin away',

@@ -5,6 +5,7 @@ export const common = {
   add: 'Add',
   any: 'Any',
   apply: 'Apply',
+  back: 'Back',
   by: (who: string) => `by ${who}`,
   cancel: 'Cancel',
   change: 'Change',

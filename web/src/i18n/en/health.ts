@@ -10,7 +10,7 @@ export const health = {
   lead: 'How the server, its controllers and its store are.',
   verdict: 'How it is',
   well: 'Everything is well.',
-  wants: (count: number) => (count === 1 ? 'One thing wants you.' : `${count} things want you.`),
+  wants: (count: number) => (count === 1 ? 'One thing needs attention.' : `${count} things need attention.`),
   level: { good: 'Well', warn: 'Look at it', bad: 'Wrong' } satisfies Record<Level, string> as Record<Level, string>,
   download: 'Download the report',
   server: 'Server',

@@ -15,7 +15,7 @@ const by = (who: string | undefined) => (who ? ` by ${who}` : '');
 export const notices = {
   title: 'Notifications',
   lead: 'What happened that concerns you, newest first. It is kept for 90 days.',
-  empty: 'You were told of nothing yet.',
+  empty: 'No notifications yet.',
   emptyHint: 'When a booking of yours is decided, moved or about to start, or something you booked changes its status, it appears here.',
   nothingMatches: 'No notification matches.',
   nothingMatchesHint: 'Show all of them, or choose another kind.',
@@ -49,7 +49,7 @@ export const notices = {
     handed_on: (it) => `Handed over${by(it.by)}, no longer yours: ${it.about}`,
     no_show: (it) => `Released, because nobody checked in: ${it.about}`,
     approved: (it) => `Approved${by(it.by)}: ${it.about}`,
-    rejected: (it) => `Turned down${by(it.by)}: ${it.about}`,
+    rejected: (it) => `Rejected${by(it.by)}: ${it.about}`,
     cancelled: (it) => `Cancelled${by(it.by)}: ${it.about}`,
     failed: (it) => `Failed: ${it.about}`,
     starts: (it) => `Starts ${it.when}: ${it.about}`,

@@ -4,6 +4,7 @@ export const common: Messages['common'] = {
   add: 'Aggiungi',
   any: 'Qualsiasi',
   apply: 'Applica',
+  back: 'Indietro',
   by: (who) => `di ${who}`,
   cancel: 'Annulla',
   change: 'Modifica',

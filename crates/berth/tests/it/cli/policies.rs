@@ -118,7 +118,7 @@ async fn those_who_are_asked_decide() {
     let id = asked.find(RESERVATION);
     let nothing = cy.run("approvals").succeeds();
     assert!(
-        nothing.stdout.contains("Nothing waits for you"),
+        nothing.stdout.contains("No approvals wait for you"),
         "{nothing:?}"
     );
     let waiting = di.run("approvals").succeeds();
