@@ -21,6 +21,7 @@ mod queue_looks;
 mod queue_terms;
 mod queue_variables;
 mod recuts;
+mod refusals;
 mod reservations;
 mod series;
 mod series_parts;

@@ -241,7 +241,7 @@ impl Hands {
             }),
             // In the open the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
-            network: self.network(reach),
+            network: self.network(reach).map_err(cannot)?,
             warm: self.warm_for(program, grant, memory / MIB),
         })
     }
@@ -368,22 +368,25 @@ impl Hands {
     }
 
     /// A private range that an admin opens is not closed. What no setting opens is closed besides, as smaller ranges.
-    fn network(&self, reach: &Reach) -> Network {
+    fn network(&self, reach: &Reach) -> io::Result<Network> {
         let private = network::PRIVATE_RANGES.into_iter();
         let private = private.filter(|range| !reach.ranges.iter().any(|one| one.contains(*range)));
         let never = METADATA.into_iter().chain([network::GATEWAY]);
         let never = never.chain(reach.database.iter().copied());
         let closed = private.chain(never.map(Range::of_one));
         let closed = closed.chain(self.settings.closed.iter().copied());
+        let own = match self.settings.has_network {
+            true => machine::own_addresses()?,
+            false => Vec::new(),
+        };
+        let closed = closed.chain(own.into_iter().map(Range::of_one));
         let addresses = reach.addresses.iter().copied().map(Range::of_one);
         let opened = reach.ranges.iter().copied().chain(addresses);
-        Network {
+        Ok(Network {
             is_open: self.settings.has_network,
-            closed: (closed.map(|range| range.to_string()))
-                .chain(machine::own_addresses())
-                .collect(),
+            closed: closed.map(|range| range.to_string()).collect(),
             opened: opened.map(|range| range.to_string()).collect(),
-        }
+        })
     }
 
     /// Starts a keeper. A second one finds the lock taken and goes.

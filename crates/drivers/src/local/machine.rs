@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
@@ -293,14 +294,22 @@ fn ended(program: &str, arguments: &[&str], patience: Duration) -> io::Result<Ou
     })
 }
 
-/// Every address of this machine, which nothing in a sandbox may reach: the server listens on some of them.
-pub fn own_addresses() -> Vec<String> {
-    let listed = output("ip", &["-oneline", "address", "show"]).unwrap_or_default();
+/// Every address of this machine, which nothing in a sandbox may reach: the server listens on some of them. An error
+/// where they cannot be listed, so that a run does not start with them open.
+pub fn own_addresses() -> io::Result<Vec<Ipv4Addr>> {
+    let listed = ended("ip", &["-oneline", "address", "show"], PATIENCE)?;
+    if !listed.status.success() {
+        return Err(io::Error::other("`ip address show` failed"));
+    }
+    Ok(addresses_in(&String::from_utf8_lossy(&listed.stdout)))
+}
+
+fn addresses_in(listed: &str) -> Vec<Ipv4Addr> {
     let address = |line: &str| {
         let mut words = line.split_whitespace().skip(2);
         let family = words.next()?;
-        let address = words.next()?.split('/').next()?;
-        (family == "inet" && !address.starts_with("127.")).then(|| format!("{address}/32"))
+        let address: Ipv4Addr = words.next()?.split('/').next()?.parse().ok()?;
+        (family == "inet" && !address.is_loopback()).then_some(address)
     };
     listed.lines().filter_map(address).collect()
 }
@@ -308,6 +317,15 @@ pub fn own_addresses() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_are_read_as_the_system_lists_them() {
+        let listed = "1: lo    inet 127.0.0.1/8 scope host lo\n\
+                      2: eth0    inet 192.0.2.7/24 brd 192.0.2.255 scope global eth0\n\
+                      2: eth0    inet6 fe80::1/64 scope link\n";
+        assert_eq!(addresses_in(listed), [Ipv4Addr::new(192, 0, 2, 7)]);
+        assert!(own_addresses().is_ok());
+    }
 
     #[test]
     fn a_program_that_hangs_is_left() {

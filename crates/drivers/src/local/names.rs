@@ -63,10 +63,8 @@ impl Names {
     async fn never(&self) -> Result<BTreeSet<Ipv4Addr>, String> {
         let own = tokio::task::spawn_blocking(machine::own_addresses).await;
         let own = own.map_err(|error| error.to_string())?;
-        let mut never: BTreeSet<Ipv4Addr> = own
-            .iter()
-            .filter_map(|address| address.strip_suffix("/32")?.parse().ok())
-            .collect();
+        let own = own.map_err(|error| format!("this machine's addresses: {error}"))?;
+        let mut never: BTreeSet<Ipv4Addr> = own.into_iter().collect();
         never.extend(self.database().await?);
         Ok(never)
     }
