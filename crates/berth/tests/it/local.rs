@@ -298,6 +298,25 @@ async fn a_home_that_belongs_to_root_makes_nobody_root() {
     assert_eq!(outcome, Outcome::Completed, "{said}");
 }
 
+#[tokio::test]
+async fn two_homes_of_one_user_make_two_people_no_one() {
+    let machine = Machine::new();
+    for person in [1, 2] {
+        let (outcome, said, _) = machine.shell(person, "true").await;
+        assert_eq!(outcome, Outcome::Completed, "{said}");
+    }
+    let home = machine.folder.path().join(format!("homes/{:032x}", 2));
+    std::os::unix::fs::chown(&home, Some(200_000), Some(200_000)).expect("only root");
+    let (workload, run) = work(json!({"command": ["true"]}));
+    let refused = machine.try_begin(2, &workload, &run).await;
+    let Err(Trouble::Refused(why)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(why.contains("another person's home"), "{why}");
+    let (outcome, said, _) = machine.shell(1, "true").await;
+    assert_eq!(outcome, Outcome::Completed, "{said}");
+}
+
 /// As after a machine that was away for so long that the database settled its runs without it.
 #[tokio::test]
 async fn what_the_database_ended_while_its_keeper_was_killed_is_removed() {

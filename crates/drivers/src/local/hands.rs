@@ -1,13 +1,13 @@
 //! What a server does on this machine with files and processes. Everything here may wait for a disk, so it is called on
 //! threads ([`Turns`](crate::turns::Turns)) and never by an async worker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use berth_model::session::APP_TOKEN;
 use berth_model::workload::{Because, Outcome, Program, Run, RunState, Serves};
@@ -41,6 +41,8 @@ pub(super) struct Hands {
     has_sandbox: AtomicBool,
     /// The number of the next new person; none before somebody new came.
     next_user: Mutex<Option<u32>>,
+    /// Whose home each number was found to own since the server began.
+    owners: Mutex<HashMap<u32, PersonId>>,
     warm: Option<warm::Pool>,
 }
 
@@ -69,6 +71,7 @@ impl Hands {
             settings,
             groups: Groups::find(),
             next_user: Mutex::new(None),
+            owners: Mutex::default(),
         })
     }
 
@@ -188,7 +191,7 @@ impl Hands {
         let is_sandboxed = self.has_sandbox();
         self.check_boundary(grant)?;
         let (home, user) = self.home(grant).map_err(cannot)?;
-        self.check_owner(&home, user)?;
+        self.check_owner(grant.person, &home, user)?;
         if !is_sandboxed {
             check_mounts(&grant.mounts)?;
         }
@@ -288,37 +291,52 @@ impl Hands {
         Ok((home, Some(user)))
     }
 
-    /// A home that was restored as root must not make its person root.
-    fn check_owner(&self, home: &Path, user: Option<u32>) -> Result<(), Trouble> {
+    /// A home that was restored as root must not make its person root, and two that were restored with one owner must
+    /// not make two people one.
+    fn check_owner(&self, person: PersonId, home: &Path, user: Option<u32>) -> Result<(), Trouble> {
         let (Some(user), Some(first)) = (user, self.settings.first_user) else {
             return Ok(());
         };
-        if user >= first {
+        let why = if user < first {
+            format!("people's homes belong to users from {first} on")
+        } else if self.is_shared_owner(person, user) {
+            "another person's home belongs to the same user".to_owned()
+        } else {
             return Ok(());
-        }
+        };
         let homes = self.settings.folder.join("homes");
         let next = next_user(&homes, first).map_err(cannot)?;
         Err(Trouble::Refused(format!(
-            "your home on this machine belongs to user {user}, and people's homes belong to users from {first} on: \
+            "your home on this machine belongs to user {user}, and {why}: \
              ask an administrator to run `chown -R -h {next}:{next} {}`",
             home.display()
         )))
     }
 
+    /// Whether another person's home has this owner too, as far as was seen since the server began: before that, nothing
+    /// of theirs runs that could meet.
+    fn is_shared_owner(&self, person: PersonId, user: u32) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let known = lock(&self.owners).insert(user, person);
+        let Some(other) = known.filter(|other| *other != person) else {
+            return false;
+        };
+        let home = self.home_of(other);
+        let is_shared = home.metadata().is_ok_and(|home| home.uid() == user);
+        if is_shared {
+            lock(&self.owners).insert(user, other);
+        }
+        is_shared
+    }
+
     /// A number that no home has. Homes are looked at once: one whose disk hangs keeps new people waiting, and nobody else.
     fn next_user(&self, first: u32, homes: &Path) -> io::Result<u32> {
-        let known = *self
-            .next_user
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let known = *lock(&self.next_user);
         let next = match known {
             Some(known) => known,
             None => next_user(homes, first)?,
         };
-        let mut kept = self
-            .next_user
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.next_user);
         let user = kept.unwrap_or(next);
         *kept = Some(user.saturating_add(1));
         Ok(user)
@@ -513,6 +531,10 @@ fn end(folder: &Folder) -> io::Result<()> {
 }
 
 /// The next number after all that people have.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn next_user(homes: &Path, first: u32) -> io::Result<u32> {
     use std::os::unix::fs::MetadataExt;
     let mut next = first;
