@@ -1,4 +1,4 @@
-//! The application: the store, a clock, the vault, and the bells that wake controllers.
+//! The application: the store, a clock, the vault, and the wake-ups of the controllers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,34 +21,34 @@ use crate::refusals::Tally;
 use crate::sessions::{Addresses, Asking, AtLocalhost, Culling, Pulse};
 use crate::vault::Vault;
 
-/// How sign-in behaves; everything else about a server is not the application's business.
+/// The settings that the use cases need. The application does not know the other settings of a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Wrong passwords for one login from one network within [`Settings::LOCK_OUT`], before that network is locked out of
-    /// the account for the rest of that time.
+    /// Wrong passwords for one login from one network within [`Settings::LOCK_OUT`]. After that, this network is locked
+    /// out of the account for the rest of that time.
     pub sign_in_attempts_max: u64,
-    /// The same for one login from all networks together.
+    /// The limit for one login from all networks together.
     pub sign_in_attempts_login_max: u64,
-    /// The same for one network and all logins together.
+    /// The limit for one network and all logins together.
     pub sign_in_attempts_network_max: u64,
     pub session_idle: SignedDuration,
     pub session_absolute: SignedDuration,
     pub password_min_length: usize,
-    /// How far back a listener that was away can resume.
+    /// How far back a disconnected listener can resume.
     pub event_retention: SignedDuration,
     /// How long after its end a run's folder is kept, and how long the end of its log.
     pub run_retention: SignedDuration,
     pub log_retention: SignedDuration,
-    /// What a person's own environments may take together, if there is a limit.
+    /// The most disk space for all of a person's own environments. None means no limit.
     pub environments_bytes_max: Option<u64>,
-    /// Where sessions are found from outside.
+    /// The public addresses of sessions.
     pub addresses: Arc<dyn Addresses>,
     pub culling: Culling,
-    /// How long a controller's round may take before this server leaves the controller to another.
+    /// How long a pass of a controller may take before this server leaves the controller to another.
     pub round_limit: Duration,
-    /// Why the boundary of a run does not hold on this server's machine; none where it does, or nothing runs there.
+    /// Why the boundary of a run does not hold on this server's machine. None if it holds, or if nothing runs there.
     pub weak_boundary: Option<WeakBoundary>,
-    /// Where packages of environments are taken from; from where the installer takes them by itself, if none.
+    /// The package index for environments. None means the installer's default.
     pub package_index: Option<String>,
 }
 
@@ -88,27 +88,27 @@ pub struct Parts {
     pub settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) vault: Vault,
-    /// Rung after every commit that left rows to be numbered.
+    /// Notified after every commit with rows that need numbers.
     pub(crate) written: Notify,
-    /// Rung when something falls due before the next regular look.
+    /// Notified when something is due before the next regular poll.
     pub(crate) planned: Notify,
-    /// Rung when events were numbered that this server's tail has not read.
+    /// Notified when events were numbered that this server's tail has not read.
     pub(crate) tail_stale: Notify,
     pub tail: Tail,
-    /// Rung when there is something new for the queue.
+    /// Notified when there is new work for the queue.
     pub(crate) submitted: Arc<Notify>,
-    /// Rung when a run on this server's machine has another deadline, or has to stop.
+    /// Notified when a run on this server's machine has another deadline, or has to stop.
     pub(crate) to_pass_on: Notify,
-    /// Rung when what makes an environment may have ended.
+    /// Notified when a run that builds an environment may have ended.
     pub(crate) run_ended: Notify,
     pub(crate) boards: Boards,
     pub(crate) queues: Queues,
-    /// What is submitted while something is being written.
+    /// The submissions that wait while a transaction writes earlier ones.
     pub(crate) batches: Batches,
     pub(crate) crowd: Crowd,
-    /// What runs workloads; none, and they wait.
+    /// Runs the workloads. None means that they wait.
     pub(crate) backend: Option<Arc<dyn Backend>>,
-    /// What was last seen of the sessions that run.
+    /// The last observation of the running sessions.
     pub(crate) pulse: Pulse,
     pub(crate) asking: Asking,
     pub(crate) seen_attempts: SeenAttempts,
@@ -116,7 +116,7 @@ pub struct Parts {
     pub(crate) policies: KeptPolicies,
     pub(crate) refusals: Tally,
     pub(crate) rounds: Rounds,
-    /// Not by the clock of the world, which a demo lets run fast.
+    /// From the monotonic clock, because a demo lets the app's clock run fast.
     pub(crate) started: Instant,
     pub(crate) hasher: Hasher,
 }
@@ -126,7 +126,7 @@ impl App {
         Self::with_backend(store, clock, vault, settings, None)
     }
 
-    /// The same, with something that runs workloads.
+    /// Creates the application with a backend that runs workloads.
     pub fn with_backend(
         store: Store,
         clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! Reading the audit log, and checking that nobody has rewritten it.
+//! Reads the audit log, and checks that nobody has rewritten it.
 
 use berth_engine::rights::Action;
 use berth_model::audit::{Actor, ChainedEntry};
@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::Result;
 
-/// Which entries are wanted.
+/// Which entries to return.
 #[derive(Debug, Clone, Default)]
 pub struct WantedEntries {
     pub actor: Option<PersonReference>,
@@ -23,7 +23,7 @@ pub struct WantedEntries {
 }
 
 impl App {
-    /// A site's entries, newest first, those before the given number.
+    /// A site's entries before the given number, newest first.
     pub async fn site_audit(
         &self,
         caller: &Caller,

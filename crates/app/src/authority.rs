@@ -1,4 +1,4 @@
-//! By what authority a controller changes something: the lease of all, or its own machine.
+//! The authority of a controller for a change: the lease, or this server's own machine.
 
 use berth_model::workload::Run;
 use berth_store::Conn;
@@ -7,11 +7,12 @@ use berth_store::leases::{self, Lease};
 use crate::App;
 use crate::error::Result;
 
-/// What runs on a machine is seen and judged by that machine's server alone, and everything else by the holder of the lease.
+/// Only a machine's own server sees its runs and decides about them. The holder of the lease decides about everything
+/// else.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Authority<'a> {
     Lease(&'a Lease),
-    /// Another server holds the lease, and cannot see what runs on this server's machine.
+    /// Another server holds the lease, but cannot see the runs on this server's machine.
     OwnMachine,
 }
 
@@ -25,7 +26,8 @@ impl Authority<'_> {
 }
 
 impl App {
-    /// Whether this server is the one that judges what became of a run; of nothing that runs, without a run.
+    /// Whether this server decides the outcome of a run. Without a live run on a machine, the holder of the lease
+    /// decides.
     pub(crate) fn judges(&self, authority: Authority<'_>, run: Option<&Run>) -> bool {
         let machine = run.filter(|run| !run.state.is_over());
         match machine.and_then(|run| run.machine.as_deref()) {

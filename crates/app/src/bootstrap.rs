@@ -1,4 +1,4 @@
-//! The first admin, made by whoever can run commands on the server's own machine.
+//! Creates the first admin, from a command on the server's own machine.
 
 use berth_model::event::{Audience, EventKind};
 use berth_model::person::{Person, PersonState, TimeZone};
@@ -14,7 +14,7 @@ use crate::record::{By, Change};
 use crate::transact::transact;
 
 impl App {
-    /// Makes a global admin. Without a password, a one-time link is returned to set one.
+    /// Creates a global admin. Without a password, returns a one-time link to set one.
     pub async fn create_admin(
         &self,
         login: LoginName,

@@ -1,4 +1,4 @@
-//! The calendar as one person sees it, and what is free.
+//! The calendar as one person sees it, and free times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,23 +20,23 @@ use crate::inventory::{ResourceFilter, ResourceView, page};
 use crate::place::Place;
 use crate::seen::{Conflict, SeenClaim, seen, seen_class, sees_kinds};
 
-/// What part of the calendar to show.
+/// The part of the calendar to show.
 #[derive(Debug, Clone)]
 pub struct CalendarRequest {
     pub span: Span,
     pub resources: Vec<ResourceReference>,
     pub under: Option<ResourceReference>,
     pub kind: Option<TypeReference>,
-    /// The most entries to list one by one.
+    /// How many entries to list one by one.
     pub entries_max: u64,
 }
 
 /// The calendar as one person sees it.
 #[derive(Debug, Clone)]
 pub struct CalendarView {
-    /// One by one, by start.
+    /// The single entries, by start.
     pub entries: Vec<SeenClaim>,
-    /// What was too much to list.
+    /// The sums of the claims that are too many to list.
     pub summary: Option<Summary>,
     pub directory: Directory,
 }
@@ -52,7 +52,7 @@ pub struct Summary {
 /// Which claims are summed; the others are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryCovers {
-    /// Bookings are what people look at, and work of the queue is what there is most of.
+    /// Workloads are the most numerous, and people look at bookings.
     Workloads,
     All,
 }
@@ -62,21 +62,21 @@ pub enum SummaryCovers {
 pub struct FreeRequest {
     pub filter: ResourceFilter,
     pub window: Span,
-    /// Shorter stretches are of no use to whoever asks.
+    /// Leave out free times shorter than this.
     pub at_least: SignedDuration,
 }
 
-/// When one resource is free.
+/// The free times of one resource.
 #[derive(Debug, Clone)]
 pub struct Free {
     pub view: ResourceView,
     pub spans: Vec<(Span, Option<Amount>)>,
-    /// If free at the start of the window, until when; none if busy then or free beyond the window.
+    /// If free at the start of the window, the end of that free time. None if busy then, or free beyond the window.
     pub until: Option<Timestamp>,
     pub free_at_start: bool,
 }
 
-/// What has to be summed so that no more entries are listed than asked for.
+/// Which claims to sum so that at most `entries_max` entries are listed. None if all can be listed.
 async fn covers(
     conn: &mut Conn,
     place: &Place,
@@ -114,7 +114,7 @@ async fn summarize(
     let mut summing = Summing::new(grid, capacity_of);
     let query = OccupyingQuery {
         resources: rows,
-        // Whole steps, so that a step says the same whatever time around it is asked for.
+        // Whole steps, so that a step has the same sum whatever time around it is asked for.
         from: grid.start_of(0),
         to: grid.end(),
         holders: match covers {
@@ -139,12 +139,12 @@ async fn summarize(
     Ok(summing.finish())
 }
 
-/// What no firm booking can move of what stands on a resource.
+/// The claims on a resource that no firm booking can move.
 #[derive(Debug, Default)]
 struct Standing {
-    /// When somebody has all of it, joined where one claim follows another.
+    /// When a claim takes all of it. Adjacent spans are joined.
     whole: Vec<Span>,
-    /// When somebody has a part, and how much.
+    /// When a claim takes a part, and how much.
     shares: Vec<(Span, u64)>,
 }
 
@@ -199,8 +199,8 @@ fn span_of(start_us: i64, end_us: i64) -> Result<Span, String> {
 }
 
 impl App {
-    /// What occupies the wanted resources, and what above them does. Where there is too much to list, the workloads'
-    /// claims are summed, and where that does not suffice, all are: a cut answer would show taken time as free.
+    /// The claims on the requested resources and on their ancestors. If there are too many to list, sums the workloads'
+    /// claims, and if that is not enough, all claims: a truncated answer would show taken time as free.
     pub async fn calendar(
         &self,
         caller: &Caller,
@@ -246,7 +246,7 @@ impl App {
         })
     }
 
-    /// The resources asked for, and those above them: a booked rack occupies its servers.
+    /// The requested resources and their ancestors: a booked rack occupies its servers.
     async fn calendar_rows(
         &self,
         conn: &mut Conn,
@@ -294,7 +294,7 @@ impl App {
         Ok(rows)
     }
 
-    /// When the matching resources, by name from the one after `after`, are free.
+    /// The free times of the matching resources, by name, starting after `after`.
     pub async fn free(
         &self,
         caller: &Caller,
@@ -317,7 +317,7 @@ impl App {
                 .map(|resource| (resource.id, resource.parent)),
         )
         .map_err(|error| Error::Internal(error.to_string()))?;
-        // What is taken above or below a resource takes it too.
+        // A claim above or below a resource takes the resource, too.
         let mut relevant = BTreeSet::new();
         for view in &views {
             relevant.extend(tree.ancestors(view.resource.id));
@@ -372,7 +372,7 @@ impl App {
         Ok((place, free, directory))
     }
 
-    /// Turns conflicting claims into what this caller may see of them.
+    /// Converts conflicting claims into the form that this caller may see.
     pub(crate) async fn explain(
         &self,
         conn: &mut Conn,
@@ -406,7 +406,7 @@ impl App {
     }
 }
 
-/// Spans in order, joined where one follows another.
+/// Spans in order, with adjacent ones joined.
 fn joined(spans: impl Iterator<Item = Span>) -> Vec<Span> {
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {

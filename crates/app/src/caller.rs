@@ -1,4 +1,4 @@
-//! Who asks.
+//! The caller of a use case.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ use crate::error::{Error, Result};
 use crate::once::Once;
 use crate::version;
 
-/// A person who showed who they are, and how.
+/// An authenticated person, and how they authenticated.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub person: Person,
     pub via: Via,
-    /// All of them for a browser session; a token's own otherwise.
+    /// All scopes for a browser's sign-in, otherwise the token's own.
     pub scopes: BTreeSet<Scope>,
-    /// The client's address as far as known, for the audit log.
+    /// The client's address, if known, for the audit log.
     pub origin: String,
-    /// The idempotency key of this request, if it came with one.
+    /// The idempotency key of this request, if it has one.
     pub once: Option<Once>,
-    /// The version that this request is meant for, if it named one.
+    /// The version that this request is meant for, if it names one.
     pub version: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Caller {
         self.person.id
     }
 
-    /// Refuses a change that was made for another version than the one there is.
+    /// Refuses a change that was made for another version than the current one.
     pub(crate) fn expects(&self, current: u64) -> Result<()> {
         version::expect(self.version, current)
     }
@@ -79,7 +79,7 @@ impl Caller {
         }
     }
 
-    /// Asks the table about something that belongs to no site.
+    /// Checks the permission table for something that belongs to no site.
     pub(crate) fn may(&self, action: Action, is_own: bool, what: &'static str) -> Result<()> {
         let standing = if self.person.global_admin {
             Standing::GlobalAdmin

@@ -1,4 +1,4 @@
-//! Time and chance, the two things a use case needs from outside besides the store.
+//! Time and randomness, the two external inputs of a use case besides the store.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -21,8 +21,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Bytes nobody can guess. The system's source does not fail on any system Berth runs on; if it did, going on with
-/// predictable secrets would be worse than stopping.
+/// Bytes that nobody can guess. The system's source does not fail on any system that Berth runs on. If it did,
+/// continuing with predictable secrets would be worse than stopping.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     if let Err(error) = getrandom::fill(&mut bytes) {
@@ -31,7 +31,7 @@ pub fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A fresh UUIDv7. Identifiers only order by it; what they name is found by all of it.
+/// A fresh UUIDv7. Lists sort by it; lookups compare all of it.
 pub(crate) fn fresh(now: Timestamp) -> Uuid {
     let millis = u64::try_from(now.as_millisecond()).unwrap_or(0);
     uuid::Builder::from_unix_timestamp_millis(millis, &random()).into_uuid()

@@ -1,7 +1,7 @@
-//! Closure calendars: the holidays and blackouts of a site, brought in from the calendars of its institution.
+//! Closure calendars: the holidays and blackouts of a site, imported from the calendars of its institution.
 //!
-//! The calendar's own text is kept beside the times worked out from it, because rules go on for ever and the times
-//! are worked out two years ahead only. A calendar that cannot be read again keeps what it last said.
+//! The calendar's text is stored together with the computed times: rules continue for ever, and the times are computed
+//! only two years ahead. If a calendar cannot be read again, its last times stay.
 
 use std::pin::Pin;
 
@@ -31,15 +31,15 @@ use crate::transact::transact;
 const CLOSURES_MAX: usize = 100;
 /// The largest calendar that is read.
 pub const CALENDAR_MAX_BYTES: usize = 1 << 20;
-/// More closed times than this no site has in the two years that can be searched.
+/// No site has more closed times than this in the two years that can be searched.
 const CLOSED_MAX: u64 = 5_000;
 const LOOK_EVERY: SignedDuration = SignedDuration::from_hours(1);
 const PAST: SignedDuration = SignedDuration::from_hours(90 * 24);
 const AHEAD: SignedDuration = SignedDuration::from_hours(2 * 366 * 24);
 
-/// Reads what stands at an address. The application knows no network; whoever runs it brings one.
+/// Reads an address. The application does not know the network, so its caller provides this.
 pub trait Fetch: Send + Sync + std::fmt::Debug {
-    /// What is there now, unless it is still the version called `etag`. The error is a sentence for people, without
+    /// The content at the address, unless it is still the version `etag`. The error is a sentence for people, without
     /// the address, which may be a secret.
     fn fetch<'a>(&'a self, address: &'a str, etag: Option<&'a str>) -> Fetching<'a>;
 }
@@ -55,7 +55,7 @@ pub enum Fetched {
     },
 }
 
-/// For an application without a network: calendars are brought in as files only.
+/// For an application without a network: calendars can only be imported from files.
 #[derive(Debug, Clone, Copy)]
 pub struct Offline;
 
@@ -88,21 +88,21 @@ pub struct ClosureView {
     pub shows_address: bool,
 }
 
-/// A calendar's text, and what its address calls this version of it.
+/// A calendar's text, and the `etag` of this version.
 #[derive(Debug, Clone)]
 pub(crate) struct Brought {
     text: String,
     etag: Option<String>,
 }
 
-/// What a calendar comes to.
+/// The closed times that a calendar yields.
 struct WorkedOut {
     spans: Vec<ClosedSpan>,
     notes: Vec<String>,
 }
 
 impl App {
-    /// Brings in a calendar, which must be readable now.
+    /// Imports a calendar, which must be readable now.
     pub async fn add_closure(
         &self,
         caller: &Caller,
@@ -208,7 +208,7 @@ impl App {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::ManageClosures).await?;
             let closure = known(closures::get(&mut tx, place.id(), closure).await?)?;
-            // Locked, so that it is not read again between the look at its version and its end.
+            // Locked, so that no refresh comes between the version check and the removal.
             let (closure, _) = known(closures::get_locked(&mut tx, closure.id).await?)?;
             caller.expects(closure.version)?;
             if !closures::remove(&mut tx, closure.id).await? {
@@ -221,7 +221,7 @@ impl App {
         })
     }
 
-    /// Looks at a calendar again now. That it could not be read is part of the answer, not an error.
+    /// Reads a calendar again now. A failed read is part of the answer, not an error.
     pub async fn refresh_closure(
         &self,
         caller: &Caller,
@@ -245,13 +245,13 @@ impl App {
         })
     }
 
-    /// The calendars to be looked at again.
+    /// The calendars that are due for a new read.
     pub(crate) async fn closures_due(&self, limit: u64) -> Result<Vec<(Closure, Source)>> {
         let mut reader = self.store.read().await?;
         Ok(closures::due(&mut reader, self.now(), limit).await?)
     }
 
-    /// Writes what a look at a calendar brought, as the holder of a lease.
+    /// Writes the result of reading a calendar, as the holder of a lease.
     pub(crate) async fn take_in_leased(
         &self,
         lease: &Lease,
@@ -269,7 +269,7 @@ impl App {
         Ok(())
     }
 
-    /// Writes what a look at a calendar brought; none if it was removed meanwhile.
+    /// Writes the result of reading a calendar. None if the calendar was removed meanwhile.
     async fn take_in(
         &self,
         conn: &mut Conn,
@@ -307,7 +307,7 @@ impl App {
             }
             Err(trouble) => {
                 after.trouble = Some(trouble);
-                // Otherwise the same bad version would count as seen, and its trouble be forgotten.
+                // Otherwise the next read would report the bad version as unchanged, and clear its error.
                 source.etag = None;
             }
         }
@@ -346,7 +346,7 @@ impl App {
         })
     }
 
-    /// The blackouts of a time in which this caller cannot book.
+    /// The blackouts during a time in which this caller cannot book.
     pub(crate) async fn blackouts(
         &self,
         conn: &mut Conn,
@@ -363,7 +363,7 @@ impl App {
         Ok(closed.into_iter().map(|one| one.closed.span).collect())
     }
 
-    /// Refuses what reaches into a blackout, except to those who may book over it.
+    /// Refuses a span that overlaps a blackout, except for callers who may book over it.
     pub(crate) async fn expect_open(
         &self,
         conn: &mut Conn,
@@ -391,7 +391,7 @@ fn known<T>(found: Option<T>) -> Result<T> {
     found.ok_or(Error::NotFound(WHAT))
 }
 
-/// What stands at a calendar's address; none if that is what we have, or if it has no address.
+/// The content at a calendar's address. None if it is unchanged, or if the calendar has no address.
 pub(crate) async fn look(
     closure: &Closure,
     source: &Source,
@@ -406,7 +406,7 @@ pub(crate) async fn look(
     }
 }
 
-/// A calendar's bytes as the text that is kept: what is no UTF-8 is replaced, and what PostgreSQL cannot keep goes.
+/// A calendar's bytes as text for the database. Replaces invalid UTF-8, and removes NUL, which PostgreSQL cannot store.
 fn brought(bytes: &[u8], etag: Option<String>) -> Result<Brought, String> {
     if bytes.len() > CALENDAR_MAX_BYTES {
         return Err(format!("it is larger than {CALENDAR_MAX_BYTES} bytes"));
@@ -415,7 +415,7 @@ fn brought(bytes: &[u8], etag: Option<String>) -> Result<Brought, String> {
     Ok(Brought { text, etag })
 }
 
-/// The closed times of the coming two years, and of the last months.
+/// The closed times of the next two years, and of the last months.
 fn work_out(text: &str, site: &Site, now: Timestamp) -> Result<WorkedOut, String> {
     let window = now - PAST..now + AHEAD;
     let reading = berth_ics::read(text.as_bytes(), &site.time_zone.rules(), window)
@@ -432,7 +432,7 @@ fn work_out(text: &str, site: &Site, now: Timestamp) -> Result<WorkedOut, String
     })
 }
 
-/// A calendar as the record holds it: without its address, which may be a secret.
+/// A calendar for the audit log and the event: without its address, which may be a secret.
 fn recorded(closure: &Closure) -> serde_json::Value {
     json!({
         "closure": closure.id,

@@ -1,7 +1,7 @@
-//! A site as a file: read out whole, compared with a file, and made what the file declares, all or nothing.
+//! A site as a file: exports the site, compares it with a file, and applies the file, all or nothing.
 //!
-//! What was shown is what happens: a comparison carries the fingerprint of the site it was made with, and a change that
-//! expects another fingerprint than the site has then changes nothing.
+//! A preview is binding: it carries the fingerprint of the site. An apply that expects another fingerprint than the
+//! site has changes nothing.
 
 mod carry;
 mod meet;
@@ -29,28 +29,28 @@ use crate::seen::Conflict;
 use crate::settlement::Mode;
 use crate::transact::transact;
 
-/// What a site is to become.
+/// The desired state of a site.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub document: Document,
     pub prune: Prune,
-    /// The fingerprint of the site that the differences were shown for.
+    /// The fingerprint of the site for which the differences were shown.
     pub expected: Option<String>,
 }
 
-/// What was different, and whether it is no longer.
+/// The differences, after an apply or a dry run.
 #[derive(Debug, Clone)]
 pub struct Applied {
     pub place: Place,
-    /// Of the site as it is now.
+    /// The fingerprint of the current site.
     pub fingerprint: String,
     pub differences: Vec<Difference>,
-    /// The bookings in the way; always empty when it was carried out.
+    /// The bookings in the way. Always empty if the file was applied.
     pub conflicts: Vec<Conflict>,
     pub directory: Directory,
 }
 
-/// A site as it stands, in the words of a file, with the rows behind the names.
+/// The current site in the form of a file, with the rows behind the names.
 struct Present {
     declared: Declared,
     types: HashMap<Name, ResourceType>,
@@ -58,7 +58,7 @@ struct Present {
     projects: HashMap<Name, Project>,
 }
 
-/// A site held against a file.
+/// A site compared with a file.
 struct Compared {
     place: Place,
     present: Present,
@@ -69,7 +69,7 @@ struct Compared {
 }
 
 impl App {
-    /// The whole site as a file declares it, and its fingerprint. It shows what admins see.
+    /// The whole site as a file declares it, and its fingerprint. It shows everything that admins see.
     pub async fn export_site(
         &self,
         caller: &Caller,
@@ -85,7 +85,7 @@ impl App {
         Ok((present.declared.nested(), fingerprint))
     }
 
-    /// Makes a site what a file declares, or says what that would change.
+    /// Applies a file to a site, or returns the changes that it would make.
     pub async fn apply_site(
         &self,
         caller: &Caller,
@@ -114,7 +114,7 @@ impl App {
         let applied = transact!(self, tx => {
             let id = self.applying(&mut tx, caller, site).await?.id();
             inventory::hold_shape(&mut tx, id).await?;
-            // Once more: whoever held the shape before us may have changed the site.
+            // Checked again: the previous holder of the lock may have changed the site.
             let place = self.applying(&mut tx, caller, &id.into()).await?;
             let declared = declared.clone();
             let mut compared =
@@ -131,7 +131,7 @@ impl App {
             Ok(compared.told(fingerprint))
         });
         applied.map_err(|error: Error| match error {
-            // Someone came between our look and our change, and the database saw it.
+            // A booking was made between the comparison and the change, and the database refused the change.
             error
                 if error.is_refused(Refused::Claim)
                     || error.is_refused(Refused::OutsideContainer) =>
@@ -146,7 +146,7 @@ impl App {
         })
     }
 
-    /// A file may touch everything that an admin of the site may change, so they must be one to begin.
+    /// A file may change everything that an admin of the site may change, so the caller must be an admin.
     async fn applying(
         &self,
         conn: &mut Conn,
@@ -223,7 +223,7 @@ impl App {
             .iter()
             .map(|resource| (resource.id, &resource.name))
             .collect();
-        // Whoever only looks asks more than once, and the site may have changed between.
+        // A dry run reads in several queries, and the site may have changed between them.
         let missing = || Error::Store(berth_store::Error::Retry);
         let mut tree = BTreeMap::new();
         for resource in &resources {
@@ -319,7 +319,7 @@ fn policy_changes(plan: &Plan, wanted: &Declared) -> Vec<(Part, Option<Policy>)>
     plan.steps.iter().filter_map(change).collect()
 }
 
-/// Whoever joins a project by a file belongs to the site already.
+/// Refuses new project members who do not belong to the site.
 async fn check_members(
     conn: &mut Conn,
     place: &Place,
@@ -359,9 +359,10 @@ async fn check_members(
     Ok(errors.or(Some(()))?)
 }
 
-/// A text that two sites share only if a file could not tell them apart.
+/// A text that is equal for two sites only if a file could not tell them apart.
 fn fingerprint(declared: &Declared) -> String {
-    // A document always serialises; were it not so, two sites would look alike and the versions would still differ.
+    // A document always serialises. If it did not, all sites would get the same fingerprint, but the versions would
+    // still differ.
     let text = serde_json::to_vec(&declared.clone().nested()).unwrap_or_default();
     let hash = Sha256::digest(&text);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! The things an answer names, gathered as they are met, so that no answer has to show a bare id.
+//! The names for all ids in an answer, collected while it is built, so that no answer shows a bare id.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -42,7 +42,7 @@ impl Directory {
         self.types.insert(kind.id, kind.clone());
     }
 
-    /// Everything that another one knows as well.
+    /// Adds everything from another directory.
     pub(crate) fn join(&mut self, other: Directory) {
         self.people.extend(other.people);
         self.sites.extend(other.sites);
@@ -51,7 +51,7 @@ impl Directory {
         self.resources.extend(other.resources);
     }
 
-    /// Looks up whoever is not known yet.
+    /// Looks up the people who are not in the directory yet.
     pub(crate) async fn learn_people(
         &mut self,
         conn: &mut Conn,
@@ -106,7 +106,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Everything these reservations name, sites excepted.
+    /// Adds everything that these reservations name, except sites.
     pub(crate) async fn learn_reservations(
         &mut self,
         conn: &mut Conn,

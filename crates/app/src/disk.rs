@@ -1,4 +1,4 @@
-//! Disk space, asked for before something is accepted that will write: what is refused here fails later otherwise.
+//! Checks disk space before accepting work that will write: such work would otherwise fail later.
 
 use berth_drivers::backend::DiskSpace;
 use berth_model::PersonId;
@@ -10,8 +10,8 @@ use crate::App;
 use crate::error::{Error, Result};
 
 impl App {
-    /// What the backend says of the disks on which something new of this person's would write. Asked outside of every
-    /// transaction, for it may take a moment.
+    /// The backend's report on the disks to which new work of this person would write. Call it outside of every
+    /// transaction, because it may take a moment.
     pub(crate) async fn disk_space(&self, person: PersonId) -> DiskSpace {
         let Some(backend) = &self.backend else {
             return DiskSpace::default();
@@ -44,7 +44,7 @@ impl App {
     }
 }
 
-/// Refuses what would not start for want of disk space.
+/// Refuses work that could not start because the disk is full.
 pub(crate) fn check_space(space: &DiskSpace, ask: &Ask) -> Result<()> {
     let limits = ask.wishes.iter().map(|wish| wish.limit);
     let limit = limits.min().unwrap_or(SignedDuration::MAX);

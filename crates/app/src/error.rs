@@ -1,4 +1,4 @@
-//! Why something was refused. Each variant becomes one problem code with a page of its own.
+//! The reasons for a refusal. Each variant becomes one problem code with its own page.
 
 use berth_model::closure::ClosedSpan;
 use berth_model::reservation::NotFrom;
@@ -20,7 +20,7 @@ pub enum Error {
     NotFound(&'static str),
     #[error("{needs}")]
     NotAllowed { needs: String },
-    /// The person may, but the token they came with may not.
+    /// The person has permission, but their token does not.
     #[error("{needs}")]
     ScopeMissing { needs: String },
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub enum Error {
         conflicts: Vec<Conflict>,
         directory: Box<Directory>,
     },
-    /// What a file asks for would break what is promised.
+    /// The file would break existing promises.
     #[error("{} booking(s) are in the way of what the file declares", conflicts.len())]
     ApplyConflict {
         conflicts: Vec<Conflict>,
@@ -57,7 +57,7 @@ pub enum Error {
         from: Name,
         reason: Option<Text>,
     },
-    /// It would not keep the policies of the site.
+    /// The booking would break the policies of the site.
     #[error("{0}")]
     Policy(Box<berth_engine::policy::Refusal>),
     #[error(
@@ -65,15 +65,15 @@ pub enum Error {
         closed.span.start(), closed.span.end(), closed.title
     )]
     Blackout { calendar: Name, closed: ClosedSpan },
-    /// A calendar that was to be brought in.
+    /// A calendar that was to be imported.
     #[error("the calendar cannot be read: {0}")]
     Unreadable(String),
     #[error(transparent)]
     State(#[from] NotFrom),
-    /// A workload is not in a state for that.
+    /// The state of the workload does not allow this.
     #[error(transparent)]
     NotNow(#[from] berth_model::workload::NotNow),
-    /// A session is not in a state for that.
+    /// The state of the session does not allow this.
     #[error(transparent)]
     SessionNotNow(#[from] berth_model::session::NotNow),
     #[error("the profile `{profile}` is paused: {said}")]
@@ -84,7 +84,7 @@ pub enum Error {
         "{most} workloads of yours wait at this site, and that is as many as one person may have"
     )]
     TooManyWaiting { most: u32 },
-    /// Nothing more of this person's starts until there is disk space again.
+    /// No new work of this person starts until there is disk space again.
     #[error("{0}")]
     DiskFull(String),
     #[error("{0}")]
@@ -159,7 +159,7 @@ fn inherited(resource: &Name, from: &Name) -> String {
     }
 }
 
-/// Where a request cannot go on without the backend's answer.
+/// For requests that cannot continue without the backend's answer.
 impl From<berth_drivers::backend::Trouble> for Error {
     fn from(trouble: berth_drivers::backend::Trouble) -> Self {
         Error::Internal(trouble.to_string())
@@ -183,7 +183,7 @@ impl Error {
         matches!(self, Error::Store(error) if error.refused() == Some(refused))
     }
 
-    /// A name that the database found taken, said with the name.
+    /// Adds the name to the database's refusal of a duplicate.
     pub(crate) fn taken(self, name: impl std::fmt::Display) -> Error {
         if self.is_refused(Refused::Taken) {
             Error::NameTaken(name.to_string())

@@ -1,7 +1,7 @@
-//! Listening: the stream of numbered events, each shown to whom it concerns.
+//! The event stream: numbered events, each shown to the people whom it concerns.
 //!
 //! Every server keeps the newest events in memory, so that a thousand open pages cost one query per change and not a
-//! thousand. A listener that fell behind, or comes back after a cut, reads what it missed from the store.
+//! thousand. A listener that fell behind, or reconnects, reads the missing events from the store.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, RwLock};
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 const KEPT: usize = 4096;
 const PAGE: u64 = 500;
 
-/// The newest events, and a bell that rings when there are more.
+/// The newest events, and a wake-up when there are more.
 #[derive(Debug)]
 pub struct Tail {
     recent: RwLock<VecDeque<Arc<NumberedEvent>>>,
@@ -39,7 +39,7 @@ impl Default for Tail {
 }
 
 impl Tail {
-    /// Rings when there are more.
+    /// Changes when there are more events.
     pub(crate) fn bell(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
@@ -63,7 +63,7 @@ impl Tail {
         self.newest.send_replace(last);
     }
 
-    /// The events after `position` if all of them are still in memory.
+    /// The events after `position`, if all of them are still in memory.
     pub(crate) fn after(&self, position: u64) -> Option<Vec<Arc<NumberedEvent>>> {
         let recent = self
             .recent
@@ -86,11 +86,11 @@ impl Tail {
 }
 
 impl App {
-    /// Brings the tail up to date with the store; says how many events were new.
+    /// Updates the tail from the store. Returns how many events were new.
     pub(crate) async fn refresh_tail(&self) -> Result<usize> {
         let mut reader = self.store.read().await?;
         if self.tail.newest() == 0 {
-            // Starting: what is older is read from the store by whoever asks for it.
+            // At start: listeners read older events from the store.
             let last = events::last_number(&mut reader).await?;
             self.tail.newest.send_replace(last);
         }
@@ -100,7 +100,7 @@ impl App {
         Ok(count)
     }
 
-    /// A page of events after a number, as this caller may see them, and the number to go on from.
+    /// A page of events after a number, as this caller may see them, and the number to continue from.
     pub async fn events_after(
         &self,
         caller: &Caller,
@@ -110,7 +110,7 @@ impl App {
     ) -> Result<EventsPage> {
         let mut listener = self.listen(caller, site, after).await?;
         let mut shown = Vec::new();
-        // Pages in which nothing concerns the caller are skipped, but not for ever.
+        // Skips pages without an event for the caller, up to a limit.
         for _ in 0..20 {
             let page = listener.read(limit).await?;
             let ended = page.is_empty();
@@ -134,7 +134,7 @@ impl App {
         })
     }
 
-    /// Starts listening after a number (none: from now on).
+    /// Starts listening after a number. None means from now on.
     pub async fn follow(
         &self,
         caller: &Caller,
@@ -173,7 +173,7 @@ impl App {
         })
     }
 
-    /// Everything that is numbered from now on, for what a server keeps in memory of its own.
+    /// All events that are numbered from now on, for the server's own caches.
     pub fn watch(&self) -> Watch {
         let bell = self.tail.bell();
         let position = *bell.borrow();
@@ -184,7 +184,7 @@ impl App {
         }
     }
 
-    /// Whether what the caller showed when they came in is still good; a long stream asks now and then.
+    /// Whether the caller's sign-in or token is still valid. A long stream checks this from time to time.
     pub async fn is_still_welcome(&self, caller: &Caller) -> Result<bool> {
         let mut reader = self.store.read().await?;
         let now = self.now();
@@ -204,7 +204,7 @@ pub struct EventsPage {
     pub sites: HashMap<SiteId, Site>,
 }
 
-/// The server's own place in the stream. It hears everything and tells nobody.
+/// The server's own position in the stream. It reads every event and sends none.
 #[derive(Debug)]
 pub struct Watch {
     app: App,
@@ -213,11 +213,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What was numbered since the last time; waits until there is something. None where some of it was missed, so that
-    /// anything may have happened. Safe to drop while waiting.
+    /// The events since the last call; waits until there are some. None if some were missed: then anything may have
+    /// happened. Safe to drop while waiting.
     pub async fn next(&mut self) -> Option<Vec<Arc<NumberedEvent>>> {
         while *self.bell.borrow_and_update() <= self.position {
-            // Only the server's own end closes the bell.
+            // The sender is dropped only when the server ends.
             if self.bell.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -232,7 +232,7 @@ impl Watch {
     }
 }
 
-/// One caller's place in the stream.
+/// One caller's position in the stream.
 #[derive(Debug)]
 pub struct Listener {
     app: App,
@@ -244,14 +244,14 @@ pub struct Listener {
 
 impl Listener {
     /// The next events that concern this caller; waits until there are some. Safe to drop while waiting. Fails with
-    /// [`Error::Expired`] when the session or token that began to listen has ended.
+    /// [`Error::Expired`] when the sign-in or token of the listener has ended.
     pub async fn next(&mut self) -> Result<Vec<Arc<NumberedEvent>>> {
         let mut bell = self.app.tail.newest.subscribe();
         loop {
             bell.mark_unchanged();
             let page = self.read(PAGE).await?;
             if page.is_empty() {
-                // Only the server's own end closes the bell; then the stream ends by being dropped.
+                // The sender is dropped only when the server ends; then the stream is dropped, too.
                 if bell.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -267,8 +267,8 @@ impl Listener {
         }
     }
 
-    /// Whether an event may change what this caller hears, or that they may listen at all. It stands in the stream
-    /// before everything that they must not hear any more, whichever server it happened on.
+    /// Whether an event may change which events the caller may see, or end the caller's access. It precedes in the
+    /// stream all events that the caller may no longer see, whichever server wrote it.
     fn is_touched_by(&self, event: &Event) -> bool {
         match event.kind {
             EventKind::MemberJoined
@@ -284,7 +284,7 @@ impl Listener {
         }
     }
 
-    /// Finds out anew whether the caller may listen, who they are, and where they belong.
+    /// Checks again whether the caller may listen, and reloads the person and their standings.
     async fn look_again(&mut self) -> Result<()> {
         if !self.app.is_still_welcome(&self.caller).await? {
             return Err(Error::Expired);

@@ -1,7 +1,7 @@
-//! Feeds for calendar programs: each shows, at its secret address, what whoever made it may see at that moment.
+//! Feeds for calendar programs: each shows, at its secret address, the entries that its owner may see at that moment.
 //!
-//! A calendar program cannot sign in, so the address is the key: made of 256 random bits, shown once, kept as a hash,
-//! revocable. It opens nothing but this reading; rights and privacy are asked anew every time.
+//! A calendar program cannot sign in, so the address is the key. It contains 256 random bits, is shown once, stored as
+//! a hash, and can be revoked. It allows only this reading. Rights and privacy are checked at every read.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -36,15 +36,15 @@ use crate::transact::transact;
 
 /// The most feeds of one person.
 const FEEDS_MAX: usize = 100;
-/// The most bookings, and the most windows, in one feed. What begins soonest is kept.
+/// The most bookings, and the most windows, in one feed. The earliest are kept.
 const BOOKINGS_MAX: u64 = 2000;
 const WINDOWS_MAX: u64 = 200;
 const PAST: SignedDuration = SignedDuration::from_hours(90 * 24);
 const AHEAD: SignedDuration = SignedDuration::from_hours(366 * 24);
-/// How long a booking that was given up is still shown as such, so that programs take it away.
+/// How long a booking for which [`gives_up`] holds is still shown, so that programs remove it.
 const GIVEN_UP: SignedDuration = SignedDuration::from_hours(30 * 24);
 const READ_PRECISION: SignedDuration = SignedDuration::from_mins(15);
-/// More than what a moment loses in the database.
+/// More than the precision that a moment loses in the database.
 const ROUNDING: SignedDuration = SignedDuration::from_millis(1);
 
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub struct NewFeed {
     pub shows: NewShows,
 }
 
-/// What a new feed is to show, by the names people use.
+/// The content of a new feed, in names that people use.
 #[derive(Debug, Clone)]
 pub enum NewShows {
     Mine,
@@ -66,9 +66,9 @@ pub enum NewShows {
 #[derive(Debug, Clone)]
 pub struct FeedReading {
     pub feed: Feed,
-    /// By start. Empty if its maker may no longer see what it shows; then nothing is named either.
+    /// By start. Empty if its owner may no longer see the content; then nothing is named either.
     pub entries: Vec<FeedEntry>,
-    /// Whether there was more than a feed holds.
+    /// Whether there were more entries than a feed holds.
     pub is_cut: bool,
     pub directory: Directory,
 }
@@ -95,12 +95,12 @@ pub enum FeedItem {
         id: WindowId,
         title: Text,
     },
-    /// All that may be known is that the time is taken.
+    /// The owner may only know that the time is taken.
     Busy(ClaimId),
 }
 
 impl App {
-    /// Makes a feed. Its secret is in the answer and nowhere else; a repeated request does not show it again.
+    /// Creates a feed. Only this answer contains the secret; a repeated request does not show it again.
     pub async fn create_feed(
         &self,
         caller: &Caller,
@@ -157,7 +157,7 @@ impl App {
         })
     }
 
-    /// One's own feeds, oldest first.
+    /// The caller's own feeds, oldest first.
     pub async fn feeds(&self, caller: &Caller) -> Result<(Vec<Feed>, Directory)> {
         caller.may(Action::SeeOwnFeeds, true, "account")?;
         let mut reader = self.store.read().await?;
@@ -166,7 +166,7 @@ impl App {
         Ok((feeds, directory))
     }
 
-    /// Takes a feed away; its address leads nowhere at once.
+    /// Removes a feed. Its address stops working at once.
     pub async fn revoke_feed(&self, caller: &Caller, id: FeedId) -> Result<()> {
         caller.may(Action::ManageOwnFeeds, true, "account")?;
         transact!(self, tx => {
@@ -181,7 +181,7 @@ impl App {
         })
     }
 
-    /// The names of what these feeds show, as far as the caller may still know them.
+    /// The names for these feeds, as far as the caller may still know them.
     async fn feed_names(
         &self,
         conn: &mut Conn,
@@ -220,7 +220,7 @@ impl App {
         Ok(directory)
     }
 
-    /// What stands at a secret address now.
+    /// The current content of the feed at a secret address.
     pub async fn read_feed(&self, secret: &str) -> Result<FeedReading> {
         let unknown = || Error::NotFound("calendar feed");
         let now = self.now();
@@ -269,8 +269,8 @@ impl App {
         };
         match filled {
             Ok(()) => {}
-            // They left the site, or it shows less than it did: nothing is left to see, not even its name. An error
-            // would make programs keep what they have.
+            // The owner left the site, or the site now shows less: the feed is empty and hides even the site's name.
+            // An error would make programs keep the old entries.
             Err(Error::NotFound(_) | Error::NotAllowed { .. }) => {
                 reading.entries.clear();
                 reading.directory = Directory::default();
@@ -310,7 +310,7 @@ impl App {
             if let std::collections::hash_map::Entry::Vacant(place) = places.entry(site) {
                 let found = sites::by_id_for(conn, site, caller.id()).await?;
                 let found = found.map(|(site, role)| Place::of(caller, site, role));
-                // Outside the sites they belong to nothing is left but the past of a membership that ended.
+                // In other sites the owner sees nothing except the reservations of an ended membership.
                 let found = found.filter(|found| {
                     found
                         .may(caller, Action::SeeReservation, true, "site")
@@ -392,14 +392,14 @@ fn is_in(rows: Option<&BTreeSet<ResourceId>>, resource: ResourceId) -> bool {
     rows.is_none_or(|rows| rows.contains(&resource))
 }
 
-/// A reservation as this caller may see it: itself, or each of its claims as a time that is taken.
+/// A reservation as this caller may see it: itself, or each of its claims as taken time.
 fn booking(
     place: &Place,
     caller: &Caller,
     of: Reservation,
     rows: Option<&BTreeSet<ResourceId>>,
 ) -> Vec<FeedEntry> {
-    // A claim it once had on one of these resources does not make it theirs.
+    // A claim that the reservation once had on one of these resources does not count.
     if is_only_held(&of) || !of.items.iter().any(|item| is_in(rows, item.resource)) {
         return Vec::new();
     }
@@ -413,7 +413,7 @@ fn booking(
     };
     match see(place.standing, caller.id(), Some(of.owner), of.privacy) {
         Sight::Nothing => Vec::new(),
-        // What was given up is not busy.
+        // A booking that was cancelled, was rejected or failed is not busy time.
         Sight::Busy if gives_up(of.state) => Vec::new(),
         Sight::Busy => {
             let items = of.items.iter().filter(|item| is_in(rows, item.resource));
@@ -433,15 +433,15 @@ fn booking(
     }
 }
 
-/// A hold is over before a calendar program looks again, and one that was let go never was a booking: only a hold has
-/// to be decided so soon after its making.
+/// Whether this is or was only a hold. A hold is over before a calendar program reads again, and a cancelled hold never
+/// was a booking. Only a hold has a `decide_by` so soon after its creation.
 fn is_only_held(of: &Reservation) -> bool {
     let latest = of.created_at + HOLD_LIFE + ROUNDING;
     let was_held = of.terms.decide_by.is_some_and(|by| by <= latest);
     of.state == State::Held || (of.state == State::Cancelled && was_held)
 }
 
-/// Whether a reservation ended without having been what it was meant to be.
+/// Whether a reservation ended without having taken place as booked.
 pub fn gives_up(state: State) -> bool {
     matches!(state, State::Cancelled | State::Rejected | State::Failed)
 }

@@ -1,4 +1,4 @@
-//! How the installation is, for whoever watches it.
+//! The health of the installation, for monitoring.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,11 +15,11 @@ use crate::error::Result;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Health {
-    /// How long the oldest row has waited for its number; zero when none does.
+    /// How long the oldest row has waited for its number. Zero if none waits.
     pub sequencer_lag: SignedDuration,
 }
 
-/// Everything there is to tell about a server and its database.
+/// The full report on a server and its database.
 #[derive(Debug, Clone)]
 pub struct HealthReport {
     pub version: &'static str,
@@ -28,7 +28,7 @@ pub struct HealthReport {
     pub engine: &'static str,
     pub engine_version: String,
     pub size_bytes: u64,
-    /// The last step that the schema took, and those that this version would still take.
+    /// The last schema migration that was applied, and the migrations that this version would still apply.
     pub schema_step: i64,
     pub schema_pending: Vec<String>,
     pub sequencer_lag: SignedDuration,
@@ -41,18 +41,18 @@ pub struct HealthReport {
 #[derive(Debug, Clone)]
 pub struct ControllerHealth {
     pub name: &'static str,
-    /// How long it pauses at most between two rounds.
+    /// The longest pause between two passes.
     pub pause: SignedDuration,
     pub lease: Option<leases::Held>,
-    /// When its last round on this server ended.
+    /// When its last pass on this server ended.
     pub last_round: Option<Timestamp>,
-    /// When this server gave it up, because a round did not end in its time. None once a round ended again.
+    /// When this server gave it up because a pass exceeded the time limit. None after a later pass ended.
     pub gave_up: Option<Timestamp>,
-    /// For how long something has been due that it did not do yet.
+    /// How long its oldest overdue work has been due.
     pub lag: SignedDuration,
 }
 
-/// How the rounds of each controller of this server ended.
+/// How the passes of each controller of this server ended.
 #[derive(Debug, Default)]
 pub(crate) struct Rounds(Mutex<HashMap<&'static str, Round>>);
 
@@ -85,7 +85,7 @@ impl Rounds {
 }
 
 impl App {
-    /// Asks the database something that only an up-to-date one can answer.
+    /// Runs a query that only an up-to-date database can answer.
     pub async fn health(&self) -> Result<Health> {
         let mut reader = self.store.read().await?;
         let waiting = sequencer::waiting_since(&mut reader).await?;
@@ -94,7 +94,7 @@ impl App {
         })
     }
 
-    /// Which database it is.
+    /// The name of the database engine.
     pub fn store_name(&self) -> &'static str {
         match self.store.engine() {
             Engine::Sqlite => "sqlite",
@@ -102,7 +102,7 @@ impl App {
         }
     }
 
-    /// How the server, its controllers and its database are.
+    /// The health of the server, its controllers and its database.
     pub async fn health_report(&self, caller: &Caller) -> Result<HealthReport> {
         caller.may(Action::SeeHealth, false, "server")?;
         let gap = self.store.schema_gap().await?;
@@ -146,7 +146,7 @@ impl App {
         })
     }
 
-    /// For how long something has waited; not at all, if it is still to come.
+    /// The start of this server on the app's clock.
     fn started_at(&self) -> Timestamp {
         let running = SignedDuration::try_from(self.started.elapsed()).unwrap_or_default();
         self.now() - running

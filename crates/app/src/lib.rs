@@ -1,8 +1,8 @@
-//! Use cases and controllers: what happens when someone asks, and what happens by itself.
+//! Use cases and controllers: the work that callers request, and the work that happens by itself.
 //!
-//! A use case opens a transaction in the store, asks the engine whether it may and what follows, and writes state,
-//! claims, history, audit entry and event in that one transaction. Controllers do the same, woken by time and by
-//! events. Both are safe to cut off at any instruction: either all of it happened or nothing did.
+//! A use case opens a transaction in the store and asks the engine whether it is allowed and what follows. It writes
+//! state, claims, history, audit entry and event in that one transaction. Controllers do the same, woken by time and by
+//! events. Both are safe to stop at any instruction: either all of it happened or nothing did.
 //!
 //! This crate must not know HTTP, and must not write SQL.
 

@@ -1,4 +1,4 @@
-//! A site's logo: set and taken away by its admins, seen by whoever may know of the site.
+//! A site's logo: its admins set and remove it, and everybody who may see the site may see it.
 
 use berth_engine::rights::Action;
 use berth_model::FieldErrors;
@@ -18,7 +18,7 @@ use crate::transact::transact;
 use crate::version;
 
 impl App {
-    /// Sets the site's logo to this image, whatever it was before.
+    /// Sets or replaces the site's logo.
     pub async fn set_logo(
         &self,
         caller: &Caller,
@@ -46,7 +46,7 @@ impl App {
         })
     }
 
-    /// Takes the site's logo away; it is no mistake if it has none.
+    /// Removes the site's logo. Succeeds if there is none.
     pub async fn remove_logo(&self, caller: &Caller, site: &SiteReference) -> Result<()> {
         transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeSite).await?;
@@ -79,7 +79,7 @@ impl App {
     }
 }
 
-/// What a logo is known by: short, and another one for every other image.
+/// A short digest that identifies the image.
 fn digest(logo: &Logo) -> String {
     let hash = Sha256::digest(logo.content());
     hash[..16]

@@ -1,4 +1,4 @@
-//! Planned maintenance windows: laid over or around the bookings in their way, as an admin decides for each.
+//! Planned maintenance windows. For each booking in the way, an admin decides whether to move, cancel or keep it.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct NewWindow {
     pub decisions: BTreeMap<ReservationId, Choice>,
 }
 
-/// A window with the pieces of time it occupies, and everything it names.
+/// A window with the spans that it occupies, and everything it names.
 #[derive(Debug, Clone)]
 pub struct WindowView {
     pub window: Window,
@@ -48,26 +48,26 @@ pub struct WindowView {
     pub directory: Directory,
 }
 
-/// What laying a window would come to.
+/// The result that planning a window would have.
 #[derive(Debug, Clone)]
 pub struct WindowPreview {
-    /// Whether every booking in the way is decided, and those to be moved have somewhere to go.
+    /// Whether every booking in the way is decided, and every booking to be moved has another place.
     pub accepted: bool,
     pub parts: Vec<(ResourceId, Span)>,
     pub in_the_way: Vec<Met>,
     pub directory: Directory,
 }
 
-/// A booking in the way, and what was decided of it.
+/// A booking in the way, and the decision about it.
 #[derive(Debug, Clone)]
 pub struct Met {
     pub conflict: Conflict,
     pub choice: Option<Choice>,
-    /// Where it could go; looked for unless it is kept or cancelled.
+    /// Other resources for it. Searched unless it is kept or cancelled.
     pub instead: Option<Elsewhere>,
 }
 
-/// A window worked out, before anything is written.
+/// A planned window, before anything is written.
 struct Draft {
     parts: Result<Vec<(ResourceId, Span)>, Vec<ReservationId>>,
     cancel: Vec<ReservationId>,
@@ -77,7 +77,7 @@ struct Draft {
 }
 
 impl App {
-    /// What a window would meet, and what would be left of it as decided so far.
+    /// The bookings that a window would meet, and the window that would remain after the decisions so far.
     pub async fn preview_window(
         &self,
         caller: &Caller,
@@ -117,8 +117,8 @@ impl App {
         })
     }
 
-    /// Lays the window: the bookings to cancel end, those to move get others, those to keep stay, and the window takes
-    /// the rest. All or nothing.
+    /// Plans the window: cancels, moves or keeps each booking as decided, and claims the remaining time. All or
+    /// nothing.
     pub async fn plan_window(
         &self,
         caller: &Caller,
@@ -129,7 +129,8 @@ impl App {
         let id = WindowId(fresh(now));
         let mut met = None;
         if new.decisions.values().any(|choice| *choice == Choice::Move) {
-            // To read a board for the first time takes a while, for which nobody else should have to wait.
+            // The first read of a board takes a while. It happens outside the transaction, so that no other request
+            // waits.
             let mut reader = self.store.read().await?;
             let place = self
                 .place(&mut reader, caller, site, Action::PlanMaintenance)
@@ -155,7 +156,7 @@ impl App {
             self.cancel_for_window(&mut tx, caller, &place, &draft.cancel, &new.title).await?;
             let by = By::from(caller);
             let moved = self.relocate(&mut tx, &by, place.id(), &draft.way.moves, MADE_WAY).await;
-            // Somebody was quicker; it is worked out again.
+            // Another booking came first; the retry plans again.
             moved.map_err(|error| if is_taken(&error) { Error::Store(berth_store::Error::Retry) } else { error })?;
             self.ask_to_move(&mut tx, &by, &draft.way, id).await?;
             let window = Window {
@@ -168,7 +169,7 @@ impl App {
                 created_at: now,
                 version: 1,
             };
-            // It begins when those it cancels have let go: until then the place was theirs.
+            // The window begins after the cancelled bookings have ended: until then they had the place.
             let begins = self.now();
             let parts = parts.into_iter().filter_map(|(resource, span)| Some((resource, span.after(begins)?)));
             let held: Vec<Claim> = parts.map(|(resource, span)| claim(&window, resource, span, now)).collect();
@@ -206,7 +207,8 @@ impl App {
         for resource in &resources {
             for claim in claims::overlapping(conn, *resource, new.span, None, u64::MAX >> 1).await?
             {
-                // Softer claims give way by themselves; other windows are met when the claims go in.
+                // Yielding claims give way by themselves. Conflicts with other windows appear when the claims are
+                // inserted.
                 if claim.firmness == Firmness::Firm && holder_reservation(&claim).is_some() {
                     bookings.insert(claim.id, (*resource, claim));
                 }
@@ -226,7 +228,7 @@ impl App {
             entry.claims.push((claim.resource, claim.span));
         }
         let bookings = bookings.into_values().collect();
-        // What has gone by cannot be maintained any more.
+        // Only the future part can be maintained.
         let to_come = new.span.after(self.now()).unwrap_or(new.span);
         let outage = Outage {
             resources: &resources,
@@ -271,11 +273,12 @@ impl App {
         for id in cancel {
             let found = reservations::get_locked(conn, place.id(), *id).await?;
             let mut reservation = found.ok_or(Error::NotFound("reservation"))?;
-            // One that runs ends by way of `ending`; both steps are taken here, since the window needs the place now.
+            // A running booking ends through `ending`. Both transitions happen here, because the window needs the
+            // place now.
             for _ in 0..2 {
                 let transition = match reservation.state {
                     State::Ending => {
-                        // Whoever plans the window cleans up by themselves.
+                        // The maintenance includes the clean-up.
                         reservation.terms.clean_until = None;
                         reservation
                             .state

@@ -1,4 +1,4 @@
-//! The caller's sites, with what the caller has to do in each.
+//! The caller's sites, with the caller's open tasks in each.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct SiteActivity {
     pub owned: Owned,
     /// Reservations of others that wait for the caller's approval.
     pub approvals: u64,
-    /// When anybody last did something there.
+    /// The time of anybody's last activity in the site.
     pub last_activity: Option<Timestamp>,
 }
 

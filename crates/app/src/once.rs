@@ -1,7 +1,7 @@
-//! Idempotency: a create that comes twice makes one thing, and an action that comes twice happens once.
+//! Idempotency: a repeated create makes one object, and a repeated action happens once.
 //!
 //! A create claims its key for the object that it makes, and a repeated create reads that object. An action claims its
-//! key with its first audit entry, so in the transaction that changes something; a repeated action gets the first answer.
+//! key with its first audit entry, in the transaction that changes something. A repeated action gets the first answer.
 
 use berth_model::PersonId;
 use berth_store::Conn;
@@ -13,16 +13,16 @@ use crate::caller::Caller;
 use crate::error::{Error, Result};
 use crate::transact::transact;
 
-/// A caller's key for one request, and a keyed fingerprint of what that request was.
+/// A caller's key for one request, and a keyed fingerprint of that request.
 #[derive(Debug, Clone)]
 pub struct Once {
     pub key: String,
     pub fingerprint: [u8; 32],
-    /// For an action: what its key is claimed for. It is new with each request, so a request knows its own claim.
+    /// For an action: the subject of its key. It is new for each request, so a request recognises its own claim.
     pub act: Option<String>,
 }
 
-/// Subjects of this form are actions; all others are ids of objects.
+/// Subjects with this prefix are actions; all others are ids of objects.
 const ACT: &str = "act ";
 
 impl Once {
@@ -43,16 +43,16 @@ impl Once {
     }
 }
 
-/// What became of an earlier action with the same key.
+/// The result of an earlier action with the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repeated {
-    /// What it was answered.
+    /// Its answer.
     Answered(String),
-    /// It was carried out, and its answer is not known, or not yet.
+    /// It was carried out, but its answer is unknown, or not stored yet.
     Done,
 }
 
-/// What a create returns.
+/// The result of a create.
 #[derive(Debug, Clone)]
 pub struct Made<T> {
     pub value: T,
@@ -84,13 +84,14 @@ impl<T> Made<T> {
 }
 
 impl App {
-    /// What makes two requests the same. Without the vault's key nobody can tell from it what a request held.
+    /// A hash that identifies a request. Without the vault's key, nobody can guess the content of the request from it.
     pub fn fingerprint(&self, method: &str, address: &str, body: &[u8]) -> [u8; 32] {
         self.vault
             .fingerprint(&[method.as_bytes(), address.as_bytes(), body])
     }
 
-    /// Notes that this request makes `subject`, or says what an earlier one with the same key made instead.
+    /// Claims the caller's key for `subject`. Returns the object that an earlier request with the same key made, if
+    /// any.
     pub(crate) async fn first_time<I: std::str::FromStr + std::fmt::Display>(
         &self,
         conn: &mut Conn,
@@ -113,7 +114,7 @@ impl App {
         same(earlier, once)
     }
 
-    /// What an earlier request with the caller's key made, without claiming the key.
+    /// The object that an earlier request with the caller's key made, without claiming the key.
     pub(crate) async fn earlier<I: std::str::FromStr>(
         &self,
         conn: &mut Conn,
@@ -126,7 +127,7 @@ impl App {
         same(earlier, once)
     }
 
-    /// Notes that an action changes something, or refuses where an earlier request with its key did.
+    /// Claims the key of an action that changes something. Refuses if an earlier request claimed it.
     pub(crate) async fn act_once(
         &self,
         conn: &mut Conn,
@@ -145,7 +146,7 @@ impl App {
         }
     }
 
-    /// What became of an earlier action of this person with this key and fingerprint, if there was one.
+    /// The result of an earlier action of this person with this key and fingerprint, if any.
     pub async fn repeated(&self, person: PersonId, once: &Once) -> Result<Option<Repeated>> {
         let mut reader = self.store.read().await?;
         let earlier = idempotency::get(&mut reader, person, &once.key).await?;
@@ -158,7 +159,7 @@ impl App {
         }))
     }
 
-    /// Keeps what an action was answered, for a request that repeats it. An action that changed nothing keeps nothing.
+    /// Stores the answer to an action, for a repeated request. Stores nothing for an action that changed nothing.
     pub async fn keep_answer(&self, person: PersonId, once: &Once, answer: &str) -> Result<()> {
         let Some(act) = &once.act else {
             return Ok(());
@@ -172,7 +173,7 @@ impl App {
 fn same<I: std::str::FromStr>(earlier: Option<Earlier>, once: &Once) -> Result<Option<I>> {
     match earlier {
         None => Ok(None),
-        // A key used for another kind of thing has another fingerprint, so this parses.
+        // A key that was used for another kind of object has another fingerprint, so this parses.
         Some(earlier) if earlier.fingerprint == once.fingerprint => {
             let subject = earlier.subject.parse();
             subject.map(Some).map_err(|_| Error::IdempotencyMismatch)

@@ -1,4 +1,4 @@
-//! Accounts, as global admins keep them and as their owners see them.
+//! Accounts, for global admins and for their owners.
 
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
@@ -24,11 +24,11 @@ pub struct NewPerson {
     pub display_name: Text,
     pub email: Option<String>,
     pub time_zone: Option<TimeZone>,
-    /// Without one, a one-time link is made for them to choose their own.
+    /// Without a password, a one-time link is made, with which they choose their own.
     pub password: Option<SecretString>,
 }
 
-/// What may change about a person; what is absent stays.
+/// The fields of a person that may change. An absent field stays unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct PersonChange {
     pub display_name: Option<Text>,
@@ -38,7 +38,7 @@ pub struct PersonChange {
     pub suspended: Option<bool>,
 }
 
-/// The id that no person has.
+/// An id that no person has.
 const NOBODY: PersonId = PersonId(uuid::Uuid::nil());
 
 impl App {
@@ -52,7 +52,8 @@ impl App {
             .ok_or(Error::NotFound("person"))
     }
 
-    /// Somebody whom a caller names in a site. People of other tenants look the same as nobody: `what` is all that is said.
+    /// A member whom a caller names in a site. A person who is not a member gives the same error as an unknown person:
+    /// `what` not found.
     pub(crate) async fn member_named(
         &self,
         conn: &mut Conn,
@@ -65,12 +66,12 @@ impl App {
             Error::NotFound(_) => Error::NotFound(what),
             other => other,
         })?;
-        // Until the end, so that a removal of this member and what is done for them cannot pass each other by.
+        // Locked until the transaction ends, so that it cannot overlap with the removal of this member.
         let role = sites::role_locked(conn, site, found.id).await?;
         role.map(|_| found).ok_or(Error::NotFound(what))
     }
 
-    /// Whose things a list is narrowed to. A login that nobody has narrows it to nothing, as that of a stranger does.
+    /// The person to whom a list is narrowed. An unknown login narrows it to nothing, as the login of a stranger does.
     pub(crate) async fn narrowed_to(
         &self,
         conn: &mut Conn,
@@ -147,7 +148,7 @@ impl App {
         Ok(people::list(&mut reader, after, limit).await?)
     }
 
-    /// A person's own profile. They need not name a version: hardly anyone else changes it.
+    /// Changes the caller's own profile. The version is optional, because hardly anyone else changes it.
     pub async fn update_me(
         &self,
         caller: &Caller,
@@ -164,7 +165,7 @@ impl App {
             .await
     }
 
-    /// Whether anybody could sign in.
+    /// Whether there is any account.
     pub async fn is_set_up(&self) -> Result<bool> {
         let mut reader = self.store.read().await?;
         Ok(!people::list(&mut reader, "", 1).await?.is_empty())

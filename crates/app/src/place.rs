@@ -1,4 +1,4 @@
-//! A site as one caller stands in it: every question about a site begins here.
+//! A site together with one caller's standing in it. Every use case in a site begins with it.
 
 use berth_engine::rights::{Action, Standing, decide};
 use berth_model::reference::SiteReference;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub struct Place {
     pub site: Site,
     pub standing: Standing,
-    /// Whether blackouts have to be asked for. A booking learns that there are none together with the site.
+    /// Whether blackouts have to be read. A booking learns together with the site that there are none.
     pub(crate) may_be_closed: bool,
 }
 
@@ -43,7 +43,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Asks the table whether the caller may do this here; `is_own` says whether it is their own thing.
+    /// Checks the permission table for an action in this site. `is_own` says whether the object is the caller's own.
     pub(crate) fn may(
         &self,
         caller: &Caller,
@@ -54,14 +54,14 @@ impl Place {
         verdict(decide(self.standing, is_own, &caller.scopes, action), what)
     }
 
-    /// The same, as a question whose answer may be no.
+    /// Whether the caller may do this, as a `bool`.
     pub fn can(&self, caller: &Caller, action: Action) -> bool {
         self.may(caller, action, false, "site").is_ok()
     }
 }
 
 impl App {
-    /// The site, if the caller may do `action` there; the same "not found" whether it is hidden or does not exist.
+    /// The site, if the caller may do `action` there. "Not found" covers both a hidden and a missing site.
     pub(crate) async fn place(
         &self,
         conn: &mut Conn,
@@ -76,7 +76,7 @@ impl App {
         Place::for_action(caller, found, action)
     }
 
-    /// The same for a booking, inside its transaction: the caller stays a member until it ends.
+    /// The site for a booking, inside its transaction. Locks the membership until the transaction ends.
     pub(crate) async fn booking_place(
         &self,
         conn: &mut Conn,

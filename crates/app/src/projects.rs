@@ -130,7 +130,7 @@ impl App {
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
     }
 
-    /// Removes a project. Its reservations stay, and still say that they were its.
+    /// Removes a project. Its reservations stay, and still name it.
     pub async fn remove_project(
         &self,
         caller: &Caller,
@@ -145,7 +145,7 @@ impl App {
         })
     }
 
-    /// Who is in the project by login, and since when.
+    /// The members of the project by login, and since when.
     pub async fn project_members(
         &self,
         caller: &Caller,
@@ -199,7 +199,7 @@ impl App {
     }
 }
 
-/// Changes with everything that tells of them, for one made by hand and for many declared by a file.
+/// Writes changes with their audit entries and events, for changes by hand and for changes declared by a file.
 impl App {
     pub(crate) async fn write_new_project(
         &self,
@@ -213,7 +213,7 @@ impl App {
         self.record(conn, caller, change).await
     }
 
-    /// Says no where somebody else was quicker; nothing is written then.
+    /// Returns `false` and writes nothing if another change came first.
     pub(crate) async fn write_project(
         &self,
         conn: &mut Conn,
@@ -257,7 +257,7 @@ impl App {
         self.record(conn, caller, change).await
     }
 
-    /// Whoever is in it already stays in it, and nothing is told.
+    /// Writes nothing and sends no event if the person is already a member.
     pub(crate) async fn write_joined(
         &self,
         conn: &mut Conn,
@@ -274,7 +274,7 @@ impl App {
         self.record(conn, caller, change).await
     }
 
-    /// Says no where the person was not in it.
+    /// Returns `false` if the person was not a member.
     pub(crate) async fn write_left(
         &self,
         conn: &mut Conn,

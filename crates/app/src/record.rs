@@ -1,4 +1,4 @@
-//! What every change leaves behind: an audit entry for those who ask later, an event for those who listen now.
+//! Records every change: an audit entry for later questions, and an event for current listeners.
 
 use berth_model::audit::{Actor, AuditEntry};
 use berth_model::event::{Audience, Event, EventKind};
@@ -12,7 +12,7 @@ use crate::clock::fresh;
 use crate::error::Result;
 use crate::once::Once;
 
-/// A change, told once for both readers. Values must not hold secrets; parameters are masked before they come here.
+/// A change, for the audit log and the event stream. Values must not hold secrets: callers mask parameters first.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub action: &'static str,
@@ -53,7 +53,7 @@ impl Change {
         self
     }
 
-    /// Tells listeners the state after the change (or before, for something that is gone).
+    /// Sends listeners the state after the change, or the state before it for a removed object.
     pub fn tell(self, kind: EventKind, audience: Audience) -> Self {
         let data = self
             .after
@@ -69,12 +69,12 @@ impl Change {
     }
 }
 
-/// On whose behalf a change is written.
+/// The actor of a change.
 #[derive(Debug, Clone)]
 pub(crate) struct By {
     pub actor: Actor,
     pub origin: Option<String>,
-    /// The idempotency key of the request, if it is an action that came with one.
+    /// The idempotency key of the request, if it is an action and has one.
     pub once: Option<(PersonId, Once)>,
 }
 
@@ -115,7 +115,8 @@ impl App {
         Ok(())
     }
 
-    /// Tells listeners of what the queue did by itself. The runs are its record; the audit log is of what people did.
+    /// Sends an event about a change that the queue made by itself. Writes no audit entry: the runs record these
+    /// changes, and the audit log records what people do.
     pub(crate) async fn announce(&self, conn: &mut Conn, change: Change) -> Result<()> {
         let (_, event) = self.written(By::SYSTEM, change);
         if let Some(event) = event {
@@ -124,7 +125,7 @@ impl App {
         Ok(())
     }
 
-    /// A change as it is written down: the audit entry, and the event if anyone is told.
+    /// The audit entry of a change, and its event if it has one.
     pub(crate) fn written(&self, by: impl Into<By>, change: Change) -> (AuditEntry, Option<Event>) {
         let by = by.into();
         let now = self.now();

@@ -1,8 +1,8 @@
 //! Refused bookings, counted by reason.
 //!
-//! Whoever is refused must not wait for the counting, and a count must not fail a request: so it is a number in
-//! memory, which a task of every server adds to the database every few seconds. What was counted since is lost if the
-//! server is killed; these are figures for a dashboard, and the refusal itself changed nothing.
+//! A refused caller must not wait for the counting, and a count must not fail a request. So the counts are numbers in
+//! memory, and a task of every server adds them to the database every few seconds. A killed server loses its newest
+//! counts. That is acceptable: they are figures for a dashboard, and the refusal itself changed nothing.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,13 +18,13 @@ use jiff::Timestamp;
 use crate::App;
 use crate::error::{Error, Result};
 
-/// The most different reasons that are kept between two writings. There are far fewer, so what is beyond is a bug
-/// elsewhere, and memory stays bounded.
+/// The most different reasons that are kept between two writes. There are far fewer, so more would mean a bug
+/// elsewhere. The bound protects the memory.
 const KEPT_MAX: usize = 10_000;
-/// Clocks differ from each other by whole quarters of an hour: within one, the day is the same everywhere.
+/// Time zones differ by whole quarters of an hour: within one quarter, each zone has only one date.
 const QUARTER_S: i64 = 15 * 60;
 
-/// Why bookings were refused since the last writing.
+/// The reasons for the refusals since the last write.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Mutex<HashMap<Reason, u64>>);
 
@@ -36,8 +36,8 @@ struct Reason {
     rule: Option<Rule>,
 }
 
-/// The code of the problem that a refusal becomes, if it is a refusal: what was asked for was well-formed and allowed,
-/// and still could not be had.
+/// The problem code of a refusal. None if the error is not a refusal: a refusal answers a request that was well-formed
+/// and allowed, but could not be met.
 pub fn code(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::Conflict { .. } => "reservation.conflict",
@@ -94,7 +94,7 @@ impl Tally {
 }
 
 impl App {
-    /// What came of a booking, counted if it was refused.
+    /// Counts the answer to a booking if it is a refusal.
     pub(crate) fn tallied<T>(&self, site: &SiteReference, answer: Result<T>) -> Result<T> {
         if let Err(error) = &answer {
             self.refusals.count(site, self.now(), error);
@@ -102,7 +102,7 @@ impl App {
         answer
     }
 
-    /// Adds what was counted since the last time to the database.
+    /// Adds the counts since the last write to the database.
     pub async fn write_refusals(&self) -> Result<()> {
         let counted = self.refusals.take();
         if counted.is_empty() {
@@ -136,7 +136,7 @@ impl App {
                 count: *count,
             });
         }
-        // All servers in the same order, so that they never wait for each other in a circle.
+        // All servers write in the same order, so that they never deadlock.
         rows.sort_by(|a, b| {
             (a.site, a.day, &a.code, &a.rule).cmp(&(b.site, b.day, &b.code, &b.rule))
         });
@@ -148,7 +148,7 @@ impl App {
     }
 }
 
-/// The site that was asked; none if it was renamed meanwhile.
+/// The site of the request. None if it was renamed meanwhile.
 async fn find(conn: &mut Conn, site: &SiteReference) -> Result<Option<Site>> {
     Ok(match site {
         Reference::Id(id) => sites::by_id(conn, *id).await?,

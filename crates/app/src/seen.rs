@@ -9,11 +9,11 @@ use berth_store::claims::{Entry, HolderKind, Occupying};
 use crate::caller::Caller;
 use crate::place::Place;
 
-/// A claim, with what it is for if the viewer may know.
+/// A claim, with its purpose if the viewer may know it.
 #[derive(Debug, Clone)]
 pub struct SeenClaim {
     pub claim: Claim,
-    /// None: all this viewer may know is that the time is taken.
+    /// None if the viewer may only know that the time is taken.
     pub details: Option<SeenDetails>,
 }
 
@@ -23,18 +23,18 @@ pub struct SeenDetails {
     pub owner: Option<PersonId>,
     pub state: Option<State>,
     pub mine: bool,
-    /// Whether it is held to set up before, or to clean up after.
+    /// Whether it holds a buffer for setting up or cleaning up.
     pub is_buffer: bool,
 }
 
-/// What was wanted, and a claim that stands in its way.
+/// The resource that was wanted, and a claim in its way.
 #[derive(Debug, Clone)]
 pub struct Conflict {
     pub wanted: ResourceId,
     pub claim: SeenClaim,
 }
 
-/// What `caller` may see of a calendar entry; none if not even that it is there.
+/// The part of a calendar entry that `caller` may see. None if they may not even know that it exists.
 pub(crate) fn seen(place: &Place, caller: &Caller, entry: Entry) -> Option<SeenClaim> {
     let privacy = entry.privacy.unwrap_or(Privacy::Site);
     let details = match see(place.standing, caller.id(), entry.owner, privacy) {
@@ -54,7 +54,7 @@ pub(crate) fn seen(place: &Place, caller: &Caller, entry: Entry) -> Option<SeenC
     })
 }
 
-/// What `caller` may know of a claim that is summed up with others: no more than [`seen`] shows of it by itself.
+/// The class of a claim in a sum, as far as `caller` may know it. It reveals no more than [`seen`] does.
 pub(crate) fn seen_class(place: &Place, caller: &Caller, claim: &Occupying) -> Option<ClaimClass> {
     let privacy = claim.privacy.unwrap_or(Privacy::Site);
     let owner = claim.is_own.then_some(caller.id());
@@ -76,13 +76,13 @@ pub(crate) fn seen_class(place: &Place, caller: &Caller, claim: &Occupying) -> O
     }
 }
 
-/// Whether `caller` sees what kind of claim each is. To others an answer that treats kinds differently would tell it.
+/// Whether `caller` may see the kind of each claim. An answer that treats kinds differently would reveal it to others.
 pub(crate) fn sees_kinds(place: &Place, caller: &Caller) -> bool {
     see(place.standing, caller.id(), None, Privacy::Site) == Sight::Full
 }
 
 impl SeenClaim {
-    /// Whose it is, if the viewer may know.
+    /// The owner, if the viewer may know it.
     pub(crate) fn owner(&self) -> Option<PersonId> {
         self.details.as_ref().and_then(|details| details.owner)
     }

@@ -1,4 +1,5 @@
-//! Someone leaves a site, or Berth: what they held is told before it is settled, and settled in one transaction.
+//! Removes a person from a site or from Berth. A preview lists what they hold; the removal settles it in one
+//! transaction.
 
 use berth_engine::rights::{Action, Grant, may_grant};
 use berth_model::event::{Audience, EventKind};
@@ -19,13 +20,13 @@ use crate::error::{Error, Result};
 use crate::record::{By, Change};
 use crate::transact::transact;
 
-/// What becomes of what a person held.
+/// The consequences of a person's removal.
 #[derive(Debug, Clone)]
 pub struct Settlement {
     pub person: Person,
-    /// Each reservation that still held something, with the state it ends up in.
+    /// Each reservation that still held something, with the state in which it ends.
     pub reservations: Vec<(Reservation, State)>,
-    /// How many workloads are cancelled, those that sessions run as among them.
+    /// How many workloads are cancelled, including the workloads of sessions.
     pub workloads: u64,
     /// How many sessions are stopped.
     pub sessions: u64,
@@ -34,7 +35,7 @@ pub struct Settlement {
     pub directory: Directory,
 }
 
-/// Whether to do it, or only to say what would happen.
+/// Whether to apply a change, or only to preview it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Apply,
@@ -42,7 +43,7 @@ pub enum Mode {
 }
 
 impl App {
-    /// Ends a membership. The member's reservations in the site are cancelled.
+    /// Ends a membership, and cancels the member's reservations in the site.
     pub async fn remove_member(
         &self,
         caller: &Caller,
@@ -60,7 +61,7 @@ impl App {
                 return Err(Error::NotAllowed { needs: "nobody takes a role above their own".into() });
             }
             if mode == Mode::Apply {
-                // First, so that a booking of theirs that is under way waits and then finds them gone.
+                // First, so that a concurrent booking by them waits and then finds the membership gone.
                 sites::remove_member(&mut tx, place.id(), person.id).await?;
             }
             let settled = self.settle(&mut tx, caller, &person, Some(place.id()), mode).await?;
@@ -77,7 +78,8 @@ impl App {
         })
     }
 
-    /// Removes a person for good: out of every site, tokens revoked, sessions ended, reservations cancelled.
+    /// Removes a person for good: ends their memberships and sign-ins, revokes their tokens, and cancels their
+    /// reservations.
     pub async fn remove_person(
         &self,
         caller: &Caller,
@@ -128,8 +130,8 @@ impl App {
         })
     }
 
-    /// Cancels what waits and runs, and stops sessions; says how many of both. Their files stay: whoever administers the
-    /// machine decides what becomes of a home.
+    /// Cancels waiting and running workloads, and stops sessions. Returns how many of both. Their files stay: the
+    /// machine's admin decides about a home.
     async fn settle_work(
         &self,
         conn: &mut Conn,
@@ -154,7 +156,7 @@ impl App {
         for session in live {
             visits::end(conn, session.id, None, self.now()).await?;
             let version = session.version;
-            // One that stops already needs nothing more.
+            // A session that already stops needs nothing more.
             if let Ok(after) = session.stop(reason.clone(), self.now()) {
                 sessions::update(conn, &after, version).await?;
             }
@@ -177,7 +179,7 @@ impl App {
         let reason: Option<Text> = format!("{} left", person.display_name).parse().ok();
         let mut settled = Vec::new();
         for reservation in reservations::holding_of(conn, person.id, site).await? {
-            // One that is ending needs nothing more; its claims go when it is done.
+            // A reservation that is ending needs nothing more; its claims end with it.
             let Ok(transition) = reservation.state.cancel() else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Sites as tenants, and the ways in and out of them.
+//! Sites as tenants, and how people join and leave them.
 
 use berth_engine::rights::{Action, may_grant};
 use berth_model::branding::Accent;
@@ -34,7 +34,7 @@ pub struct SiteChange {
     pub title: Option<Text>,
     pub time_zone: Option<TimeZone>,
     pub outsiders_see: Option<OutsiderView>,
-    /// None of its own, where that is what is given.
+    /// `Some(None)` removes the site's own accent.
     pub accent: Option<Option<Accent>>,
 }
 
@@ -73,7 +73,7 @@ impl App {
         self.place(&mut reader, caller, site, Action::SeeSite).await
     }
 
-    /// The sites this caller may know of, by name.
+    /// The sites that this caller may know, by name.
     pub async fn list_sites(&self, caller: &Caller, after: &str, limit: u64) -> Result<Vec<Place>> {
         let mut reader = self.store.read().await?;
         let all = caller.person.global_admin;
@@ -83,7 +83,7 @@ impl App {
             let place = Place::of(caller, site, role);
             match place.may(caller, Action::SeeSite, false, "site") {
                 Ok(()) => places.push(place),
-                // What is hidden is left out; a token that may not look at all is told so.
+                // Hidden sites are left out. A token without the scope to see sites gets the error.
                 Err(Error::NotFound(_)) => {}
                 Err(refused) => return Err(refused),
             }
@@ -121,7 +121,8 @@ impl App {
         .map_err(|error: Error| error.taken(wanted.map(String::from).unwrap_or_default()))
     }
 
-    /// Writes a changed site with everything that tells of it; says no, and writes nothing, where somebody was quicker.
+    /// Writes a changed site with its audit entry and event. Returns `false` and writes nothing if another change came
+    /// first.
     pub(crate) async fn write_site(
         &self,
         conn: &mut Conn,
@@ -133,7 +134,7 @@ impl App {
             return Ok(false);
         }
         if after.time_zone != before.time_zone {
-            // The days of its calendars are other ones now.
+            // With another time zone, the days of its calendars have changed.
             closures::all_due(conn, after.id, self.now()).await?;
         }
         let change = Change::new("site.change", Some(after.id), after.id);
@@ -238,7 +239,7 @@ impl App {
         Ok((place, requests))
     }
 
-    /// Lets someone in with a role, or turns them away (no role).
+    /// Accepts a join request with a role, or declines it (no role).
     pub async fn decide_join(
         &self,
         caller: &Caller,

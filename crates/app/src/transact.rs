@@ -1,13 +1,13 @@
-//! One way to run a transaction.
+//! The `transact!` macro: runs a transaction, with retries.
 
 use crate::error::Result;
 
-/// Runs a block inside a transaction and commits it; tries again, from the start, when another came between.
+/// Runs a block inside a transaction and commits it. Retries from the start if another transaction interfered.
 ///
-/// The block is the body of a function that returns `Result<_, Error>`: `?` and `return` end the block, not its
-/// caller. It may run more than once, so nothing outside the transaction may be left half done by it. On success the
-/// sequencer's bell is rung: new rows wait for numbers. A refusal is told only once what it rests on is there for all
-/// to see.
+/// The block is the body of a function that returns `Result<_, Error>`: `?` and `return` end the block, not its caller.
+/// It may run more than once, so it must not leave anything outside the transaction half done. On success this wakes
+/// the sequencer, because new rows wait for numbers. A refusal is returned only after the data on which it rests are
+/// visible to all.
 macro_rules! transact {
     ($app:expr, $tx:ident => $body:block) => {{
         let app: &$crate::App = &$app;
@@ -41,7 +41,7 @@ macro_rules! transact {
 
 pub(crate) use transact;
 
-/// Tells the compiler what kind of error the block's `?` leads to.
+/// Tells the compiler the error type of the block's `?`.
 pub(crate) fn typed<T, F: Future<Output = Result<T>>>(block: F) -> F {
     block
 }

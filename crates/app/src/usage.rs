@@ -1,7 +1,7 @@
-//! How much of a site was used, by whom and when, and what became of bookings.
+//! The usage of a site: how much, by whom and when, and the outcomes of bookings.
 //!
-//! Everything is worked out from claims and reservations when it is asked for, so there is nothing that could say
-//! something else than they do. What is counted is [`berth_engine::usage`]'s to say.
+//! Every request computes the figures from claims and reservations, so no stored figure can contradict them.
+//! [`berth_engine::usage`] defines what is counted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -24,14 +24,14 @@ use crate::directory::Directory;
 use crate::error::Result;
 use crate::reservations::LENGTH_MAX;
 
-/// The longest time that is looked at: a year, and a month to compare with.
+/// The longest time of a request: a year, and a month to compare with.
 pub const RANGE_MAX: SignedDuration = SignedDuration::from_hours(400 * 24);
 pub const BUCKETS_MAX: usize = 1000;
-/// Who is named; the others are summed.
+/// How many people and projects are named; the others are summed.
 pub const RANKED_MAX: usize = 20;
-/// What is looked at where nobody says: the time up to now.
+/// The default time: the days up to now.
 const USUALLY: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// Cancelled later than this before the start, hardly anybody else can make use of it.
+/// A cancellation later than this before the start hardly lets anybody else use the time.
 pub const SHORT_NOTICE: SignedDuration = SignedDuration::from_hours(24);
 const HOURS_OF_THE_WEEK: usize = 7 * 24;
 /// How many sites are read at once.
@@ -63,12 +63,12 @@ pub struct Figures {
     pub buckets: Vec<Seconds>,
 }
 
-/// Somebody's or something's part of it.
+/// The usage of one person or project.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Share {
-    /// One for each bucket; empty where nothing was used.
+    /// One for each bucket. Empty if nothing was used.
     pub used_s: Vec<f64>,
-    /// Bookings that start within the time, and were not given up before they began.
+    /// Bookings that start within the time, without cancelled and rejected ones, holds and waiting reservations.
     pub bookings: u64,
 }
 
@@ -88,7 +88,7 @@ impl Share {
     }
 }
 
-/// The greatest, and the rest together.
+/// The greatest shares, and the sum of the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking<K> {
     pub first: Vec<(K, Share)>,
@@ -96,14 +96,14 @@ pub struct Ranking<K> {
     pub rest: Share,
 }
 
-/// What became of the bookings that start within the time.
+/// The outcomes of the bookings that start within the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcomes {
-    /// That stand, took place, or were to: all but what was rejected, cancelled or never more than a wish.
+    /// All except rejected and cancelled ones, holds, and waiting reservations.
     pub bookings: u64,
     pub no_shows: u64,
     pub cancelled: u64,
-    /// Of those, on short notice.
+    /// Of the cancelled ones, those on short notice.
     pub cancelled_late: u64,
     pub rejected: u64,
     pub failed: u64,
@@ -127,18 +127,18 @@ pub struct SiteUsage {
     /// By the name of the type.
     pub kinds: Vec<(TypeId, Figures)>,
     pub people: Ranking<PersonId>,
-    /// None stands for what was booked for no project.
+    /// None stands for bookings without a project.
     pub projects: Ranking<Option<ProjectId>>,
     /// From Monday at midnight, hour by hour.
     pub week: Vec<Seconds>,
     pub leads: LeadTimes,
     pub outcomes: Outcomes,
-    /// Not asked for where only the caller's own use is: it is not counted by person.
+    /// None for a request of only the caller's own use, because refusals are not counted by person.
     pub refusals: Option<Vec<RefusalCount>>,
     pub directory: Directory,
 }
 
-/// What is wanted, worked out.
+/// A request with its defaults filled in and its names looked up.
 struct Question {
     span: Span,
     step: Step,
@@ -147,7 +147,7 @@ struct Question {
 }
 
 impl App {
-    /// How much of a site was used. Its admins see all of it, its members what is theirs.
+    /// The usage of a site. Its admins see all of it, its members their own.
     pub async fn usage(
         &self,
         caller: &Caller,
@@ -332,7 +332,7 @@ impl App {
     }
 }
 
-/// When each resource was out by itself: not there yet, gone, out of service or under maintenance.
+/// When each resource was itself unavailable: not created yet, removed, out of service or under maintenance.
 async fn outs(
     conn: &mut Conn,
     site: &Site,
@@ -353,7 +353,7 @@ async fn outs(
     }
     let changes = usage::status_changes(conn, site.id, span.end()).await?;
     for (nth, (resource, status, at)) in changes.iter().enumerate() {
-        // Until the next change; one that never came may still come, but nothing promises it.
+        // Until the next change. Without one, the status lasts to the end of the span.
         let next = changes.get(nth + 1).filter(|next| next.0 == *resource);
         if *status != Status::Active {
             let until = next.map_or(span.end(), |next| next.2);
@@ -388,13 +388,13 @@ fn parts(
 }
 
 impl Outcomes {
-    /// Counts one, and says whether it was a booking that stood.
+    /// Counts a booking. Returns whether it was one that should have taken place.
     fn count(&mut self, booking: &Booking) -> bool {
         match booking.state {
             // Nothing was promised yet.
             State::Waiting | State::Held => return false,
             State::Cancelled => {
-                // A hold that ran out, or a wait in vain, was never a booking.
+                // A hold that expired, or a reservation that waited in vain, was never a booking.
                 if !matches!(booking.cancelled_from, Some(State::Held | State::Waiting)) {
                     self.cancelled += 1;
                     let notice = booking.span.start().duration_since(booking.updated_at);
@@ -416,7 +416,8 @@ impl Outcomes {
         }
         self.bookings += 1;
         let is_over = matches!(booking.state, State::Ending | State::Done);
-        // Whoever ended it before they had to check in gave it back; it was released only at that moment or later.
+        // An owner who ended the booking before the check-in deadline gave it back. A no-show is released only at the
+        // deadline or later.
         let awaited = booking.awaited_until;
         self.no_shows += u64::from(is_over && awaited.is_some_and(|by| by <= booking.span.end()));
         true
@@ -425,7 +426,7 @@ impl Outcomes {
 
 fn ranking<K: Copy + Eq + Hash + Ord>(all: HashMap<K, Share>) -> Ranking<K> {
     let mut first: Vec<(K, Share)> = all.into_iter().collect();
-    // Among equals by id, so that the same question gets the same answer.
+    // Ties are ordered by id, so that the same request gets the same answer.
     first.sort_by(|(a, x), (b, y)| {
         let by_use = y.total_s().total_cmp(&x.total_s());
         by_use.then(y.bookings.cmp(&x.bookings)).then(a.cmp(b))
@@ -458,7 +459,7 @@ fn pairs(available: Vec<f64>, used: Vec<f64>) -> Vec<Seconds> {
         .collect()
 }
 
-/// A tree that was changed since may make more of the past than there was; more than everything is never shown.
+/// If the tree has changed since, a past figure may exceed the available time. So the result is capped.
 fn pair(available: f64, used: f64) -> Seconds {
     let available = whole(available);
     Seconds {
@@ -467,7 +468,7 @@ fn pair(available: f64, used: f64) -> Seconds {
     }
 }
 
-/// Seconds are positive and far below what fits.
+/// Seconds are positive and far below the limit of `u64`.
 fn whole(seconds: f64) -> u64 {
     seconds.round() as u64
 }

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::clock::random;
 
 const NONCE_LEN: usize = 24;
-/// What is stored is never taken for what was handed out, nor the other way round.
+/// Keeps stored secrets and handed-out words apart: neither can be used as the other.
 const HANDED_OUT: &[u8] = b"handed out";
 
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum VaultError {
     Sealed,
 }
 
-/// The key, and a name for it that is stored beside what it sealed.
+/// The key, and an id of it that is stored with each sealed secret.
 pub struct Vault {
     cipher: XChaCha20Poly1305,
     key_id: String,
@@ -67,7 +67,7 @@ impl Vault {
         }
     }
 
-    /// Reads the key file, or makes one that only its owner can read.
+    /// Reads the key file, or creates one that only its owner can read.
     pub fn open_or_create(path: &Path) -> Result<Self, VaultError> {
         use std::io::Write;
         use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -117,13 +117,13 @@ impl Vault {
         Ok(Self::from_key(&key))
     }
 
-    /// A key from which the records of runs get theirs, which are kept outside the database.
+    /// A key from which the keys for the records of runs are derived. These records are outside the database.
     pub fn record_key(&self) -> &Zeroizing<[u8; 32]> {
         &self.record_key
     }
 
-    /// What these parts are known by. A request may hold passwords, and whoever reads the database could guess them
-    /// against a hash without a key. Lengths keep the parts apart.
+    /// A keyed hash of these parts. A request may hold passwords, and with a plain hash a reader of the database could
+    /// guess them. Lengths keep the parts apart.
     pub(crate) fn fingerprint(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mac = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&*self.fingerprint_key);
         let mut mac = mac.unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
@@ -134,12 +134,12 @@ impl Vault {
         mac.finalize().into_bytes().into()
     }
 
-    /// Seals something that is handed out and comes back.
+    /// Seals a text that is handed out and comes back.
     pub(crate) fn seal_word(&self, plain: &[u8]) -> Result<Vec<u8>, VaultError> {
         self.encrypt(HANDED_OUT, plain)
     }
 
-    /// What was handed out, if it was, and came back as it was.
+    /// The text that was sealed by [`Vault::seal_word`]. None if it was not, or if it was changed.
     pub(crate) fn open_word(&self, sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         self.decrypt(HANDED_OUT, sealed).ok()
     }
@@ -161,7 +161,7 @@ impl Vault {
         })
     }
 
-    /// Opens a secret for whoever fulfils the reservation; nothing that people can call leads here.
+    /// Opens a secret for the fulfilment of the reservation. No API request leads here.
     pub fn open(&self, secret: &SealedSecret) -> Result<Hidden, VaultError> {
         let place = SecretPlace {
             id: secret.id,
@@ -197,7 +197,7 @@ impl Vault {
         serde_json::from_slice(&plain).map_err(|_| VaultError::Sealed)
     }
 
-    /// A fresh nonce, and what it sealed together with `place`.
+    /// A fresh nonce, followed by the text sealed together with `place`.
     fn encrypt(&self, place: &[u8], plain: &[u8]) -> Result<Vec<u8>, VaultError> {
         let nonce: [u8; NONCE_LEN] = random();
         let payload = Payload {
@@ -230,7 +230,7 @@ fn place_of(of: WorkloadId) -> Vec<u8> {
     format!("variables\n{of}").into()
 }
 
-/// Where a secret belongs. It is sealed together with this, so a row copied elsewhere does not open.
+/// The place of a secret. It is sealed together with this, so a row copied elsewhere does not open.
 pub(crate) struct SecretPlace<'a> {
     pub id: SecretId,
     pub site: SiteId,

@@ -1,8 +1,8 @@
-//! Whatever runs workloads.
+//! The backend interface: it starts, stops and observes runs.
 //!
-//! Everything here may be asked twice: a server that was killed after it called and before it wrote that down asks
-//! again. A backend therefore knows a run by its id, starts it once, and stops what it never started with a yes. What
-//! comes with an older fence than it has seen is from a server that lost its lease, and is refused.
+//! Every call must be idempotent: a server that was killed between a call and recording it repeats the call. A backend
+//! therefore identifies a run by its id, starts it once, and accepts a stop for a run that it never started. It refuses
+//! a call with an older fence than it has seen, because that server has lost its lease.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ use crate::environments::Shelf;
 use crate::records::RunRecords;
 use crate::supervisors::Supervisors;
 
-/// A run and what it is a part of.
+/// A run and its workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     pub workload: &'a Workload,
     pub run: &'a Run,
 }
 
-/// What only whoever granted a run knows of it: for whom it is, and what its resources are called by what runs it.
+/// What the server knows of a run from its allocation: its person, and the names of its resources on the backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub person: PersonId,
@@ -34,23 +34,23 @@ pub struct Grant {
     pub has_neighbours: bool,
     pub site: String,
     pub project: Option<String>,
-    /// The names of the nodes it has something of.
+    /// Names of the nodes on which the run has an allocation.
     pub nodes: Vec<String>,
     pub gpus: Vec<String>,
-    /// What is put into the environment of the program, beside what it asked for itself.
+    /// Environment variables for the program, in addition to those in its own request.
     pub environment: BTreeMap<String, String>,
-    /// What it sees of other folders, such as a managed environment.
+    /// Folders mounted into the run, such as a managed environment.
     pub mounts: Vec<Seen>,
-    /// Whether it takes Berth for a JupyterHub, and finds it at [`HUB_PORT`] of its own network.
+    /// Whether the app uses Berth as a JupyterHub, which it reaches at [`HUB_PORT`] of its own network.
     pub has_hub: bool,
-    /// The package index that it installs from, and reaches wherever that is; only for what makes an environment.
+    /// The package index to install from, which the run reaches wherever it is. Only environment builds have one.
     pub package_index: Option<String>,
 }
 
-/// Where in its own network a run finds Berth's part of JupyterHub, if it has to.
+/// Port in the run's own network at which it reaches Berth's part of JupyterHub, if it needs that.
 pub const HUB_PORT: u16 = 8081;
 
-/// A folder that a run sees, and under which name.
+/// A folder mounted into a run, and the path at which the run sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub from: PathBuf,
@@ -58,46 +58,46 @@ pub struct Seen {
     pub is_writable: bool,
 }
 
-/// The number of the lease under which a server acts.
+/// Fencing token: the number of the lease under which a server acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fence(pub u64);
 
-/// What a backend sees of a run.
+/// The state of a run, as a backend sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
     Running,
     Ended {
         at: Timestamp,
         outcome: Outcome,
-        /// How it came to that, in a sentence for its owner.
+        /// Why it ended so, in a sentence for its owner.
         said: Option<Text>,
     },
-    /// It was never started here, or nothing is left of it.
+    /// The backend never started the run, or nothing of it is left.
     Unknown,
-    /// Its machine cannot be asked from here: it may run or not.
+    /// This server cannot ask the run's machine, so the run may or may not be running.
     Unreachable,
 }
 
-/// What a run has used up to now.
+/// Resources that a run has used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Used {
     pub cpu_us: u64,
     pub memory_bytes: u64,
     pub memory_peak_bytes: u64,
-    /// How often something of it was killed for want of memory.
+    /// How often the kernel killed a process of the run for lack of memory.
     pub out_of_memory: u64,
 }
 
-/// Signs that a run is at work, beside the processor time it takes.
+/// Signs that a run is active, in addition to the processor time that it uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Life {
-    /// When a file of its owner's last changed.
+    /// When a file of the run's owner last changed.
     pub written_at: Option<Timestamp>,
-    /// Whether one of its GPUs has work to do.
+    /// Whether one of the run's GPUs is busy.
     pub computes: bool,
 }
 
-/// How often something tried to cross the boundary of a run, since the run began.
+/// How often somebody tried in one way to cross a run's boundary, counted since the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     pub run: RunId,
@@ -105,16 +105,16 @@ pub struct Attempt {
     pub times: u64,
 }
 
-/// What was tried.
+/// The kind of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AttemptKind {
-    /// A connection to the run's relay with another key, or of another user.
+    /// A connection to the run's relay with a wrong key, or from another user.
     WrongKey,
-    /// A message to the keeper that the first process of the sandbox does not send.
+    /// A message to the supervisor that the first process of the sandbox never sends.
     StrangeMessage,
-    /// The run showed the hub a word that names another session's server.
+    /// The run showed the hub a token that belongs to another session's server.
     ForeignWord,
-    /// Something else than a file in place of one that the server reads of an environment.
+    /// Something other than a plain file in place of a file that the server reads from an environment.
     StrangeFile,
 }
 
@@ -153,10 +153,12 @@ impl AttemptKind {
     }
 }
 
-/// Work of at most this length starts although its owner's home is above its limit: without it nobody could clean up.
+/// Work with at most this time limit starts although its owner's home is above its limit. Otherwise the owner could not
+/// clean up.
 pub const CLEAN_UP_MAX: SignedDuration = SignedDuration::from_mins(10);
 
-/// Whether there is disk space for something new of a person's: where there is not, a sentence for them says why.
+/// Whether the disks have space for something new of a person. A field that is set is a sentence for them that says why
+/// not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiskSpace {
     pub disk: Option<String>,
@@ -164,17 +166,17 @@ pub struct DiskSpace {
 }
 
 impl DiskSpace {
-    /// Why something that may run for so long does not start; none where it does.
+    /// Why work with this time limit does not start; `None` if it may start.
     pub fn why_not(&self, limit: SignedDuration) -> Option<&str> {
         let home = self.home.as_deref().filter(|_| limit > CLEAN_UP_MAX);
         self.disk.as_deref().or(home)
     }
 }
 
-/// How far a GPU is that is cut anew.
+/// Progress of a MIG repartition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Ask again about then.
+    /// The server should ask again at about this time.
     UnderWay {
         again: Timestamp,
     },
@@ -183,13 +185,13 @@ pub enum Progress {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// It may work another time.
+    /// A retry may succeed.
     #[error("the backend does not answer: {0}")]
     NoAnswer(String),
-    /// It is another server's to do, when that one carries the queues on.
+    /// Only another server can do this, once that server runs the queues.
     #[error("its machine cannot be reached from this server")]
     Unreachable,
-    /// It will not work, whoever asks how often.
+    /// No retry will succeed.
     #[error("the backend refuses: {0}")]
     Refused(String),
     #[error("another server has taken over")]
@@ -207,44 +209,45 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
         now: Timestamp,
     ) -> Doing<'a, ()>;
 
-    /// Tells a run to come to its end; by the run's own `until` it is made to. Where the reason is a checkpoint, it is
-    /// first told to write down how far it has come, and has all the time until then, less the site's grace, for that.
+    /// Asks a run to end; at the run's own `until` the backend kills it. If the reason is a checkpoint, the backend
+    /// first asks the run to save its progress. For that the run has all the time until `until`, less the site's grace
+    /// period.
     fn stop<'a>(&'a self, job: Job<'a>, fence: Fence, now: Timestamp) -> Doing<'a, ()>;
 
-    /// Lets something that runs go on until its own `until`, which is later than it was.
+    /// Lets a run continue until its own `until`, which is now later than before.
     fn prolong<'a>(&'a self, _job: Job<'a>, _fence: Fence, _now: Timestamp) -> Doing<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    /// The machine that keeps the processes of what is placed on these nodes, where only a server there can ask after them.
+    /// The machine that holds the processes of work on these nodes, if only a server on that machine can observe them.
     fn machine(&self, _nodes: &[ResourceId]) -> Option<String> {
         None
     }
 
-    /// Whether this server can start and see work on a machine.
+    /// Whether this server can start and observe work on a machine.
     fn reaches(&self, _machine: &str) -> bool {
         true
     }
 
-    /// What has become of these, in their order.
+    /// Returns the state of these runs, in the order of the jobs.
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>>;
 
-    /// Where a run that serves visitors lets them in, once it has begun.
+    /// The endpoint of a run that serves visitors, once the run has begun.
     fn door<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Option<Door>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// The last of what a run said, at most so many bytes; nothing where no log is kept.
+    /// The end of a run's output, at most this many bytes; empty if the backend keeps no log.
     fn log<'a>(&'a self, _job: Job<'a>, _bytes: u64) -> Doing<'a, String> {
         Box::pin(async { Ok(String::new()) })
     }
 
-    /// What a run has used up to now, where that is known.
+    /// The resources that a run has used so far, if known.
     fn used<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Option<Used>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// What else says that a run is at work. It may take a while to find out.
+    /// Other signs that a run is active. The call may take a while.
     fn life<'a>(&'a self, _job: Job<'a>) -> Doing<'a, Life> {
         Box::pin(async { Ok(Life::default()) })
     }
@@ -254,18 +257,18 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// These are recorded, and need not be told again.
+    /// The server has recorded these attempts, so the backend need not report them again.
     fn forget_attempts<'a>(&'a self, _recorded: &'a [Attempt]) -> Doing<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Whether GPUs can be cut anew here at all.
+    /// Whether this backend can repartition GPUs at all.
     fn can_cut(&self) -> bool {
         false
     }
 
-    /// Cuts a GPU anew, or says how far that is: it is asked until it is done or refused. By the cut's own `until` it is
-    /// done, or everything is as it was, and stays so.
+    /// Repartitions a GPU, or reports the progress: the server repeats the call until the result is done or refused. By
+    /// the repartition's own `until`, the GPU is either repartitioned or as it was before, and it stays so.
     fn recut<'a>(
         &'a self,
         _recut: &'a Recut,
@@ -276,32 +279,32 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
         Box::pin(async move { Err(Trouble::Refused(why.into())) })
     }
 
-    /// The socket by which what runs asks its server something, if it can.
+    /// The socket by which runs send requests to their server, if there is one.
     fn hub_socket(&self) -> Option<PathBuf> {
         None
     }
 
-    /// Where it keeps managed environments, if it can.
+    /// Where the backend keeps managed environments, if it can keep any.
     fn shelf(&self) -> Option<&dyn Shelf> {
         None
     }
 
-    /// Whether there is disk space for something new of a person's.
+    /// Whether there is disk space for something new of a person.
     fn disk_space<'a>(&'a self, _person: PersonId) -> Doing<'a, DiskSpace> {
         Box::pin(async { Ok(DiskSpace::default()) })
     }
 
-    /// What it keeps of runs that are over, where that is on a disk of its own.
+    /// The records of ended runs, if the backend keeps them on a disk of its own.
     fn records(&self) -> Option<&dyn RunRecords> {
         None
     }
 
-    /// The supervisors of the runs that it keeps on this server's own machine, if it keeps any there.
+    /// The supervisors of the runs on this server's own machine, if the backend keeps any there.
     fn supervisors(&self) -> Option<&dyn Supervisors> {
         None
     }
 
-    /// When to look at these again, though nobody says that something has happened.
+    /// When the server should poll these runs again, even if no event arrives.
     fn next(&self, _jobs: &[Job<'_>], _now: Timestamp) -> Option<Timestamp> {
         None
     }

@@ -1,9 +1,9 @@
-//! Reading below a folder whose contents another user writes, as a process that has more rights than that user.
+//! Reads below a folder that another user fills, as a process with more rights than that user.
 //!
-//! The folder itself must stand where only this process's user writes. Everything below it is hostile: each path is
-//! resolved by the kernel beneath the folder's descriptor, without links, magic links and other file systems. A file is
-//! opened as a path first and read only when its type, link count and size are right. Nothing here opens a pipe, a socket
-//! or a device, and nothing follows a link.
+//! The folder itself must be at a place where only this process's user can write. Everything below it is hostile. The
+//! kernel resolves each path beneath the folder's descriptor, without links, magic links and other file systems. A file
+//! is first opened as a path only, and read only if its type, link count and size are right. This module opens no pipe,
+//! socket or device, and follows no link.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 
-/// A folder's descriptor, beneath which everything is resolved.
+/// The descriptor of a folder; the kernel resolves all paths beneath it.
 #[derive(Debug)]
 pub struct Beneath(OwnedFd);
 
-/// Where a walk stops.
+/// Limits at which a walk stops.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkLimits {
     pub entries_max: usize,
@@ -33,30 +33,30 @@ pub struct Entry {
     pub modified_at: Option<SystemTime>,
 }
 
-/// Where a measurement stops.
+/// Limits at which a measurement stops.
 #[derive(Debug, Clone, Copy)]
 pub struct SizeLimits {
     pub entries_max: u64,
-    /// Folders inside each other, each of which takes a descriptor.
+    /// Maximum depth of nested folders. Each level takes a descriptor.
     pub depth_max: usize,
     pub time_max: Duration,
 }
 
-/// What a folder and everything below it take of their disk.
+/// Disk usage of a folder and everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Allocated space: a hole takes none, and a file with several names is counted once.
+    /// Allocated space: a hole takes none, and a file with several names counts once.
     pub bytes: u64,
     pub counted: Counted,
 }
 
-/// How much of a folder a measurement counted.
+/// How much of a folder a measurement has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     All,
-    /// It took too long, or the machine lacked something.
+    /// The measurement took too long, or the machine lacked a resource.
     InPart,
-    /// The content does not let itself be counted: too many entries, folders too deep, folders that cannot be read.
+    /// The content cannot be counted: too many entries, folders too deep, or folders that cannot be read.
     Uncountable,
 }
 
@@ -64,7 +64,7 @@ pub enum Counted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Walked {
     Whole,
-    /// It reached a limit.
+    /// The walk reached a limit.
     Partly,
 }
 
@@ -74,13 +74,13 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_XDEV);
 
 impl Beneath {
-    /// The folder's last component may not be a link; the caller answers for the ones before it.
+    /// Opens a folder. Its last component may not be a link; the caller vouches for the components before it.
     pub fn open(folder: &Path) -> io::Result<Beneath> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(Beneath(rustix::fs::open(folder, flags, Mode::empty())?))
     }
 
-    /// The content of a small regular file with one name. Anything else is an error.
+    /// Reads a small regular file with one name. Anything else is an error.
     pub fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         let pinned = self.open_at(path, OFlags::PATH)?;
         let about = rustix::fs::fstat(&pinned)?;
@@ -93,7 +93,7 @@ impl Beneath {
         if u64::try_from(about.st_size).unwrap_or(u64::MAX) > bytes_max {
             return Err(refused("it is too large"));
         }
-        // By descriptor, so that it is the file that was just looked at, whatever the path leads to by now.
+        // Opened by descriptor: this is the file checked above, even if the path leads elsewhere by now.
         let file = File::open(format!("/proc/self/fd/{}", pinned.as_raw_fd()))?;
         let mut bytes = Vec::new();
         file.take(bytes_max + 1).read_to_end(&mut bytes)?;
@@ -103,7 +103,8 @@ impl Beneath {
         }
     }
 
-    /// Shows every entry below the folder, those nearer to the top first. Hidden folders are shown and not entered.
+    /// Shows every entry below the folder, the ones nearer to the top first. It shows hidden folders, but does not
+    /// enter them.
     pub fn walk(&self, limits: WalkLimits, mut show: impl FnMut(&Entry)) -> Walked {
         let begun = Instant::now();
         let mut left = limits.entries_max;
@@ -151,7 +152,7 @@ impl Beneath {
         let mut left = limits.entries_max;
         let mut bytes = allocated(&rustix::fs::fstat(&self.0)?);
         let mut counted = Counted::All;
-        // Each folder is opened by its name in the one above, so that no path is too long.
+        // Each folder is opened by its name in its parent, so no path gets too long.
         let mut open = vec![self.list(Path::new("."))?];
         loop {
             let depth = open.len();
@@ -194,7 +195,7 @@ impl Beneath {
             let below = rustix::fs::openat2(above, &name, how, Mode::empty(), BENEATH);
             match below.and_then(Dir::new) {
                 Ok(below) => open.push(below),
-                // It went meanwhile, or is another file system.
+                // The folder was removed or replaced meanwhile, or is another file system.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
                 Err(Errno::ACCESS | Errno::PERM) => counted = Counted::Uncountable,
                 Err(_) => counted = counted.and(Counted::InPart),
@@ -229,7 +230,8 @@ impl Counted {
     }
 }
 
-/// The space of an entry. Of a file with several names each name has its part: together they are the file.
+/// The space of an entry. Each name of a file with several names counts its share, so together they count the file
+/// once.
 #[allow(
     clippy::useless_conversion,
     reason = "the number of names has another type on other machines"
@@ -350,7 +352,7 @@ mod tests {
         beneath(folder).size(limits).unwrap()
     }
 
-    /// As the system's own program counts it.
+    /// Disk usage as the system's own `du` counts it.
     fn du(folder: &Path) -> u64 {
         let du = std::process::Command::new("du")
             .args(["-s", "-x", "--block-size=1", "--"])

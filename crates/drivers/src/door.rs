@@ -1,5 +1,6 @@
-//! The way to a run's own web server: a socket of its keeper's, which lets in only a connection that begins with the
-//! run's key. The server asks there, as Berth and not as a visitor, whether the app answers and what its kernels do.
+//! The endpoint of a run's own web server: a socket of the run's supervisor. It admits only a connection that begins
+//! with the run's key. The server also asks here, as Berth and not as a visitor, whether the app answers and what its
+//! kernels do.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -20,7 +21,7 @@ use tokio::net::UnixStream;
 
 use crate::turns::Turns;
 
-/// Where the keeper of a run waits for visitors, and the key it asks for.
+/// The socket on which a run's supervisor waits for visitors, and the key that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Door {
     pub socket: PathBuf,
@@ -30,14 +31,14 @@ pub struct Door {
 }
 
 impl Door {
-    /// What a request to the app carries as its `Authorization`, if the app checks that.
+    /// The `Authorization` header of a request to the app, if the app checks one.
     pub fn authorization(&self) -> Option<String> {
         self.has_app_token
             .then(|| format!("Bearer {}", self.key.app_token()))
     }
 }
 
-/// A run's own secret. The server and the run's keeper know it; the run never does.
+/// A run's own secret. The server and the run's supervisor know it; the run never does.
 #[derive(Clone)]
 pub struct Key([u8; Key::BYTES]);
 
@@ -54,12 +55,12 @@ impl Key {
         bytes.try_into().ok().map(Key)
     }
 
-    /// For the file that only the server and the keeper read.
+    /// The bytes for the key file, which only the server and the supervisor read.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// What an app with a token of its own is started with. The key does not follow from it.
+    /// The token of an app that checks its own. The key cannot be derived from it.
     pub fn app_token(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"berth app token\n");
@@ -69,7 +70,7 @@ impl Key {
     }
 }
 
-/// In constant time.
+/// Compares in constant time.
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
         self.0.ct_eq(&other.0).into()
@@ -84,16 +85,16 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// How long the keeper waits for the key of a connection.
+/// How long the supervisor waits for the key of a connection.
 const KEY_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it may take to open a socket, which lies on a disk.
+/// Timeout for opening a socket, which is on a disk.
 const OPENING: Duration = Duration::from_secs(2);
-/// Of each socket, one is opened at a time: a disk that hangs keeps one thread.
+/// For each socket, only one call opens it at a time: a disk that hangs occupies one thread.
 static OPENINGS: LazyLock<Turns<PathBuf>> = LazyLock::new(Turns::default);
 
-/// Connects, and shows the key. The socket must be a socket of this process's own user, and so must the process that
-/// listens there; a link is not followed.
+/// Connects and sends the key. The socket must belong to this process's own user, and so must the process that listens
+/// there. A link is not followed.
 pub async fn connect(door: &Door) -> io::Result<UnixStream> {
     let path = door.socket.clone();
     let opened = OPENINGS.take(door.socket.clone(), OPENING, move |_| open_socket(&path));
@@ -133,7 +134,7 @@ fn own_user() -> u32 {
     nix::unistd::Uid::effective().as_raw()
 }
 
-/// The keeper's part: lets a connection in whose peer is of this process's own user and which begins with the key.
+/// The supervisor's side: admits a connection if its peer is this process's own user and sends the key first.
 pub async fn admit(stream: &mut UnixStream, key: &Key) -> io::Result<()> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if stream.peer_cred()?.uid() != own_user() {
@@ -156,17 +157,17 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Whether what was asked for is there, or stands elsewhere.
+    /// Whether the requested page exists, here or behind a redirect.
     pub fn is_good(&self) -> bool {
         StatusCode::from_u16(self.status)
             .is_ok_and(|status| status.is_success() || status.is_redirection())
     }
 }
 
-/// No more is read of what it answers.
+/// Maximum size of an answer's body.
 const BODY_MAX: usize = 1 << 20;
 
-/// Asks for a path, with its slash at the beginning. What it answers is somebody else's program's, and not to be trusted.
+/// Requests a path, which must begin with a slash. Somebody else's program answers, so the answer is not trusted.
 pub async fn ask(door: &Door, path: &str, patience: Duration) -> io::Result<Answer> {
     let asked = tokio::time::timeout(patience, exchange(door, path));
     match asked.await {

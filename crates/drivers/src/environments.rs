@@ -1,7 +1,7 @@
-//! How managed environments are made, and where those are that are ready.
+//! Builds of managed environments, and where the finished environments are.
 //!
-//! Making one is a run like any other: a program in a sandbox, which sees the new environment's folder and may write in
-//! it. When it has ended well, the folder is *sealed*: nobody may write in it from then on.
+//! A build is a run like any other: a program in a sandbox that mounts the new environment's folder and may write in
+//! it. When the build has succeeded, the folder is *sealed*: from then on nobody may write in it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,23 +16,25 @@ use crate::backend::Doing;
 use crate::beneath::Beneath;
 pub use crate::beneath::{Counted, Size};
 
-/// What makes an environment from a [`Recipe`].
+/// The program that builds an environment from a [`Recipe`].
 const BUILD: &str = include_str!("environments/build.py");
 
-/// The certificates that this machine trusts; an index inside an institution is often signed by its own.
+/// The certificates that this machine trusts. An index inside an institution is often signed by the institution's own
+/// authority.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// What is to be made, in the words of what makes it.
+/// The input of the program that builds an environment.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recipe {
-    /// Where it will stand, in the sandbox.
+    /// Path of the environment in the sandbox.
     pub path: String,
-    /// Where what it extends stands there.
+    /// Path in the sandbox of the environment that it extends.
     pub base: Option<String>,
     pub packages: Vec<Package>,
-    /// Where its lock file stands there. With one, exactly the files are installed whose hashes it has.
+    /// Path of its lock file in the sandbox. With a lock file, the build installs exactly the files that match its
+    /// hashes.
     pub lock: Option<String>,
-    /// What its kernel is called: by people, and by programs.
+    /// The names of its kernel: one for people, and one for programs.
     pub title: String,
     pub kernel: String,
 }
@@ -49,7 +51,7 @@ impl Recipe {
     }
 }
 
-/// What an installer has to know of the machine that it runs on.
+/// Environment variables with facts about this machine that an installer needs.
 pub fn installing(index: Option<&str>) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if std::path::Path::new(CERTIFICATES).is_file() {
@@ -61,8 +63,8 @@ pub fn installing(index: Option<&str>) -> BTreeMap<String, String> {
     all
 }
 
-/// Environments that Berth itself brings along. What they ask for and its lock are the files in `environments/locks`,
-/// which `scripts/lock-environments` makes.
+/// Environments that ship with Berth. Their requirements and lock files are in `environments/locks`;
+/// `scripts/lock-environments` makes the locks.
 const BROUGHT: &[Brought] = &[
     Brought {
         name: "jupyterlab",
@@ -89,16 +91,16 @@ const BROUGHT: &[Brought] = &[
     },
 ];
 
-/// Where the lock file of a prepared environment stands while it is made.
+/// Path of the lock file of a prepared environment during its build.
 pub const LOCK_INSIDE: &str = "/opt/berth/environments/lock.txt";
 
 struct Brought {
     name: &'static str,
-    /// A package with its version in each line.
+    /// One package with its version on each line.
     requirements: &'static str,
     /// All packages that these need, with their versions and the hashes of their files.
     lock: &'static str,
-    /// What of it is read before anybody asks, so that what needs it starts at once.
+    /// Modules that a fork server loads in advance, so that apps which need them start at once.
     warm: &'static [&'static str],
 }
 
@@ -108,19 +110,20 @@ impl Brought {
     }
 }
 
-/// An environment that is made before there is a server, and that every site then has.
+/// An environment that is built before the server starts, and that every site then has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     pub name: Name,
     pub packages: Vec<Package>,
-    /// Its interpreter and its size, once it is made.
+    /// Its interpreter and its size, once it is built.
     #[serde(default)]
     pub python: Option<String>,
     #[serde(default)]
     pub bytes: Option<u64>,
 }
 
-/// What a prepared environment says of itself, in its folder; written last, so that one without it is half-made.
+/// File in the folder of a prepared environment that describes it. It is written last, so a folder without it is
+/// incomplete.
 pub const ABOUT: &str = "berth-environment.json";
 const ABOUT_BYTES_MAX: u64 = 1 << 20;
 
@@ -138,7 +141,7 @@ impl Prepared {
         })
     }
 
-    /// What an admin types to have an environment that an app of the catalogue is found in; nothing, if it is none of these.
+    /// The command by which an admin prepares the environment of an app in the catalogue; `None` for any other name.
     pub fn how_to_make(name: &str) -> Option<String> {
         match name {
             "vscode" => Some("scripts/install-code-server".to_owned()),
@@ -153,24 +156,25 @@ impl Prepared {
         BROUGHT.iter().map(|one| one.name)
     }
 
-    /// What the one in this folder says of itself.
+    /// Reads the description of the environment in this folder.
     pub fn found(folder: &Path) -> Option<Prepared> {
         let about = Beneath::open(folder).ok()?;
         let about = about.read(Path::new(ABOUT), ABOUT_BYTES_MAX).ok()?;
         serde_json::from_slice(&about).ok()
     }
 
-    /// The modules of it that are read before anybody asks.
+    /// The modules that a fork server loads in advance.
     pub fn warm(&self) -> &'static [&'static str] {
         Brought::named(self.name.as_str()).map_or(&[], |one| one.warm)
     }
 
-    /// The lock file that it is installed from.
+    /// The lock file from which it is installed.
     pub fn lock(&self) -> &'static str {
         Brought::named(self.name.as_str()).map_or("", |one| one.lock)
     }
 
-    /// The same packages from the same lock, made in the same way, are the same folder; anything else is another.
+    /// The name of its folder. The same packages, lock and build program give the same folder; any change gives
+    /// another.
     pub fn key(&self) -> Option<Name> {
         self.key_with(self.lock())
     }
@@ -191,7 +195,7 @@ impl Prepared {
         format!("{}-{short}", self.name).parse().ok()
     }
 
-    /// Where it stands below [`INSIDE`]. No version has a `-` in it, so it is nobody else's place.
+    /// Its path below [`INSIDE`]. No version contains a `-`, so no other environment has this path.
     pub fn path(key: &Name) -> String {
         format!("prepared/{key}")
     }
@@ -208,34 +212,35 @@ impl Prepared {
     }
 }
 
-/// What is known of an environment once nobody may write in it any more.
+/// Facts about an environment once nobody may write in it any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
     pub bytes: u64,
     pub python: Option<String>,
 }
 
-/// Where a backend keeps environments. Everything here may be asked twice.
+/// The environment store of a backend. Every call must be idempotent.
 pub trait Shelf: Send + Sync + std::fmt::Debug {
-    /// Where one is that was made here.
+    /// The folder of an environment that was built here.
     fn made(&self, id: EnvironmentId) -> PathBuf;
 
-    /// Where one is that was prepared before; none where nothing can be prepared.
+    /// The folder of an environment that was prepared in advance; `None` where nothing can be prepared.
     fn prepared(&self, key: &Name) -> Option<PathBuf>;
 
-    /// Those of these folders that exist.
+    /// Returns the folders that exist.
     fn existing(&self, folders: Vec<PathBuf>) -> Doing<'_, Vec<PathBuf>>;
 
-    /// All that were prepared before, by their keys.
+    /// All environments that were prepared in advance, by their keys.
     fn all_prepared(&self) -> Doing<'_, Vec<(Name, Prepared)>>;
 
-    /// What one takes of the disk now, also while it is made: at least so much, if it takes long to measure.
+    /// The disk usage of an environment now, also during its build. It is a lower bound if the measurement takes too
+    /// long.
     fn size(&self, id: EnvironmentId) -> Doing<'_, Size>;
 
-    /// Lets nobody write in it any more, and makes sure that it survives this machine.
+    /// Makes an environment read-only for everybody, and makes sure that it survives a crash of this machine.
     fn seal(&self, id: EnvironmentId) -> Doing<'_, Sealed>;
 
-    /// Removes it, unless something that runs sees it.
+    /// Removes an environment, unless a run that has not ended mounts it.
     fn remove(&self, id: EnvironmentId) -> Doing<'_, Removed>;
 }
 

@@ -1,11 +1,11 @@
-//! Hands on the world: what runs workloads, behind one small trait.
+//! Backends: they run workloads, behind one small trait.
 //!
-//! A [`backend::Backend`] is told to start and to stop, and says what it sees. [`simulated`] is one that runs nothing:
-//! from a seed it says what would have happened, so that a demo lives and a test can make anything fail. [`local`] runs
-//! things as processes of this machine, each in a sandbox. [`split`] is two of them, each with nodes of its own.
+//! A [`backend::Backend`] starts and stops runs, and reports their state. [`simulated`] runs nothing: from a seed it
+//! derives what would have happened, for demos and for tests that need any failure. [`local`] runs workloads as
+//! processes of this machine, each in a sandbox. [`split`] combines two backends, each with nodes of its own.
 //!
-//! This crate must not see the store or decide who gets what. Moments come in as arguments; only what outlives the
-//! server reads a clock.
+//! This crate must not access the store or decide who gets which resources. Callers pass the time as an argument; only
+//! processes that outlive the server read a clock.
 
 pub mod backend;
 mod beneath;

@@ -1,15 +1,16 @@
-//! Workloads as processes of this machine, each in a sandbox of its own.
+//! Runs workloads as processes of this machine, each in a sandbox of its own.
 //!
 //! ```text
 //! server -> keeper (one for each run, outlives the server) -> enter (becomes the user, makes the network)
 //!        -> bubblewrap -> inside (first process of the sandbox) -> the app
 //! ```
-//! Without a sandbox the third is left out, and the boundary of a run does not hold ([`machine::WeakBoundary`]).
-//! All but bubblewrap are this one program. What a server has to know after it was killed is in the run's folder
-//! ([`folder`]), which no run sees. The keeper and the sandbox talk by one channel ([`control`]); visitors come in by the
-//! keeper's [`relay`].
+//! A run's supervisor is called `keeper` in the code. Without a sandbox, `enter` starts `inside` without bubblewrap,
+//! and the boundary of a run does not hold ([`machine::WeakBoundary`]). All parts except bubblewrap are this one
+//! program. The run's folder ([`folder`]), which no run sees, holds everything that a server must know after it was
+//! killed. The supervisor and the sandbox communicate over one channel ([`control`]). Visitors come in through the
+//! supervisor's [`relay`].
 //!
-//! The clock is read here, in the keeper alone: a run has to end in time though no server is there to say so.
+//! Only the supervisor reads the clock here: a run must end in time even if no server is running.
 
 mod attempts;
 pub mod brood;
@@ -66,47 +67,47 @@ use crate::records::RunRecords;
 use crate::supervisors::Supervisors;
 use crate::turns::{Patience, Turns};
 
-/// How this machine runs things.
+/// How this machine runs workloads.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where runs and homes are kept.
+    /// Folder of the runs and homes.
     pub folder: PathBuf,
-    /// The program that keeps a run: this one, but for tests.
+    /// The program that supervises a run: this program itself, except in tests.
     pub program: PathBuf,
-    /// The first of the users that people are on this machine; none where the server may not switch.
+    /// The lowest user id that people get on this machine; `None` if the server may not switch users.
     pub first_user: Option<u32>,
-    /// What no run reaches, beside this machine itself and the private ranges.
+    /// Ranges that no run reaches, in addition to this machine itself and the private ranges.
     pub closed: Vec<Range>,
-    /// What runs reach of the private ranges all the same.
+    /// Parts of the private ranges that runs reach nevertheless.
     pub opened: Vec<Range>,
-    /// Host names whose addresses runs reach all the same; they are resolved at each start.
+    /// Host names whose addresses runs reach nevertheless; the server resolves them at each start.
     pub opened_names: Vec<String>,
     /// The host of the server's database, which no name or range opens.
     pub database_host: Option<String>,
     pub has_network: bool,
     pub has_sandbox: bool,
-    /// Looks whether a machine that could not make sandboxes can make them now; none where there are to be none.
+    /// Checks whether a machine that could not make sandboxes can make them now; `None` if runs must have no sandbox.
     pub sandbox_again: Option<fn() -> bool>,
-    /// Whether several people's work may run here though the boundary of a run does not hold.
+    /// Whether work of several people may run here although the boundary of a run does not hold.
     pub is_shared: bool,
-    /// Where environments are that were prepared before there was a server.
+    /// Folder of the environments that were prepared before the server started.
     pub prepared: Option<PathBuf>,
     pub disk: DiskLimits,
-    /// The most warm servers that are kept; only where people are users of their own, in sandboxes.
+    /// Maximum number of fork servers. They exist only where people have users of their own, in sandboxes.
     pub warm_max: usize,
-    /// Seals what the records of runs keep secret. It has to be the same after a restart.
+    /// Encrypts the secrets in the records of runs. It must be the same after a restart.
     pub record_key: RecordKey,
 }
 
-/// What is done on threads beside calls about single runs. Of each there is one at a time.
+/// Blocking calls that concern no single run. Only one errand of each kind runs at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Errand {
     Attempts,
-    /// Which runs are not over.
+    /// Lists the runs that have not ended.
     Live,
     Records,
     Environments,
-    /// Whether environments exist, which a start waits for.
+    /// Checks whether environments exist; a start waits for this.
     Existing,
 }
 
@@ -127,30 +128,30 @@ impl Settings {
     }
 }
 
-/// How often what runs is looked at.
+/// How often the server polls the runs.
 const LOOK: SignedDuration = SignedDuration::from_secs(1);
-/// How long it may take to look at a run, and to find its door.
+/// Timeout for polling a run, and for finding its endpoint.
 const LOOK_PATIENCE: Duration = Duration::from_secs(2);
 const START: Duration = Duration::from_secs(20);
-/// To tell a run something, and to read its log.
+/// Timeout for sending a run a command, and for reading its log.
 const TELL: Duration = Duration::from_secs(5);
 const SCAN: Duration = Duration::from_secs(8);
 
 #[derive(Debug)]
 pub struct Local {
     hands: Arc<Hands>,
-    /// What this machine is known by.
+    /// This machine's stable id.
     identity: String,
     newest_fence: AtomicU64,
     disk: Disk,
     names: Names,
     turns: Turns<RunId>,
-    /// Of looks for signs of life, which take long.
+    /// Scans for signs of activity, which take long.
     scans: Turns<RunId>,
-    /// Of measurements of environments that are made.
+    /// Measurements of environments during their build.
     sizes: Turns<EnvironmentId>,
     errands: Turns<Errand>,
-    /// Runs of which it is known that they are over.
+    /// Runs that are known to have ended.
     over: Arc<Mutex<HashSet<RunId>>>,
 }
 
@@ -186,7 +187,7 @@ impl Local {
         &self.hands.settings
     }
 
-    /// Whether another machine keeps the run. Runs that are older than this record are taken for this machine's.
+    /// Whether the run is on another machine. A run older than this record counts as this machine's.
     fn is_elsewhere(&self, run: &Run) -> bool {
         let machine = run.machine.as_ref();
         machine.is_some_and(|machine| *machine != self.identity)
@@ -208,7 +209,7 @@ impl Local {
         Ok(())
     }
 
-    /// Does something about a run on a thread, after whatever else is being done about it.
+    /// Makes a blocking call about a run on a thread, after all earlier calls about that run.
     async fn in_turn<T: Send + 'static>(
         &self,
         run: &Run,
@@ -221,7 +222,7 @@ impl Local {
         done.unwrap_or_else(|| Err(Trouble::NoAnswer(SLOW.to_owned())))
     }
 
-    /// Does something that is about no single run on a thread.
+    /// Makes a blocking call that concerns no single run on a thread.
     fn errand<'a, T: Send + 'static>(
         &'a self,
         errand: Errand,
@@ -236,8 +237,8 @@ impl Local {
         })
     }
 
-    /// What a run reaches of the private ranges: what an admin opens, and the package index for what makes an environment.
-    /// What cannot be resolved is not reached, and the run starts without it.
+    /// The parts of the private ranges that a run reaches: those that an admin opens and, for an environment build, the
+    /// package index. A name that cannot be resolved is not reached, and the run starts without it.
     async fn reach(&self, index: Option<&str>) -> Reach {
         if !self.settings().has_network {
             return Reach::default();
@@ -258,7 +259,7 @@ impl Local {
         }
     }
 
-    /// The ranges that an admin opens, and the addresses of the database, which may be in one of them.
+    /// The ranges that an admin opens, and the addresses of the database, which may be in one of the ranges.
     async fn opened_ranges(&self) -> (Vec<Range>, Vec<Ipv4Addr>) {
         let ranges = self.settings().opened.clone();
         if ranges.is_empty() {
@@ -273,7 +274,7 @@ impl Local {
         }
     }
 
-    /// A start without disk space would fail in the middle of its work.
+    /// Refuses a start without disk space, which would fail in the middle of its work.
     async fn check_space(&self, job: Job<'_>, person: PersonId) -> Result<(), Trouble> {
         let space = self.disk_space(person).await?;
         let wish = job.workload.ask.wishes.get(job.run.wish);
@@ -345,7 +346,8 @@ impl Backend for Local {
         machine == self.identity
     }
 
-    /// All are looked at side by side. One whose disk does not answer may run or not.
+    /// Polls all runs concurrently. A run on a disk that does not answer counts as unreachable: it may or may not be
+    /// running.
     fn look<'a>(&'a self, jobs: &'a [Job<'a>], now: Timestamp) -> Doing<'a, Vec<Sign>> {
         Box::pin(async move {
             let look = async |run: &Run| {

@@ -1,8 +1,8 @@
-//! A backend that runs nothing, and says what would have happened.
+//! A backend that runs nothing and reports what would have happened.
 //!
-//! How long a run lasts, whether it fails and how long it takes to step aside follow from the seed and from the run
-//! itself, so there is nothing to keep: after a restart it still knows. A command `sleep 600` lasts ten minutes; of all
-//! others it is drawn.
+//! The seed and the run itself determine how long a run lasts, whether it fails and how long it takes to end. So there
+//! is nothing to store, and the answers are the same after a restart. The command `sleep 600` lasts ten minutes; for
+//! all others the length is drawn.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,23 +13,23 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::backend::{Backend, Doing, Fence, Grant, Job, Progress, Sign, Trouble};
 
-/// What the simulated world is like.
+/// Parameters of the simulated world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct World {
     pub seed: u64,
-    /// The part of runs that end with an error.
+    /// Fraction of runs that end with an error.
     pub failing: f64,
-    /// The part of runs whose node is lost under them.
+    /// Fraction of runs that lose their node.
     pub node_loss: f64,
-    /// The part of calls that are not answered, though they may have been carried out.
+    /// Fraction of calls that get no answer, although the backend may have carried them out.
     pub unanswered: f64,
-    /// The longest that something takes to come to its end once it is told.
+    /// Maximum time that a run takes to end once it is asked to.
     pub slowest_end: SignedDuration,
-    /// The part of GPUs to be cut anew that cannot be.
+    /// Fraction of MIG repartitions that fail.
     pub uncut: f64,
-    /// The longest that cutting a GPU takes.
+    /// Maximum time that a MIG repartition takes.
     pub slowest_cut: SignedDuration,
-    /// The longest that something takes, before that, to write down how far it has come.
+    /// Maximum time that a run takes, before that, to save a checkpoint.
     pub slowest_checkpoint: SignedDuration,
 }
 
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// A world like that of a demo: one run in twenty-five fails.
+    /// A world for a demo: one run in twenty-five fails.
     pub fn lively(seed: u64) -> World {
         World {
             failing: 0.04,
@@ -73,7 +73,7 @@ impl Simulated {
         }
     }
 
-    /// A number from zero to one that belongs to this thing and purpose.
+    /// A number from zero to one, always the same for this object and purpose.
     fn draw(&self, of: impl Hash, purpose: &str) -> f64 {
         let mut hasher = DefaultHasher::new();
         (self.world.seed, of, purpose).hash(&mut hasher);
@@ -92,7 +92,7 @@ impl Simulated {
         Ok(())
     }
 
-    /// How long a task lasts when nobody stops it. It is the task's own: beginning again does not change it.
+    /// How long a task lasts if nobody stops it. The length belongs to the task, so a restart does not change it.
     fn lasts(&self, workload: &Workload, run: &Run) -> SignedDuration {
         let limit = workload
             .ask
@@ -102,7 +102,7 @@ impl Simulated {
         if let Some(said) = slept(&workload.ask.program.command) {
             return said;
         }
-        // People ask for more than they need: most use a fifth to nine tenths of it, a few run into their limit.
+        // People ask for more time than they need: most use a fifth to nine tenths of it, and a few reach their limit.
         let part = self.draw((workload.id, run.task), "length");
         let part = 0.02 + 1.02 * part.powf(1.3);
         seconds(limit.as_secs_f64() * part).max(SignedDuration::from_secs(1))
@@ -135,7 +135,7 @@ impl Simulated {
             .checked_add(seconds(takes))
             .unwrap_or(run.until)
             .min(run.until);
-        // What was over before it was told to stop, was over.
+        // A run that had ended before it was asked to stop keeps its own end.
         if ended.0 <= since {
             ended
         } else {
@@ -144,7 +144,7 @@ impl Simulated {
     }
 }
 
-/// Whole ones: moments are kept to the microsecond, and nothing here needs as much.
+/// Whole seconds: times have a precision of a microsecond, and nothing here needs that.
 fn seconds(length: f64) -> SignedDuration {
     SignedDuration::from_secs(length as i64)
 }
@@ -212,7 +212,7 @@ impl Backend for Simulated {
     fn recut<'a>(&'a self, recut: &'a Recut, fence: Fence, now: Timestamp) -> Doing<'a, Progress> {
         let answer = move || {
             self.answer(fence)?;
-            // Some GPUs are quicker than others; none is cut in no time.
+            // Some GPUs are quicker than others; none is repartitioned in no time.
             let share = 0.1 + 0.9 * self.draw(recut.id, "cutting");
             let takes = self.world.slowest_cut.as_secs_f64() * share;
             let done = recut.began.checked_add(seconds(takes));

@@ -1,7 +1,7 @@
-//! A backend of two: each run goes to the one that its nodes belong to.
+//! A backend that combines two: each run goes to the backend of its nodes.
 //!
-//! Some nodes are run *here*, by a backend that is given them; all others are run elsewhere, or by nobody. What was once
-//! begun here is asked after here, whatever its nodes have become since.
+//! The backend `here` runs the nodes that it is given. The backend `elsewhere`, if there is one, runs all other nodes.
+//! Once a run has begun, `here` answers for it unless `elsewhere` exists and has all its nodes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -26,12 +26,12 @@ pub struct Split {
     elsewhere: Option<Arc<dyn Backend>>,
 }
 
-/// To which of the two a run goes.
+/// The backend to which a run goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Here,
     Elsewhere,
-    /// It has something of both.
+    /// The run has nodes of both.
     Both,
 }
 
@@ -44,7 +44,7 @@ impl Split {
         }
     }
 
-    /// From now on this node is run here.
+    /// From now on, `here` runs this node.
     pub fn take(&self, node: ResourceId) {
         let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
         nodes.insert(node);
@@ -64,7 +64,7 @@ impl Split {
         }
     }
 
-    /// Who is asked after a run that was begun.
+    /// The backend that answers for a run that has begun.
     fn keeper(&self, job: &Job<'_>) -> &Arc<dyn Backend> {
         match (self.way(job), &self.elsewhere) {
             (Way::Elsewhere, Some(elsewhere)) => elsewhere,
@@ -72,7 +72,7 @@ impl Split {
         }
     }
 
-    /// The places of those that each is asked after: here, and elsewhere.
+    /// The indices of the jobs for which each backend answers: `here`, and `elsewhere`.
     fn parted(&self, jobs: &[Job<'_>]) -> (Vec<usize>, Vec<usize>) {
         let is_here = |place: &usize| Arc::ptr_eq(self.keeper(&jobs[*place]), &self.here);
         (0..jobs.len()).partition(is_here)
@@ -130,7 +130,7 @@ impl Backend for Split {
                 Some(async move {
                     let theirs: Vec<Job<'_>> = places.iter().map(|place| jobs[*place]).collect();
                     let seen = backend.look(&theirs, now).await;
-                    // One that does not answer takes nothing from what the other knows.
+                    // A backend that does not answer must not hide the answers of the other.
                     let seen = seen.unwrap_or_else(|trouble| {
                         tracing::warn!(%trouble, "a backend could not look at what runs");
                         vec![Sign::Unreachable; theirs.len()]
@@ -158,12 +158,12 @@ impl Backend for Split {
         self.keeper(&job).used(job)
     }
 
-    /// What was made is kept where it can be seen by what runs here.
+    /// Built environments are kept where the runs of `here` can mount them.
     fn shelf(&self) -> Option<&dyn Shelf> {
         self.here.shelf()
     }
 
-    /// Where other work runs elsewhere, it is not known yet on which disk something new will write.
+    /// If there is another backend, it is not known yet on which disk something new will write.
     fn disk_space<'a>(&'a self, person: PersonId) -> Doing<'a, DiskSpace> {
         match &self.elsewhere {
             Some(_) => Box::pin(async { Ok(DiskSpace::default()) }),
@@ -187,7 +187,7 @@ impl Backend for Split {
         self.keeper(&job).life(job)
     }
 
-    /// Only what is here has a boundary that is Berth's own.
+    /// Only the runs of `here` have a boundary that is Berth's own.
     fn attempts(&self) -> Doing<'_, Vec<Attempt>> {
         self.here.attempts()
     }
@@ -200,7 +200,7 @@ impl Backend for Split {
         self.elsewhere.as_ref().is_some_and(|one| one.can_cut())
     }
 
-    /// What is here is not cut: a machine's own GPUs are as its admin made them.
+    /// The GPUs of `here` are not repartitioned: a machine's own GPUs stay as its admin made them.
     fn recut<'a>(&'a self, recut: &'a Recut, fence: Fence, now: Timestamp) -> Doing<'a, Progress> {
         match &self.elsewhere {
             Some(elsewhere) => elsewhere.recut(recut, fence, now),

@@ -1,7 +1,8 @@
-//! Blocking calls: on threads, one at a time for each run or errand, and nobody waits for one longer than its deadline.
+//! Blocking calls: on threads, one at a time for each key, such as a run or an errand. No caller waits past its
+//! deadline.
 //!
-//! A disk or a driver that hangs keeps one thread for each run that is on it, however often that run is asked about. Threads
-//! are few, so what may hang and is asked again is called in no other way.
+//! A disk or a driver that hangs occupies one thread for each run on it, however often the server asks about that run.
+//! Threads are scarce, so every repeated call that may hang must go through this module.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,7 +22,7 @@ impl<K> Default for Turns<K> {
     }
 }
 
-/// Whether somebody still waits for what a call does.
+/// Whether a caller still waits for the result of a call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Patience(Arc<AtomicBool>);
 
@@ -31,7 +32,7 @@ impl Patience {
     }
 }
 
-/// Patience ends with whoever waits.
+/// Ends the `Patience` of a call when its caller stops waiting.
 struct Waiting(Patience);
 
 impl Drop for Waiting {
@@ -41,7 +42,8 @@ impl Drop for Waiting {
 }
 
 impl<K: Eq + Hash + Clone> Turns<K> {
-    /// None where the call, and those before it of the same key, take longer than that. It goes on all the same.
+    /// `None` if the call, and the earlier ones with the same key, take longer than `longest`. The call itself
+    /// continues.
     pub async fn take<T: Send + 'static>(
         &self,
         key: K,
@@ -69,7 +71,7 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         turns.entry(key.clone()).or_default().clone()
     }
 
-    /// Where nobody waits for it, a key needs no turns.
+    /// Removes a key for which no call is running or waiting.
     fn forget(&self, key: &K) {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if turns
@@ -89,7 +91,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
-    /// A call that comes back when the test says so.
+    /// A call that returns when the test says so.
     fn hung(until: Receiver<()>) -> impl FnOnce(&Patience) -> bool + Send + 'static {
         move |patience| {
             until.recv().ok();
@@ -104,7 +106,7 @@ mod tests {
         let short = Duration::from_millis(1);
         assert_eq!(turns.take(1, short, hung(until)).await, None);
         for _ in 0..600 {
-            // More than there are threads: none of these gets one.
+            // More calls than there are threads: none of these gets a thread.
             assert_eq!(turns.take(1, short, |_| ()).await, None);
         }
         assert_eq!(turns.take(2, LONG, |_| 7).await, Some(7));

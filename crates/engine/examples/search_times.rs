@@ -1,7 +1,7 @@
-//! How long the searches take on a large site: `cargo run --release -p berth-engine --example search_times`.
+//! Measures the searches on a large site: `cargo run --release -p berth-engine --example search_times`.
 //!
-//! The site has 10,000 GPUs and 1,000,000 claims and is 90 % busy. The figures are of one thread and of the search
-//! alone; the benchmarks measure the same questions over the wire.
+//! The site has 10,000 GPUs and 1,000,000 claims and is 90 % busy. The figures are for one thread and for the search
+//! alone; the benchmarks measure the same queries over the network.
 
 #![expect(clippy::print_stdout, reason = "figures are what this prints")]
 
@@ -17,7 +17,7 @@ use berth_model::claim::{Claim, Firmness, Holder, Standing, Take};
 use berth_model::{ClaimId, ReservationId, ResourceId, SiteId, Span};
 use jiff::{SignedDuration, Timestamp};
 
-/// A small, fixed generator: the same site and the same questions at every run.
+/// A small, fixed generator: the same site and the same queries at every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -67,7 +67,7 @@ fn tree() -> Tree {
     Tree::new(gpus.chain(servers).chain(racks)).expect("a tree")
 }
 
-/// Bookings of 1 to 19 hours, with gaps of a ninth of that in the mean. Gives the end of the shortest lane.
+/// Bookings of 1 to 19 hours, with gaps of a ninth of that on average. Returns the end of the shortest lane.
 fn claims(numbers: &mut Numbers) -> (Vec<Claim>, u64) {
     let mut claims = Vec::new();
     let mut horizon = u64::MAX;
@@ -132,7 +132,7 @@ fn when(busy: &Busy, horizon: u64, numbers: &mut Numbers) {
     }
 }
 
-/// Wishes for some of one GPU in ten, asked for at a random time, refused, and looked for within two weeks around it.
+/// Refused requests for some of one GPU in ten at a random time, with a search within two weeks around it.
 fn refused(busy: &Busy, horizon: u64, numbers: &mut Numbers) {
     let starts = [span(0, horizon)];
     let (mut times, mut offers) = (Vec::new(), 0);
@@ -172,7 +172,7 @@ fn refused(busy: &Busy, horizon: u64, numbers: &mut Numbers) {
     );
 }
 
-/// A standing booking of the re-arranging lab.
+/// An existing booking of the re-arranging lab.
 struct Booked {
     id: u64,
     span: Span,
@@ -180,8 +180,8 @@ struct Booked {
     resources: Vec<ResourceId>,
 }
 
-/// 100 GPUs of one model, of which each kind of booking may have all, the first half or the last 30, filled with 1,000 movable
-/// bookings of 1 to 4 GPUs. `kinds` is how many of the kinds are used.
+/// 100 GPUs of one model, filled with 1,000 movable bookings of 1 to 4 GPUs. A booking of the first kind may have all
+/// GPUs, of the second the first half, of the third the last 30. `kinds` is the number of kinds used.
 fn rearrange(kinds: u64, numbers: &mut Numbers) {
     let gpus: Vec<ResourceId> = (0..100).map(resource).collect();
     let tree = (0..100).map(|gpu| (resource(gpu), Some(resource(20_000 + gpu / 4))));

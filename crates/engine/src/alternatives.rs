@@ -1,13 +1,14 @@
-//! What else could be had when a wish is refused: another time, other resources, fewer, or in two parts.
+//! Finds alternatives to a refused request: another time, other resources, fewer resources, or two parts.
 //!
-//! Each alternative has a distance from the wish, in time, and the nearest comes first:
-//! - another time: how far its start is from the one wished for;
-//! - elsewhere at the same time: what the caller says these resources are away, say nothing for the rack next door
-//!   and some hours for another site;
-//! - fewer: the part of the length that the missing ones would have worked, so half of them is half the length;
-//! - in two parts: how much later the last part ends or the first begins, and [`SPLIT_S`] for the trouble.
+//! Each alternative has a distance from the request, measured in time. The nearest comes first:
+//! - another time: the difference between its start and the requested start;
+//! - elsewhere at the same time: the distance that the caller gives to these resources, such as nothing for the rack
+//!   next door and some hours for another site;
+//! - fewer: the part of the length that the missing resources would have worked, so half of them is half the length;
+//! - two parts: how much later the last part ends or how much earlier the first part begins, plus [`SPLIT_S`].
 //!
-//! These are offers by free time and permitted starts alone. Whoever passes them on asks the policy about each.
+//! The search considers only free time and permitted starts. The caller must check each alternative against the
+//! policies.
 
 use berth_model::claim::Take;
 use berth_model::{ResourceId, Span};
@@ -17,22 +18,24 @@ use crate::busy::{Busy, Scratch, Stretch, length_us, span, stretch};
 use crate::placement::{Candidate, choose, lowest};
 use crate::when::{Search, Way};
 
-/// What a booking in two parts is worse than one in one part, in seconds.
+/// Distance added to an alternative in two parts, in seconds.
 pub const SPLIT_S: i64 = 30 * 60;
 
-/// Later times that are offered, besides one earlier.
+/// Number of later times to offer, in addition to one earlier time.
 const LATER_MAX: usize = 2;
 
-/// Where a wish could be met.
+/// Resources that could meet a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
     pub busy: &'a Busy,
     pub candidates: &'a [Candidate],
-    /// The moments at which policy lets a booking of the wished length start, as half-open spans in any order.
+    /// The moments at which the policies let a booking of the requested length start, as half-open spans in any
+    /// order.
     pub starts: &'a [Span],
 }
 
-/// Any `count` of the pool; for resources that were named, the pool is exactly these.
+/// A refused request for any `count` resources of the pool. If the request names its resources, the pool is exactly
+/// these.
 #[derive(Debug, Clone, Copy)]
 pub struct Refused<'a> {
     pub pool: Pool<'a>,
@@ -41,16 +44,16 @@ pub struct Refused<'a> {
     pub span: Span,
 }
 
-/// How far to look, and what is worth offering.
+/// Limits of the search.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub within: Span,
-    /// What starts nearer to the wish than this is the wish itself, and that was refused.
+    /// Minimum difference from the requested start. A nearer start is the request itself, which was refused.
     pub apart: SignedDuration,
-    /// No part of a split is shorter, and its parts are multiples of `step`.
+    /// Minimum length of each part of a split. The parts are multiples of `step`.
     pub part_min: SignedDuration,
     pub step: SignedDuration,
-    /// How many alternatives at most.
+    /// Maximum number of alternatives.
     pub limit: usize,
 }
 
@@ -60,14 +63,14 @@ pub enum Offer {
         span: Span,
         resources: Vec<ResourceId>,
     },
-    /// At the wished time, in the equivalent pool of this number.
+    /// At the requested time, in the equivalent pool with this index.
     Elsewhere {
         pool: usize,
         resources: Vec<ResourceId>,
     },
-    /// At the wished time.
+    /// At the requested time, with fewer resources.
     Fewer { resources: Vec<ResourceId> },
-    /// As long as wished in sum, the earlier part first.
+    /// Two parts that together are as long as requested, the earlier part first.
     Split { parts: [(Span, Vec<ResourceId>); 2] },
 }
 
@@ -77,8 +80,8 @@ pub struct Alternative {
     pub offer: Offer,
 }
 
-/// The alternatives to a refused wish, the nearest first. `elsewhere` are pools that are as good, each with how
-/// far away it counts.
+/// Returns the alternatives to a refused request, the nearest first. `elsewhere` lists equivalent pools, each with
+/// its distance.
 pub fn alternatives(
     wish: &Refused<'_>,
     elsewhere: &[(Pool<'_>, SignedDuration)],
@@ -106,7 +109,7 @@ pub fn alternatives(
     found
 }
 
-/// So many of the pool at the wished time, if it may start then.
+/// Chooses `count` resources of the pool at the requested time, if a booking may start then.
 fn at_the_time(wish: &Refused<'_>, count: usize) -> Option<Vec<ResourceId>> {
     let Pool {
         busy,
@@ -156,7 +159,7 @@ fn other_times(wish: &Refused<'_>, bounds: &Bounds) -> Vec<Alternative> {
     earlier.into_iter().chain(later).filter_map(offer).collect()
 }
 
-/// As many as there are at the wished time.
+/// Offers the resources that are free at the requested time, if only some of the requested number are free.
 fn fewer(wish: &Refused<'_>) -> Option<Alternative> {
     let wished = stretch(wish.span);
     let Pool {
@@ -180,7 +183,7 @@ fn fewer(wish: &Refused<'_>) -> Option<Alternative> {
     })
 }
 
-/// The nearest split that begins when the wish begins, or ends when it ends, with as long a part as there is.
+/// Finds the nearest split. One part keeps the requested start or the requested end, and is as long as possible.
 fn split(wish: &Refused<'_>, bounds: &Bounds) -> Option<Alternative> {
     let (wished, within) = (stretch(wish.span), stretch(bounds.within));
     let (start, end) = wished;
@@ -232,8 +235,8 @@ enum Edge {
     End,
 }
 
-/// For how long enough candidates are free from the start of the wished time on, or up to its end; 0 where that
-/// is less than `part_min`.
+/// How long enough candidates are free from the requested start on, or up to the requested end. Returns 0 if that is
+/// less than `part_min`.
 fn part_at(wish: &Refused<'_>, edge: Edge, part_min: i64) -> i64 {
     let wished = stretch(wish.span);
     let Pool {

@@ -1,12 +1,12 @@
-//! Re-arranging: a wish that fits only when others move, and others that must move because a resource fails.
+//! Re-arranges bookings: makes room for a request by moving others, and moves bookings away from a failed resource.
 //!
-//! A booking of "any N of these" holds definite resources and stays movable until it is frozen. A move keeps its
-//! span, its number and its kind of resources; only which ones changes. What is pinned, frozen or anything
-//! else stands fixed: the caller does not list it as movable, and it is then simply in the way.
+//! A booking of "any N of these" holds specific resources and is movable until it is frozen. A move keeps its span,
+//! its number of resources and their kind; only the specific resources change. The caller lists only movable
+//! bookings. Pinned bookings, frozen bookings and all other claims are fixed obstacles.
 //!
-//! Finding out whether all fit is hard in general (it is colouring the meeting bookings with the resources each
-//! may have), so the search is bounded and may refuse what an endless search would accept. It never
-//! refuses what fits without any move. The module `search` says how it looks.
+//! Whether all bookings fit is hard to decide in general: it is graph colouring of the overlapping bookings with the
+//! resources that each may have. The search is therefore bounded, and may refuse a request that an unlimited search
+//! would accept. It never refuses a request that fits without any move. The module `search` describes the method.
 
 use berth_model::claim::Take;
 use berth_model::{ReservationId, ResourceId, Span};
@@ -19,20 +19,20 @@ mod board;
 mod exchange;
 mod search;
 
-/// A standing booking that may be moved.
+/// An existing booking that may be moved.
 #[derive(Debug, Clone, Copy)]
 pub struct Booking<'a> {
     pub id: ReservationId,
-    /// All the time it holds, buffers included.
+    /// The whole time that it holds, buffers included.
     pub span: Span,
     pub take: Take,
-    /// What it may stand on.
+    /// The resources that it may use.
     pub candidates: &'a [ResourceId],
-    /// What it stands on; as many as it was promised.
+    /// The resources that it uses now; as many as were promised.
     pub resources: &'a [ResourceId],
 }
 
-/// A booking to be made: any `count` of the candidates for all of `span`, buffers included.
+/// A booking request: any `count` of the candidates for all of `span`, buffers included.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
     pub span: Span,
@@ -41,7 +41,7 @@ pub struct Wish<'a> {
     pub candidates: &'a [Candidate],
 }
 
-/// What a booking gives up and what it gets for it, each in the order of the tree.
+/// The resources that a booking gives up and the resources that replace them, each in the order of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
     pub booking: ReservationId,
@@ -51,14 +51,14 @@ pub struct Move {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What the wish gets, in the order of the tree.
+    /// The resources for the request, in the order of the tree.
     pub resources: Vec<ResourceId>,
-    /// What must move for it first, in the order in which the bookings were given. All of it happens, or none.
+    /// The moves that must happen first, in the order of the given bookings. Either all of them happen, or none.
     pub moves: Vec<Move>,
 }
 
-/// Makes room for a wish: without any move where that is possible, else with as few as the search finds.
-/// `busy` has everything that stands, the movable bookings too.
+/// Makes room for a request: without any move if possible, otherwise with as few moves as the search finds. `busy`
+/// contains all claims, those of the movable bookings too.
 pub fn accept(busy: &Busy, movable: &[Booking<'_>], wish: &Wish<'_>) -> Option<Plan> {
     let Wish {
         span,
@@ -80,27 +80,27 @@ pub fn accept(busy: &Busy, movable: &[Booking<'_>], wish: &Wish<'_>) -> Option<P
     })
 }
 
-/// Resources that cannot be used for a time: broken, or taken for maintenance with everything around them.
+/// Resources that are unusable for a time: broken, or under maintenance together with everything around them.
 #[derive(Debug, Clone, Copy)]
 pub struct Outage<'a> {
     pub resources: &'a [ResourceId],
     pub span: Span,
 }
 
-/// What becomes of a booking in an outage. Each move says what it really gives up and gets.
+/// The effect of an outage on a booking. Each move lists the resources really given up and gained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// It has as many as before, for the same time.
+    /// It keeps its number of resources and its time.
     Moved(Move),
-    /// It keeps some of its resources, or gets others for some of them, but fewer than it was promised.
+    /// It keeps or replaces some of its resources, but has fewer than promised.
     Reduced(Move),
-    /// Nothing of it is left.
+    /// It loses all its resources.
     CannotBeHeld(Move),
 }
 
-/// New places for the movable bookings that an outage meets, and for those that move to make room for these,
-/// in the order in which they were given. What starts first is placed first; nobody who is not met by
-/// the outage gets less than before.
+/// Finds new resources for the movable bookings that an outage hits, and for the bookings that must move to make room
+/// for them. Returns their fates in the order of the given bookings. The search places the earliest bookings first. A
+/// booking that the outage does not hit never loses resources.
 pub fn replace(busy: &Busy, movable: &[Booking<'_>], outage: &Outage<'_>) -> Vec<Fate> {
     let places = outage.resources.iter().filter_map(|id| busy.place(*id));
     let closed: Vec<_> = places.map(|place| (place, stretch(outage.span))).collect();
@@ -128,7 +128,7 @@ pub fn replace(busy: &Busy, movable: &[Booking<'_>], outage: &Outage<'_>) -> Vec
     moves(&board, movable).map(fate).collect()
 }
 
-/// The bookings that do not stand where they stood, with their numbers.
+/// The bookings whose resources have changed, with their indexes.
 fn moves<'a>(
     board: &'a Board<'_>,
     movable: &'a [Booking<'_>],

@@ -1,12 +1,12 @@
-//! What is taken on a site's timeline, small enough to keep in memory and quick enough to ask per request.
+//! Keeps the occupied time of a site's timeline, small enough for memory and fast enough to query in every request.
 //!
-//! Every place of the tree's walk has a lane: the firm claims that stand on exactly that resource, in order of
-//! time, 24 bytes each. A question about a resource looks at its own lane, at those above it and at those
-//! below it, finds its time in each by bisection, and touches no other. A change finds its claim the same way
-//! and shifts the rest of one lane. So a server can build this once and keep it current with what it commits.
+//! Every place of the tree walk has a lane: the firm claims on exactly that resource, ordered by time, 24 bytes each.
+//! A query about a resource reads its own lane, the lanes above it and the lanes below it, and no others. It finds
+//! its time in each lane by bisection. A change finds its claim the same way and shifts the rest of one lane. So a
+//! server can build this index once and update it with each commit.
 //!
-//! The same claims count as in [`crate::free`]: firm, holding, and not inside another claim. Buffers are claims
-//! like any other. The answers are advice; the database has the last word when a booking is made.
+//! The same claims count as in [`crate::free`]: firm, holding, and not inside another claim. Buffers are ordinary
+//! claims. The answers are advice; the database decides when a booking is made.
 
 use std::borrow::Borrow;
 
@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::rule::{amount_of, is_firm, is_holding};
 use crate::tree::Tree;
 
-/// A span in microseconds: what the searches reckon in.
+/// A span in microseconds, the unit of all searches.
 pub(crate) type Stretch = (i64, i64);
 
 pub(crate) fn stretch(span: Span) -> Stretch {
@@ -29,7 +29,7 @@ pub(crate) fn span((start, end): Stretch) -> Option<Span> {
     Span::new(at(start)?, at(end)?).ok()
 }
 
-/// A length in whole microseconds, the precision of spans; none is negative.
+/// A length in whole microseconds, the precision of spans. A negative length becomes 0.
 pub(crate) fn length_us(length: SignedDuration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX).max(0)
 }
@@ -38,7 +38,7 @@ pub(crate) fn length_us(length: SignedDuration) -> i64 {
 pub(crate) struct Held {
     pub start: i64,
     pub end: i64,
-    /// How much it takes by amount; 0 when it takes the whole.
+    /// The amount that it takes; 0 if it takes the whole resource.
     amount: u64,
 }
 
@@ -50,7 +50,7 @@ impl Held {
         counts.then_some(Held { start, end, amount })
     }
 
-    /// What it takes of a shared resource.
+    /// The amount that it takes of a shared resource.
     pub fn share(&self) -> i64 {
         i64::try_from(self.amount).unwrap_or(i64::MAX)
     }
@@ -62,16 +62,16 @@ impl Held {
 
 #[derive(Debug, Clone, Default)]
 struct Lane {
-    /// In order. Claims that take the whole never overlap here; amounts may.
+    /// In order. Claims on the whole resource never overlap here; claims on amounts may.
     held: Vec<Held>,
-    /// No claim here is longer. What meets a moment therefore starts no earlier than this before it.
+    /// Length of the longest claim here. A claim that covers a moment starts at most this long before it.
     longest: i64,
 }
 
 impl Lane {
-    /// How many start at `at` or before. Claims spread over a year are about evenly spread, so this guesses and
-    /// then widens around the guess: a plain bisection waits for memory at every step, and a search over all
-    /// lanes would spend most of its time so.
+    /// Number of claims that start at `at` or before. Claims are spread almost evenly over a year. This guesses the
+    /// position and then widens the range around the guess. A plain bisection would wait for memory at every step,
+    /// and a search over all lanes would spend most of its time there.
     fn starting_by(&self, at: i64) -> usize {
         let (Some(first), Some(last)) = (self.held.first(), self.held.last()) else {
             return 0;
@@ -82,7 +82,7 @@ impl Lane {
         if last.start <= at {
             return self.held.len();
         }
-        // Always: the claim at `low` starts by then, and the one at `high` does not.
+        // Invariant: the claim at `low` starts by then, and the claim at `high` does not.
         let (mut low, mut high) = (0, self.held.len() - 1);
         let part = (at - first.start) as f64 / (last.start - first.start) as f64;
         let guess = ((part * high as f64) as usize).min(high);
@@ -113,15 +113,15 @@ impl Lane {
             .filter(move |held| from < held.end)
     }
 
-    /// Makes `free`, a stretch that nothing here meets at `during`, as small as what stands here makes it; false
-    /// when something does meet `during`.
+    /// Shrinks `free` to the free time around `during`, given the claims of this lane. Returns false if a claim
+    /// overlaps `during`.
     fn narrow(&self, during: Stretch, free: &mut Stretch) -> bool {
         let next = self.starting_by(during.1 - 1);
         if let Some(after) = self.held.get(next) {
             free.1 = free.1.min(after.start);
         }
         for before in self.held[..next].iter().rev() {
-            // Nothing further back reaches this far.
+            // No earlier claim ends later than this.
             if before.start.saturating_add(self.longest) <= free.0 {
                 break;
             }
@@ -141,18 +141,18 @@ impl Lane {
 #[derive(Debug, Clone)]
 pub struct Busy {
     tree: Tree,
-    /// By place, as all below.
+    /// Indexed by place, as are all fields below.
     ids: Vec<ResourceId>,
     /// The place of the parent.
     parents: Vec<Option<u32>>,
     /// One past the last place of the subtree.
     ends: Vec<u32>,
-    /// How much there is to share; 0 where a resource is not divisible.
+    /// The shareable amount; 0 for an indivisible resource.
     capacities: Vec<u64>,
     lanes: Vec<Lane>,
 }
 
-/// Memory that one search lends to each of its questions.
+/// Buffers that one search reuses for all its queries.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     taken: Vec<Stretch>,
@@ -160,7 +160,7 @@ pub(crate) struct Scratch {
 }
 
 impl Busy {
-    /// Takes any claims and keeps those that count. Those on resources of other sites are passed over.
+    /// Keeps those of the claims that count. It skips claims on resources of other sites.
     pub fn new(
         tree: Tree,
         capacity_of: impl Fn(ResourceId) -> Option<Amount>,
@@ -205,8 +205,7 @@ impl Busy {
         }
     }
 
-    /// The same claims over a changed tree or changed capacities. What stood on a resource that is gone goes
-    /// with it.
+    /// Keeps the claims when the tree or the capacities change. Claims on removed resources are dropped.
     pub fn regrow(
         mut self,
         tree: Tree,
@@ -225,7 +224,7 @@ impl Busy {
         &self.tree
     }
 
-    /// What stands on exactly this resource now; forgets what stood there before.
+    /// Replaces the claims on exactly this resource.
     pub fn refill<'a>(&mut self, resource: ResourceId, claims: impl Iterator<Item = &'a Claim>) {
         let Some(place) = self.place(resource) else {
             return;
@@ -241,7 +240,7 @@ impl Busy {
         self.lanes[place] = lane;
     }
 
-    /// Whether the claim counts here and so was added.
+    /// Adds a claim. Returns false if the claim does not count here.
     pub fn add(&mut self, claim: &Claim) -> bool {
         let (Some(held), Some(place)) = (Held::counting(claim), self.place(claim.resource)) else {
             return false;
@@ -253,8 +252,8 @@ impl Busy {
         true
     }
 
-    /// Whether a claim like this one, as it was when it was added, stood here and was taken away. Claims are
-    /// not told apart by id: of two with the same resource, span and amount either may go.
+    /// Removes an equal claim; returns false if there was none. Pass the claim as it was when it was added. Claims
+    /// are not distinguished by id: of two with the same resource, span and amount, either one is removed.
     pub fn remove(&mut self, claim: &Claim) -> bool {
         let (Some(held), Some(place)) = (Held::counting(claim), self.place(claim.resource)) else {
             return false;
@@ -267,20 +266,20 @@ impl Busy {
         found.is_ok()
     }
 
-    /// A claim that was `before` is now `after`: longer, elsewhere, firm, over.
+    /// Replaces a claim that was lengthened, moved, made firm or ended.
     pub fn change(&mut self, before: &Claim, after: &Claim) {
         self.remove(before);
         self.add(after);
     }
 
-    /// Whether `take` of `resource` could be booked for all of `span`.
+    /// Whether `take` of `resource` is free for all of `span`.
     pub fn is_free(&self, resource: ResourceId, take: Take, span: Span) -> bool {
         self.place(resource)
             .is_some_and(|place| self.is_free_at(place, take, stretch(span)))
     }
 
-    /// The parts of `window` of at least this length in which `take` of `resource` could be booked, in order;
-    /// no two touch.
+    /// The parts of `window` of at least this length in which `take` of `resource` is free, in order. No two of them
+    /// touch.
     pub fn stretches(
         &self,
         resource: ResourceId,
@@ -326,7 +325,7 @@ impl Busy {
         self.capacities[place]
     }
 
-    /// What stands on `place`, above it or below it at some time of `during`, each with its place.
+    /// The claims on `place`, above it or below it that overlap `during`, each with its place.
     pub(crate) fn meeting(
         &self,
         place: usize,
@@ -348,7 +347,7 @@ impl Busy {
         }
     }
 
-    /// The free stretch of `window` that `during` lies in; none when it is not all free.
+    /// The free stretch of `window` that contains `during`; none if a part of `during` is occupied.
     pub(crate) fn free_around(
         &self,
         place: usize,
@@ -373,7 +372,7 @@ impl Busy {
         around
     }
 
-    /// Gives `visit` the free parts of `window` of at least this length, in order.
+    /// Calls `visit` with each free part of `window` of at least this length, in order.
     pub(crate) fn stretches_at(
         &self,
         place: usize,
@@ -399,7 +398,8 @@ impl Busy {
         keep(from, window.1);
     }
 
-    /// Puts into `scratch.taken`, by start, what `take` of `place` cannot have of `window`. False: all of it.
+    /// Collects in `scratch.taken`, by start, the parts of `window` in which `take` of `place` is not free. Returns
+    /// false if that is all of it.
     fn gather_taken(
         &self,
         place: usize,
@@ -431,7 +431,7 @@ impl Busy {
             lanes_met += usize::from(taken.len() > before);
         }
         over(spare, changes, taken);
-        // One lane is in order already.
+        // A single lane is already in order.
         if lanes_met > 1 || !changes.is_empty() {
             taken.sort_unstable();
         }
@@ -439,7 +439,7 @@ impl Busy {
     }
 }
 
-/// Adds to `taken` when these changes sum to more than `spare`.
+/// Adds to `taken` the stretches in which the sum of these changes exceeds `spare`.
 fn over(spare: u64, changes: &mut [(i64, i64)], taken: &mut Vec<Stretch>) {
     changes.sort_unstable();
     let mut sum: i64 = 0;

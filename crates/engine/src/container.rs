@@ -1,10 +1,10 @@
-//! Claims that stand inside a claim.
+//! Claims inside a claim.
 //!
-//! Work inside one's own reservation is a claim whose container is the reservation's claim. It keeps within
-//! the container's resource and span, and is compared with the others in the same container only. A
-//! container is chosen when a claim is made and never changes afterwards, so containers cannot form a circle.
-//! When a container shrinks or ends, what stands inside is settled first, from the innermost outwards; that
-//! way no step of the settlement leaves a claim outside its container.
+//! Work inside a person's own reservation is a claim whose `container` is the claim of the reservation. It must stay
+//! within the container's resource and span. It is compared only with the other claims in the same container. A claim
+//! gets its container when it is made and never changes it, so containers cannot form a cycle. Before a container
+//! shrinks or ends, its inner claims are settled, the innermost first. So no step of the settlement leaves a claim
+//! outside its container.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use berth_model::{ClaimId, Span};
 use crate::rule::{Refusal, amount_of, is_holding};
 use crate::tree::Tree;
 
-/// Whether `claim` keeps within `container`: at or below its resource, during its span, and no more than the
-/// part the container itself holds.
+/// Whether `claim` stays within `container`: at or below its resource, during its span, and taking no more than the
+/// container holds.
 pub fn is_within(tree: &Tree, claim: &Claim, container: &Claim) -> bool {
     let takes_more = amount_of(container).is_some() && amount_of(claim).is_none();
     container.span.contains(claim.span)
@@ -23,8 +23,7 @@ pub fn is_within(tree: &Tree, claim: &Claim, container: &Claim) -> bool {
         && !takes_more
 }
 
-/// Checks a claim against the container it names, which `find` looks up. Nothing to check for a claim on the
-/// site's own timeline.
+/// Checks a claim against its container, which `find` looks up. A claim on the site's own timeline needs no check.
 pub fn check<'a>(
     tree: &Tree,
     claim: &Claim,
@@ -44,8 +43,8 @@ pub fn check<'a>(
     }
 }
 
-/// How much of a resource may be taken by amount in a container: the part the container holds, or else
-/// everything there is. None when the resource is not divisible.
+/// The limit for amounts of a resource in a container: the part that the container holds, or otherwise the whole
+/// capacity. None if the resource is not divisible.
 pub fn limit(capacity: Option<Amount>, container: Option<&Claim>) -> Option<u64> {
     match container.map(|container| container.take) {
         Some(Take::Amount(part)) => Some(part.get()),
@@ -53,7 +52,7 @@ pub fn limit(capacity: Option<Amount>, container: Option<&Claim>) -> Option<u64>
     }
 }
 
-/// Every holding claim inside `container`, at any depth, each after all that stand inside it.
+/// Every holding claim inside `container`, at any depth. Each claim comes after all claims inside it.
 pub fn inside<'a>(
     claims: impl IntoIterator<Item = &'a Claim>,
     container: ClaimId,
@@ -64,7 +63,7 @@ pub fn inside<'a>(
             directly.entry(container).or_default().push(claim);
         }
     }
-    // Each list is taken out as it is read, so even a circle, which cannot be, would end the walk.
+    // The loop removes each list as it reads it, so it would end even if there were a cycle.
     let mut found: Vec<&Claim> = directly.remove(&container).unwrap_or_default();
     let mut read = 0;
     while read < found.len() {
@@ -75,23 +74,23 @@ pub fn inside<'a>(
     found
 }
 
-/// What becomes of a claim when its container shrinks.
+/// The effect on a claim when its container shrinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
     pub claim: ClaimId,
-    /// What is left of its span; nothing means it is void.
+    /// The remaining span; none if the claim becomes void.
     pub left: Option<Span>,
 }
 
-/// What must become of the claims inside `container` before it can shrink to `left`, innermost first.
-/// Claims that still fit are not mentioned.
+/// The changes to the claims inside `container` before it can shrink to `left`, innermost first. Claims that still
+/// fit are left out.
 pub fn settle<'a>(
     claims: impl IntoIterator<Item = &'a Claim>,
     container: ClaimId,
     left: Span,
 ) -> Vec<Settled> {
-    // All of them stand within the outermost one's span, so cutting each to `left` cuts it to its own
-    // container's remainder too.
+    // All inner claims lie within the span of the outermost claim. So a cut to `left` also keeps each claim within
+    // its own container.
     let settled = inside(claims, container)
         .into_iter()
         .filter(|claim| !left.contains(claim.span));

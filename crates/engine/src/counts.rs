@@ -1,7 +1,7 @@
-//! Counts what a site has, and how much of it is free now.
+//! Counts the resources of a site, and how many of them are free now.
 //!
-//! Every answer, page and command that says how many GPUs a site has takes the number from here. Each resource counts
-//! once and is in one state, so the states of a group add up to its total.
+//! Every answer, page and command that reports a number of GPUs takes it from here. Each resource counts once and is
+//! in one state, so the states of a group add up to its total.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,33 +13,33 @@ use jiff::Timestamp;
 use crate::rule::is_holding;
 use crate::tree::Tree;
 
-/// Resources that are counted together.
+/// The key by which resources are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
     pub type_id: TypeId,
-    /// The type's role in the queue; none where the queue does not use it.
+    /// The type's role in the queue; none if the queue does not use the type.
     pub role: Option<Role>,
-    /// Whether they stand below a node of the queue.
+    /// Whether the resources are below a node of the queue.
     pub in_node: bool,
     /// Their attribute `gpu_model`.
     pub model: Option<String>,
     /// Their attribute `mig_profile`.
     pub profile: Option<String>,
-    /// The unit of their capacity; none where each is taken whole.
+    /// The unit of their capacity; none if each is taken whole.
     pub unit: Option<Name>,
 }
 
-/// How many there are, by state. The states add up to the total.
+/// The number of resources by state. The states add up to the total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     pub total: u64,
-    /// Nothing holds any part of them.
+    /// No claim holds any part of them.
     pub free: u64,
-    /// The queue's work and sessions hold them, or part of them.
+    /// The queue's workloads and sessions hold them, or part of them.
     pub running: u64,
-    /// A reservation holds them, or part of them, whether work runs in it or not.
+    /// A reservation holds them, or part of them, whether or not work runs in it.
     pub reserved: u64,
-    /// GPUs that are cut into slices. Their slices are counted by themselves.
+    /// GPUs that are partitioned into MIG slices. The slices are counted separately.
     pub cut: u64,
     /// Their status is not active, or a maintenance window holds them.
     pub out_of_service: u64,
@@ -49,12 +49,12 @@ pub struct Tally {
 pub struct Count {
     /// Whole resources.
     pub resources: Tally,
-    /// The sum of their capacities, in the group's unit; zero where each is taken whole.
+    /// The sum of their capacities, in the group's unit; zero if each is taken whole.
     pub capacity: Tally,
 }
 
 impl Count {
-    /// For readers who may not see the queue: its work counts as reserved.
+    /// Counts the queue's workloads as reserved, for readers who may not see the queue.
     pub fn hide_work(&mut self) {
         for tally in [&mut self.resources, &mut self.capacity] {
             tally.reserved += std::mem::take(&mut tally.running);
@@ -85,7 +85,7 @@ impl Tally {
     }
 }
 
-/// Counts the resources of a site at a moment. Claims inside other claims are no concern of the site's own timeline.
+/// Counts the resources of a site at a moment. Claims inside other claims do not count.
 pub fn count(
     tree: &Tree,
     resources: &[Resource],
@@ -137,7 +137,7 @@ pub fn count(
     counts
 }
 
-/// What holds a resource.
+/// The kind of claim that holds a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Hold {
     Work,
@@ -145,15 +145,15 @@ enum Hold {
     Maintenance,
 }
 
-/// What is held at one moment.
+/// The claims that hold something at one moment.
 #[derive(Debug)]
 struct Held<'a> {
     tree: &'a Tree,
-    /// Resources that are held as a whole by a claim of their own.
+    /// Resources that a claim of their own holds whole.
     whole: HashMap<ResourceId, HashSet<Hold>>,
-    /// Amounts that are held of divisible resources: by work, and by anything else.
+    /// Amounts held of divisible resources: by workloads, and by other claims.
     amounts: HashMap<ResourceId, (u64, u64)>,
-    /// Resources below which something is held.
+    /// Resources with a claim somewhere below them.
     below: HashMap<ResourceId, HashSet<Hold>>,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Held<'a> {
         held
     }
 
-    /// What holds all of a resource: claims on it, and claims on what is above it.
+    /// The holds on the whole resource: claims on it and claims on its ancestors.
     fn whole(&self, id: ResourceId) -> HashSet<Hold> {
         let above = self.tree.ancestors(id);
         let claimed = std::iter::once(id).chain(above);
@@ -217,7 +217,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Adds the capacity of a divisible resource, of which a part may be held.
+    /// Adds the capacity of a divisible resource, split by state.
     fn divide(&self, id: ResourceId, state: State, capacity: u64, into: &mut Tally) {
         let is_whole =
             matches!(state, State::Cut | State::OutOfService) || !self.whole(id).is_empty();
@@ -233,7 +233,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// GPUs that have slices: by the roles of the queue, or where there are none by the slices' own profile.
+/// GPUs with MIG slices: found by the roles of the queue, or without roles by the slices' own profile.
 fn cut_gpus(
     tree: &Tree,
     known: &HashMap<ResourceId, &Resource>,

@@ -1,8 +1,8 @@
-//! Which resources are as good as each other: of one type, with the same amount and attributes, and with the same
-//! below them. A server without GPUs is not as good as one with eight.
+//! Finds equivalent resources: the same type, amount and attributes, and the same resources below them. A server
+//! without GPUs is not equivalent to a server with eight.
 //!
-//! Attributes that only tell resources apart, such as a serial number, do not count. They are known by their
-//! names, or by their values: text that no two resources of a type share.
+//! Attributes that only identify a resource, such as a serial number, do not count. They are recognised by name, or
+//! by value: a text that no two resources of a type share.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,17 +11,17 @@ use berth_model::{Amount, Name, Resource, ResourceId, ResourceType, TypeId};
 
 use crate::tree::Tree;
 
-/// What a resource is, whatever it is called and wherever it stands. Comparable between sites.
+/// The properties of a resource without its name and its position in the tree. Comparable between sites.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Equivalence {
     type_name: Name,
     capacity: Option<(Amount, Name)>,
     attributes: BTreeMap<Name, String>,
-    /// What is below it, with how many of each.
+    /// The resources directly below it, with how many of each.
     children: BTreeMap<Equivalence, usize>,
 }
 
-/// Attributes of these names say which one it is or where it stands, in whatever case and with or without hyphens and underscores.
+/// Attributes of these names identify a resource or its location. Case, hyphens and underscores do not matter.
 const LABELS: [&str; 33] = [
     "asset",
     "assetid",
@@ -58,10 +58,10 @@ const LABELS: [&str; 33] = [
     "uuid",
 ];
 
-/// Fewer resources than this may differ in an attribute by chance.
+/// With fewer resources than this, an attribute may differ everywhere by chance.
 const DISTINCT_MIN: usize = 4;
 
-/// A site's inventory, ready to be compared.
+/// A site's inventory, prepared for comparisons.
 #[derive(Debug)]
 pub struct Equivalences<'a> {
     tree: &'a Tree,
@@ -84,7 +84,7 @@ impl<'a> Equivalences<'a> {
         }
     }
 
-    /// None for a resource that is not in this inventory.
+    /// None if the resource is not in this inventory.
     pub fn of(&self, id: ResourceId) -> Option<Equivalence> {
         let resource = self.resources.get(&id)?;
         let counts = |name: &&Name| !self.labels.contains(&(resource.type_id, *name));
@@ -115,7 +115,7 @@ impl Equivalence {
     }
 }
 
-/// The attributes that only tell the resources of a type apart.
+/// The attributes that only identify the resources of a type.
 fn labels(resources: &HashMap<ResourceId, Resource>) -> HashSet<(TypeId, &Name)> {
     let mut texts: HashMap<(TypeId, &Name), (usize, HashSet<&str>)> = HashMap::new();
     let mut labels = HashSet::new();

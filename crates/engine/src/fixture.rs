@@ -1,4 +1,4 @@
-//! Short names for the values that tests are made of. A resource, claim or minute is called by a small number.
+//! Short constructors for test values. A small number names each resource, claim or minute.
 
 use berth_model::claim::{Amount, Claim, Firmness, Holder, Standing, Take};
 use berth_model::{ClaimId, PersonId, ReservationId, ResourceId, SiteId, Span};
@@ -36,7 +36,7 @@ pub fn tree(parents: &[Option<u64>]) -> Tree {
     Tree::new(resources.map(|(id, parent)| (resource(id), parent.map(resource)))).unwrap()
 }
 
-/// A firm, exclusive, holding claim in the outermost container; the methods below change one thing each.
+/// A firm, exclusive, holding claim in the outermost container. Each method below changes one property.
 pub fn claim(id: u64, on: u64, span: Span) -> Claim {
     Claim {
         id: claim_id(id),

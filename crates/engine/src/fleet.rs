@@ -1,13 +1,13 @@
-//! What the nodes of a site have left at one moment, and which of it a workload gets.
+//! The free resources of a site's nodes at one moment, and the placement of workloads on them.
 //!
-//! A workload asks ([`Need`]) for one task or several equal ones, each with CPU, memory, and whole GPUs or a share of
-//! one. Of the nodes that have it, it gets what those who come next will miss least, by what people here usually ask
-//! for ([`Mix`]); of equals the tightest, then the one with the nearest wall, then the first. The same question always gets
-//! the same answer, and there is an answer whenever there is a place.
+//! A workload's [`Need`] is one task or several equal ones, each with CPU, memory, and whole GPUs or a share of
+//! one. Of the nodes with room, the fleet takes the one where the placement costs later workloads least, given the
+//! usual mix of requests ([`Mix`]). Of equal nodes it takes the tightest, then the one with the nearest wall, then
+//! the first. The same question always gets the same answer, and there is an answer whenever there is room.
 //!
-//! This is one moment: that whatever is placed ends before a reservation begins is the node's wall; when things end and who
-//! comes first is the planner's business. It must be quick, since a plan asks a hundred thousand times. So nodes in the
-//! same state are looked at once (`classes`) and what was found is remembered (`offers`).
+//! The fleet knows one moment only. A node's wall says by when each placement on it must end; the planner decides
+//! on ends and order. The fleet must be quick, since a plan asks it a hundred thousand times. So it examines nodes
+//! in the same state once (`classes`) and caches the results (`offers`).
 
 mod ahead;
 mod classes;
@@ -30,11 +30,11 @@ use node::Kind;
 use offers::Offers;
 use pick::Bundle;
 
-/// The nodes of a site and what is left of them.
+/// The nodes of a site and their free resources.
 #[derive(Debug, Clone)]
 pub struct Fleet {
     kinds: Vec<Kind>,
-    /// How many nodes there are of each kind.
+    /// Number of nodes of each kind.
     counts: Vec<u64>,
     classes: Classes,
     offers: Offers,
@@ -43,7 +43,7 @@ pub struct Fleet {
     rack_of: Vec<u32>,
 }
 
-/// A placement that is not one of this fleet as it stands. The fleet was left as it was.
+/// A placement that does not match the state of this fleet. The fleet is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error("node {} does not have left what the placement takes", .0.0)]
@@ -85,29 +85,29 @@ impl Fleet {
         }
     }
 
-    /// From now on this is what people usually ask for.
+    /// Replaces the mix of usual requests.
     pub fn learn(&mut self, mix: Mix) {
         self.offers = Offers::new(mix, &self.kinds);
     }
 
-    /// Forgets what it found out, which must change no answer.
+    /// Drops all caches. This must change no answer.
     #[cfg(test)]
     pub(crate) fn forget(&mut self) {
         self.learn(self.offers.mix().clone());
     }
 
-    /// What is left of a node.
+    /// The free resources of a node.
     pub fn left(&self, node: NodeIndex) -> Option<&Left> {
         let node = self.known(node).ok()?;
         Some(&self.classes.state_of(node).left)
     }
 
-    /// Takes what a placement names.
+    /// Takes the resources of a placement.
     pub fn take(&mut self, placement: &Placement) -> Result<(), Unfit> {
         self.all_or_none(&placement.pieces, Fleet::take_piece, Fleet::give_back_piece)
     }
 
-    /// Gives back what a placement took.
+    /// Gives back the resources of a placement.
     pub fn give_back(&mut self, placement: &Placement) -> Result<(), Unfit> {
         self.all_or_none(&placement.pieces, Fleet::give_back_piece, Fleet::take_piece)
     }
@@ -165,7 +165,7 @@ impl Fleet {
         }
     }
 
-    /// The node that loses least by a bundle, and what the bundle gets there, a piece for each task.
+    /// The node with the least loss by a bundle, as a piece for each task.
     fn best(&mut self, bundle: &Bundle, until_us: i64) -> Option<Vec<Piece>> {
         let look = self.offers.look(&self.kinds, &self.classes, bundle);
         let node = look.best(until_us)?;
@@ -188,7 +188,7 @@ impl Fleet {
     }
 }
 
-/// None where that would be more than all.
+/// `None` if the sum would exceed `all`.
 fn more(left: &Left, piece: &Piece, all: &Left) -> Option<Left> {
     let mut gpus = left.gpus.clone();
     for part in &piece.gpus {

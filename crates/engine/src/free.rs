@@ -1,8 +1,8 @@
-//! When a resource is free: the parts of a window that a new firm booking could have.
+//! When a resource is free: the parts of a window that a new firm booking could take.
 //!
-//! What counts is what stands firmly on the site's own timeline. Yielding claims would give way, and what
-//! stands inside a booking is its holder's business. The answer is advice for people and forms; the database
-//! has the last word when the booking is made.
+//! Only firm claims on the site's own timeline count. A firm booking preempts yielding claims, and claims inside a
+//! booking concern only its holder. The answer is advice for people and forms; the database decides when the booking
+//! is made.
 
 use berth_model::claim::{Amount, Claim, Take};
 use berth_model::{ResourceId, Span};
@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use crate::rule::{amount_of, is_firm, is_holding, usage};
 use crate::tree::Tree;
 
-/// The claims that count, ordered by their resource's place in the tree, so that the ones that matter to a
-/// resource are found without looking at the others. Make it once to ask about many resources.
+/// The claims that count, ordered by the place of their resource in the tree. A query reads only the claims that
+/// matter to its resource. Build it once to query many resources.
 #[derive(Debug, Clone)]
 pub struct Occupancy<'a> {
     tree: &'a Tree,
@@ -20,7 +20,7 @@ pub struct Occupancy<'a> {
 }
 
 impl<'a> Occupancy<'a> {
-    /// Takes any claims and keeps the firm, holding ones on the site's own timeline.
+    /// Keeps the firm, holding claims on the site's own timeline.
     pub fn new(tree: &'a Tree, claims: impl IntoIterator<Item = &'a Claim>) -> Self {
         let counting = claims
             .into_iter()
@@ -49,8 +49,8 @@ impl<'a> Occupancy<'a> {
             .chain(above.flat_map(|above| self.at_places(above.start, above.start + 1)))
     }
 
-    /// The parts of `window` in which `take` of `resource` could be booked, in order. `capacity` is how much
-    /// of the resource there is to share; nothing is free by amount where there is none.
+    /// The parts of `window` in which `take` of `resource` is free, in order. `capacity` is the shareable amount of
+    /// the resource; without a capacity no amount is ever free.
     pub fn free_spans(
         &self,
         resource: ResourceId,
@@ -97,7 +97,7 @@ fn over(spare: u64, claims: &[&Claim]) -> Vec<Span> {
         .collect()
 }
 
-/// [`Occupancy::free_spans`] for a single question.
+/// [`Occupancy::free_spans`] for a single query.
 pub fn free_spans<'a>(
     tree: &'a Tree,
     resource: ResourceId,
@@ -109,8 +109,8 @@ pub fn free_spans<'a>(
     Occupancy::new(tree, claims).free_spans(resource, take, capacity, window)
 }
 
-/// How much is left of a resource that is shared by amount, where anything is: `taken` is when others have all of it,
-/// `shares` is who has a part, when, and how much. In order; neighbours differ in how much is left.
+/// The amount left of a divisible resource, wherever any is left. `taken` lists the times when others hold all of it;
+/// `shares` lists the amounts that others hold, and when. In order; neighbours differ in the amount left.
 pub fn free_amounts(
     capacity: Amount,
     window: Span,
@@ -145,7 +145,7 @@ pub fn free_amounts(
     left
 }
 
-/// How things stand at a moment, and until when. No end means: as far as was looked.
+/// Whether a resource is free at a moment, and until when. Without an end the state lasts to the end of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
     Free { until: Option<Timestamp> },
@@ -286,7 +286,7 @@ mod tests {
                 (0u64..5, 0i64..50, 1i64..12, 1u64..6, any::<bool>()), 0..15),
         ) -> Vec<Claim> {
             let draw = |(id, (on, start, length, amount, soft))| {
-                // Amounts are of leaves, as the rule has it.
+                // The claim rule allows amounts only on leaves.
                 let drawn = claim(id, on, span(start, start + length));
                 let drawn = if on == 3 && amount < 5 { drawn.amount(amount) } else { drawn };
                 if soft { drawn.yielding() } else { drawn }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     proptest! {
-        /// A minute is free exactly when a booking of that minute would meet no firm claim.
+        /// A minute is free exactly when a booking of that minute would overlap no firm claim.
         #[test]
         fn free_spans_agree_with_every_minute(
             claims in claims(), on in 0u64..5, wanted in prop::option::of(1u64..6),

@@ -1,21 +1,26 @@
 //! Berth's decisions, as pure functions of a snapshot and "now".
 //!
-//! Who may do what ([`rights`], [`sight`]); what may stand side by side on the timeline ([`tree`], [`rule`],
-//! [`container`], [`yielding`]); what is free ([`free`]) and in service ([`status`]); how a maintenance window is laid
-//! ([`maintenance`]); when the instances of a series are ([`recurrence`]) and
-//! what stands in their way ([`room`]); what the policies make of a booking ([`policy`]).
-//! [`busy`] keeps what is taken small and current; on it rest which resources a booking gets ([`placement`]), who moves
-//! for it ([`arrange`]), when it could be had ([`when`]) and what else could ([`alternatives`]);
-//! [`equivalence`] says which resources are as good as each other. [`plan`] is what makes a
-//! site what a file declares, [`notify`] says who is told of what happened, and [`usage`] how much of what there was to
-//! have was had; [`counts`] is how many resources a site has and how many are free,
-//! and [`summary`] what is taken of each, step by step. [`fleet`] is what the nodes have left for the queue's workloads, and which of it each gets;
-//! [`queue`] is who of those who wait gets what, and when.
-//! [`timeline`] is the rule once more as a small in-memory state, against which the databases are checked,
-//! and [`sweep`] looks over any finished set of claims for a broken promise.
+//! - Permissions: [`rights`] decides who may do what, [`sight`] what a caller may see.
+//! - The claim rule: [`rule`] with [`tree`], [`container`] and [`yielding`] decides which claims may coexist on the
+//!   timeline.
+//! - Availability: [`free`] finds free time, [`status`] resources in service, and [`maintenance`] lays out a
+//!   maintenance window.
+//! - Series: [`recurrence`] computes the instances, [`room`] the claims in their way.
+//! - Policies: [`policy`] judges a booking.
+//! - Search: [`busy`] is a small, current index of the occupied time. From it [`placement`] chooses resources,
+//!   [`arrange`] moves bookings to make room, [`when`] finds the earliest times and [`alternatives`] finds other
+//!   offers. [`equivalence`] finds interchangeable resources.
+//! - Operation: [`plan`] turns a site into the state that a file declares. [`notify`] decides who is notified of an
+//!   event.
+//! - Reports: [`usage`] measures how much of the available time was used, [`counts`] counts resources and free
+//!   resources, and [`summary`] sums the occupied amounts by time step.
+//! - Scheduling: [`fleet`] places the queue's workloads on the nodes, and [`queue`] decides which waiting jobs start,
+//!   and when.
+//! - Verification: [`timeline`] is the claim rule as a small in-memory state, used to check the databases. [`sweep`]
+//!   searches any finished set of claims for violations.
 //!
-//! This crate must not do I/O, read a clock, draw random numbers or be async: the same question always gets
-//! the same answer, so that every answer can be tested and every failure replayed.
+//! This crate must not do I/O, read a clock, draw random numbers or be async. The same question always gets the same
+//! answer, so that every answer can be tested and every failure replayed.
 
 pub mod alternatives;
 pub mod arrange;

@@ -1,8 +1,8 @@
-//! Lays a planned maintenance window around or over the bookings in its way.
+//! Lays out a planned maintenance window around or over the bookings in its way.
 //!
-//! A window is a claim like any other, so it cannot stand where a booking stands. For every booking in the
-//! way an admin says what becomes of it: kept, and the window goes around it, moved to others of its kind, or
-//! cancelled. Nothing is laid before all are decided, so that nobody loses a booking by oversight.
+//! A window consists of ordinary claims, so it cannot overlap a booking. For every booking in the way an admin
+//! chooses: keep it and lay the window around it, move it to other resources of its kind, or cancel it. The window is
+//! laid out only when every booking has a choice, so that nobody loses a booking by oversight.
 
 use berth_model::{ReservationId, ResourceId, Span};
 
@@ -10,40 +10,40 @@ use crate::tree::Tree;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// The booking stays; the window leaves its resources and time to it.
+    /// The booking stays. The window leaves out its resources and time.
     Keep,
-    /// The booking gets other resources for its time; whoever lays the window has found them.
+    /// The booking gets other resources for its time. The caller has found them.
     Move,
-    /// The booking ends before the window; its owner is told.
+    /// The booking ends before the window. The server notifies its owner.
     Cancel,
 }
 
-/// A booking that may stand in the window's way, and what was decided about it.
+/// A booking that may be in the window's way, and the choice for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InTheWay {
     pub reservation: ReservationId,
-    /// What it holds.
+    /// The resources that it holds, and when.
     pub claims: Vec<(ResourceId, Span)>,
     pub choice: Option<Choice>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// The window's own claims, all exclusive; those of one resource in order of time. They meet neither each
-    /// other nor a kept booking. A resource that kept bookings fill has none.
+    /// The window's own claims, all exclusive; the claims of one resource are in order of time. They overlap neither
+    /// each other nor a kept booking. A resource that kept bookings fill has none.
     pub claims: Vec<(ResourceId, Span)>,
-    /// These two in the order in which the bookings were given.
+    /// `cancel` and `moved` are in the order of the given bookings.
     pub cancel: Vec<ReservationId>,
     pub moved: Vec<ReservationId>,
 }
 
-/// The bookings in the way about which nothing was said.
+/// The bookings in the way without a choice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} booking(s) stand in the window's way; say for each whether to keep, to move or to cancel it", .0.len())]
 pub struct Undecided(pub Vec<ReservationId>);
 
-/// Lays a window of `span` on `resources`. Bookings that are not really in the way need no choice and are
-/// left alone whatever was said of them.
+/// Lays out a window of `span` on `resources`. Bookings that are not in the way need no choice, and any choice for
+/// them is ignored.
 pub fn lay(
     tree: &Tree,
     span: Span,
@@ -92,8 +92,8 @@ fn around(
     resources: &[ResourceId],
     kept: &[(ResourceId, Span)],
 ) -> Vec<(ResourceId, Span)> {
-    // From the top of the tree downwards. A server named beside its rack is covered by the rack's window,
-    // except while a booking elsewhere in the rack makes that one step aside.
+    // From the top of the tree downwards. If a server is listed together with its rack, the rack's window covers it,
+    // except while a booking elsewhere in the rack interrupts that window.
     let mut downwards: Vec<ResourceId> = resources.to_vec();
     downwards.sort_by_key(|resource| (tree.depth(*resource), *resource));
     downwards.dedup();
@@ -193,8 +193,8 @@ mod tests {
     }
 
     proptest! {
-        /// By the minute: every wanted resource is under maintenance, except while a kept booking is in the
-        /// way; and the window's claims meet neither each other nor what is kept.
+        /// Minute by minute: every wanted resource is under maintenance unless a kept booking is in the way. The
+        /// window's claims overlap neither each other nor a kept booking.
         #[test]
         fn a_window_covers_all_it_can(
             bookings in prop::collection::vec(a_booking(), 0..6),

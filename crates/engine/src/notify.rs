@@ -1,7 +1,7 @@
-//! Who is told of what happened, and as whom; and of what they are reminded.
+//! Decides who is notified of an event and in which role, and when reminders are due.
 //!
-//! An event says what happened, and not whom it matters to. That is worked out here, from the event and from what is
-//! looked up for it: [`concerns`] says what has to be looked up, the rest says who is told.
+//! An event does not name its recipients. This module derives them from the event and from related data. [`concerns`]
+//! says which data to look up; the other functions decide who is notified.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use berth_model::reservation::{AskedApproval, HistoryEntry, Reservation, State};
 use berth_model::{LoginName, Name, PersonId, Span};
 use jiff::{SignedDuration, Timestamp};
 
-/// What has to be known before it can be said who is told.
+/// The data that the recipients depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concerns {
     Nobody,
-    /// The reservation, and how it came to be what it is.
+    /// The reservation and its history.
     Reservation,
-    /// Who has booked the resource, what is above it or what is below it.
+    /// The people with bookings on the resource, above it or below it.
     Resource,
-    /// Who administers the site.
+    /// The admins of the site.
     Admins,
-    /// The person whom the event names.
+    /// The person that the event names.
     Person,
-    /// Whose it is, as the event says.
+    /// The owner that the event names.
     Owner,
 }
 
-/// Every kind stands here, so that a new one does not compile until somebody has thought about whom it concerns.
+/// The match lists every kind, so that a new kind does not compile until its recipients are decided.
 pub fn concerns(kind: EventKind) -> Concerns {
     use EventKind as Kind;
     match kind {
@@ -51,7 +51,7 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::SessionOutOfMemory
         | Kind::SessionVisited => Concerns::Owner,
         Kind::MemberJoined | Kind::JoinDeclined => Concerns::Person,
-        // What goes its way, or was done by whoever it concerns.
+        // Nobody is notified of normal progress, or of an action of the person concerned.
         Kind::WorkloadSubmitted
         | Kind::WorkloadChanged
         | Kind::WorkloadStarted
@@ -98,37 +98,37 @@ pub fn concerns(kind: EventKind) -> Concerns {
         | Kind::ClosureRemoved
         | Kind::EnvironmentMade
         | Kind::EnvironmentChanged
-        // Whose booking a window ends is told of that booking.
+        // The owner of a booking that a window ends is notified by the event of that booking.
         | Kind::MaintenancePlanned
         | Kind::MaintenanceCancelled
         | Kind::MaintenanceEnded
-        // Each instance tells of itself.
+        // Each instance sends its own event.
         | Kind::SeriesCreated
         | Kind::SeriesChanged
         | Kind::SeriesCancelled
         | Kind::ClaimYielded
-        // To be told of having been told would never end.
+        // A notification about a notification would never end.
         | Kind::NotificationCreated
         | Kind::NotificationRead => Concerns::Nobody,
     }
 }
 
-/// One step of a reservation's life.
+/// One step in the life of a reservation.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
     pub kind: EventKind,
-    /// Whose it is after the step.
+    /// The owner after the step.
     pub owner: PersonId,
-    /// Whose it was before, where it was handed over.
+    /// The owner before the step, if the reservation was handed over.
     pub former_owner: Option<PersonId>,
-    /// How it came to be what it was then; the last entry is the step itself. Empty where nothing about it changed.
+    /// The history up to this step; the last entry is the step itself. Empty if the step changed nothing.
     pub history: &'a [HistoryEntry],
-    /// The approvals it needs, with what was decided so far.
+    /// The approvals that the reservation needs, with the decisions so far.
     pub approvals: &'a [AskedApproval],
 }
 
 impl Step<'_> {
-    /// Who did it; none where it was Berth itself.
+    /// The person who made the step; none if Berth made it.
     pub fn by(&self) -> Option<PersonId> {
         self.history.last()?.by
     }
@@ -141,13 +141,13 @@ impl Step<'_> {
         self.by().is_some_and(|by| by != self.owner)
     }
 
-    /// A hold that ran out is no news to whoever let it; an offer that did is.
+    /// Whether the owner let a hold expire, which is no news to them. An expired offer is news, so it does not count.
     fn is_hold_run_out(&self) -> bool {
         let waited = self.history.iter().any(|entry| entry.to == State::Waiting);
         self.by().is_none() && self.from() == Some(State::Held) && !waited
     }
 
-    /// Whether it is one of several approvals, given: what they come to together is told when it is known.
+    /// Whether the step is one approval of several. The owner is notified when the approvals have a common result.
     fn is_word_of_approver(&self) -> bool {
         let [.., before, step] = self.history else {
             return false;
@@ -157,7 +157,7 @@ impl Step<'_> {
             && decisions.any(|decision| (before.at..=step.at).contains(&decision.at))
     }
 
-    /// Whether it has just begun to wait for approval.
+    /// Whether the reservation has just started to wait for approval.
     pub fn asks_approval(&self) -> bool {
         let last = self.history.last();
         let changes = matches!(
@@ -171,7 +171,7 @@ impl Step<'_> {
     }
 }
 
-/// Whoever's reservation it is, or was, as far as they are told of this step.
+/// The owner and the former owner of the reservation, as far as this step notifies them.
 pub fn owners_told(step: &Step) -> Vec<(PersonId, ToldAs)> {
     use EventKind as Kind;
     let is_told = match step.kind {
@@ -184,7 +184,7 @@ pub fn owners_told(step: &Step) -> Vec<(PersonId, ToldAs)> {
         | Kind::ReservationNoShow
         | Kind::ReservationFailed
         | Kind::ReservationReminder => true,
-        // Made for them, or given to them at last.
+        // Somebody else booked for them, or their place on the waitlist became a booking.
         Kind::ReservationCreated => step.is_by_another() || step.from() == Some(State::Waiting),
         Kind::ReservationChanged => step.is_by_another() && !step.is_word_of_approver(),
         Kind::ReservationCancelled => {
@@ -199,7 +199,7 @@ pub fn owners_told(step: &Step) -> Vec<(PersonId, ToldAs)> {
     owner.into_iter().chain(former).collect()
 }
 
-/// Whose word a reservation waits for.
+/// The approvers that a reservation waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
     pub site_admins: bool,
@@ -207,14 +207,14 @@ pub struct Asked {
     pub people: BTreeSet<LoginName>,
 }
 
-/// Who is asked about a reservation as it is now: approvers and their deputies, where they have not decided yet.
+/// The approvers and deputies who have yet to decide about a reservation in its present state.
 pub fn asked(about: &Reservation) -> Asked {
     let mut asked = Asked::default();
     if about.state != State::PendingApproval {
         return asked;
     }
     let approvals = &about.terms.approvals;
-    // The admins of the site decide unless a policy asks somebody else.
+    // The admins of the site decide unless a policy names other approvers.
     asked.site_admins = approvals.is_empty();
     let open = approvals.iter().filter(|approval| approval.is_open());
     for approver in open.flat_map(|open| open.approvers.iter().chain(&open.deputies)) {
@@ -231,10 +231,10 @@ pub fn asked(about: &Reservation) -> Asked {
     asked
 }
 
-/// How long before its start and its end whoever has something is reminded of it.
+/// How long before its start and its end the owner of a booking is reminded of it.
 pub const REMIND_BEFORE: SignedDuration = SignedDuration::from_mins(15);
 
-/// What somebody is reminded of.
+/// The moment that a reminder announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     Start,
@@ -250,8 +250,8 @@ impl Moment {
     }
 }
 
-/// Whether it is still worth a reminder that this moment of a booking is near. What is late by more than the booking's
-/// own time is not, nor is the end of one that is so short that it would be told of before its start.
+/// Whether a reminder of this moment of a booking is still useful. It is not if it comes late by more than the
+/// booking's length. Nor is a reminder of the end if the booking is so short that it would come before the start.
 pub fn reminds(of: Moment, span: Span, now: Timestamp) -> bool {
     let moment = match of {
         Moment::Start => span.start(),

@@ -1,19 +1,21 @@
-//! Which N of the candidates a booking gets, when several sets would do.
+//! Chooses N of the candidates for a booking when several sets would do.
 //!
-//! First what exceeds the wish least, by the cost the caller gives each candidate: the big machine stays for who
-//! needs it. Then what stands near each other: the set whose smallest common subtree is smallest. Then what
-//! fits its time most tightly, so that the long free stretches stay long. Then the order of the tree, so that
-//! the same question always gets the same answer.
+//! The criteria, in this order:
+//! - The set that exceeds the request least, by the cost that the caller gives to each candidate. So large machines
+//!   stay free for bookings that need them.
+//! - The resources nearest to each other: the set with the smallest common subtree.
+//! - The tightest fit in time, so that long free stretches stay long.
+//! - The order of the tree, so that the same question always gets the same answer.
 //!
-//! Where one candidate stands above another, taking the upper one would take both. Only the lowest are
-//! considered; whenever the upper one is free, so are they.
+//! Taking a candidate above another candidate would take both. So only the lowest candidates are considered; whenever
+//! the upper one is free, so are they.
 
 use berth_model::claim::Take;
 use berth_model::{ResourceId, Span};
 
 use crate::busy::{Busy, Scratch, Stretch, stretch};
 
-/// A resource that meets the wish, and by how much it exceeds it, in any unit as long as it is one unit.
+/// A resource that meets the request, and by how much it exceeds it. The unit is arbitrary, but the same for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
     pub resource: ResourceId,
@@ -27,11 +29,11 @@ pub(crate) struct Placed {
     pub cost: u64,
 }
 
-/// How far around a span its fit is looked at: two free months and two free years are equally loose.
+/// How far around a span its fit is measured: two free months and two free years are equally loose.
 const FIT_WITHIN_US: i64 = 14 * 24 * 3_600_000_000;
 
-/// `count` of the candidates that are free for all of `span`, in the order of the tree; none if there are not
-/// so many. Of a candidate named twice the lower cost counts.
+/// Chooses `count` of the candidates that are free for all of `span`, in the order of the tree; none if fewer are
+/// free. If a candidate is listed twice, the lower cost counts.
 pub fn choose(
     busy: &Busy,
     candidates: &[Candidate],
@@ -55,7 +57,7 @@ pub(crate) fn lowest(busy: &Busy, candidates: &[Candidate]) -> Vec<Placed> {
     places.dedup_by_key(|placed| placed.place);
     let next: Vec<usize> = places.iter().skip(1).map(|placed| placed.place).collect();
     let mut next = next.into_iter();
-    // In the order of the walk, what comes right after an upper candidate is below it.
+    // In the order of the walk, the next candidate after an upper candidate is below it.
     places.retain(|placed| {
         next.next()
             .is_none_or(|next| next >= busy.end(placed.place))
@@ -63,7 +65,7 @@ pub(crate) fn lowest(busy: &Busy, candidates: &[Candidate]) -> Vec<Placed> {
     places
 }
 
-/// [`choose`] among candidates in the order of the tree, none above another; gives places in that order.
+/// [`choose`] for candidates that are in the order of the tree, none above another. Returns places in that order.
 pub(crate) fn choose_placed(
     busy: &Busy,
     candidates: &[Placed],
@@ -86,7 +88,7 @@ pub(crate) fn choose_placed(
     }
     by_cost.sort_by_key(|(cost, _)| *cost);
     let dearest = by_cost[..count].last().map_or(0, |(cost, _)| *cost);
-    // What is cheaper than the dearest one needed is taken in any case; the choice is among the equally dear.
+    // All candidates cheaper than the dearest needed one are taken. The choice is among those of equal, highest cost.
     let sure = by_cost.partition_point(|(cost, _)| *cost < dearest);
     let end = by_cost.partition_point(|(cost, _)| *cost <= dearest);
     let place = |(_, open): &(u64, Open)| open.place;
@@ -101,11 +103,11 @@ pub(crate) fn choose_placed(
 #[derive(Debug, Clone, Copy)]
 struct Open {
     place: usize,
-    /// How much free time would be left around the booking.
+    /// How much free time would remain around the booking.
     slack: i64,
 }
 
-/// Those of `open`, which is in the order of the tree, that stand in the subtree at `within`; all for none.
+/// Those of `open` in the subtree at `within`, or all if it is none. `open` is in the order of the tree.
 fn inside<'a>(busy: &Busy, within: Option<usize>, open: &'a [Open]) -> &'a [Open] {
     let Some(top) = within else { return open };
     let first = open.partition_point(|open| open.place < top);
@@ -113,13 +115,13 @@ fn inside<'a>(busy: &Busy, within: Option<usize>, open: &'a [Open]) -> &'a [Open
     &open[first..end]
 }
 
-/// The top of the smallest subtree that has all of `sure` and `more` of `open` in it; none is the whole site.
+/// The top of the smallest subtree that contains all of `sure` and `more` of `open`; none is the whole site.
 fn home(busy: &Busy, sure: &[usize], open: &[Open], more: usize) -> Option<usize> {
     let covers = |top: usize| {
         sure.iter()
             .all(|place| (top..busy.end(top)).contains(place))
     };
-    // Every subtree that could do has one of the sure ones, or else one of the open ones, in it.
+    // Every suitable subtree contains a sure place, or otherwise an open one.
     let starts: Vec<usize> = match sure.first() {
         Some(first) => vec![*first],
         None => open.iter().map(|open| open.place).collect(),
@@ -154,8 +156,8 @@ fn home(busy: &Busy, sure: &[usize], open: &[Open], more: usize) -> Option<usize
     best.map(|(_, _, top)| top)
 }
 
-/// Takes `more` of what is open in a subtree: all from one branch where one has enough, else whole branches,
-/// the fullest first, and the rest from what is left.
+/// Takes `more` of the open places in a subtree. It takes all from one branch if one has enough. Otherwise it takes
+/// whole branches, the fullest first, and the rest from the remaining branches.
 fn gather(busy: &Busy, within: Option<usize>, open: &[Open], more: usize, chosen: &mut Vec<usize>) {
     let here = inside(busy, within, open);
     if more == 0 || here.is_empty() {
@@ -175,7 +177,7 @@ fn gather(busy: &Busy, within: Option<usize>, open: &[Open], more: usize, chosen
     branches.sort_by_key(|branch| (std::cmp::Reverse(branch.len()), branch[0].place));
     let mut more = more;
     while more > 0 && !branches.is_empty() {
-        // Of the branches that have enough, the last is the one that is left emptiest.
+        // Of the branches that have enough, the last one is left emptiest.
         let enough = branches.partition_point(|branch| branch.len() >= more);
         let branch = branches.remove(enough.saturating_sub(1));
         let taken = branch.len().min(more);
@@ -185,7 +187,7 @@ fn gather(busy: &Busy, within: Option<usize>, open: &[Open], more: usize, chosen
     }
 }
 
-/// The open ones of a subtree, parted by the branch below its top that they stand in.
+/// Splits the open places of a subtree by the branch below its top.
 fn branches<'a>(busy: &Busy, within: Option<usize>, here: &'a [Open]) -> Vec<&'a [Open]> {
     let mut rest = here;
     let mut branches = Vec::new();

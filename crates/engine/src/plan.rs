@@ -1,13 +1,14 @@
-//! From a site as it stands to the site that a file declares: what is different, and in which order it is mended.
+//! Plans the changes from the current site to the site that a file declares: the differences, and the order of the
+//! steps.
 //!
-//! Things are known by their names, so that nothing is ever renamed by a file: another name is another thing. A
-//! section that the file lacks is left alone. What the file does not name stays too, as extra, unless it is pruned.
+//! Names identify things, so a file never renames anything: another name is another thing. A section that the file
+//! lacks is left alone. A thing that the file does not name stays too, as extra, unless it is pruned.
 //!
-//! The order is such that every step is possible after those before it. Parents come before children; what leaves a
-//! resource leaves before it is removed, and before it gets a capacity, which makes it a leaf; a capacity goes before
-//! children come. And no step brings two resources above each other that are not so in the end: whatever moves out
-//! from below something that moves itself is first put aside, at the top of the tree. So the bookings that would meet
-//! on the way are those that would meet at the end, and no others.
+//! The order makes every step possible after the steps before it. Parents come before children. A resource's children
+//! leave before it is removed, and before it gets a capacity, which makes it a leaf. A capacity is removed before
+//! children come. No step puts one resource above another unless it is above it in the end. So a resource that leaves
+//! the subtree of another moving resource is first put aside, at the top of the tree. So the bookings that conflict
+//! at some step are exactly those that conflict in the final tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -19,14 +20,14 @@ use berth_model::declared::{FieldDifference, Fields};
 use berth_model::policy::Part;
 use berth_model::{FieldErrors, Name};
 
-/// Whether what the file does not name is taken away.
+/// Whether to remove the things that the file does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prune {
     No,
     Yes,
 }
 
-/// One change to a site. What it becomes is what the file says of the thing named.
+/// One change to a site. The file holds the new content of the named thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     ChangeSite,
@@ -34,16 +35,16 @@ pub enum Step {
     ChangeType(Name),
     RemoveType(Name),
     AddResource(Name),
-    /// All but its place in the tree.
+    /// All but its position in the tree.
     ChangeResource(Name),
-    /// To the top of the tree, on its way to another place.
+    /// To the top of the tree, on its way to another parent.
     PutAside(Name),
     MoveResource(Name),
     RemoveResource(Name),
     AddProject(Name),
     ChangeProject(Name),
     RemoveProject(Name),
-    /// Added or changed: a policy is set as a whole.
+    /// Adds or changes a policy: a policy is set as a whole.
     SetPolicy(Part),
     RemovePolicy(Part),
 }
@@ -51,13 +52,13 @@ pub enum Step {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     pub steps: Vec<Step>,
-    /// The same for people, by kind and name, with what is extra.
+    /// The differences for people to read, by kind and name, with the extra things.
     pub differences: Vec<Difference>,
 }
 
 type Resources = BTreeMap<Name, DeclaredResource>;
 
-/// What has to happen for `now`, which has every section, to become what `wanted` declares.
+/// The changes that turn `now`, which has every section, into the state that `wanted` declares.
 pub fn plan(now: &Declared, wanted: &Declared, prune: Prune) -> Result<Plan, FieldErrors> {
     let mut plan = Plan::default();
     if let Some(site) = &wanted.site {
@@ -70,7 +71,7 @@ pub fn plan(now: &Declared, wanted: &Declared, prune: Prune) -> Result<Plan, Fie
         }
     }
     let policies = compare(now.policies.as_ref(), wanted.policies.as_ref(), prune);
-    // What is about a type or a project goes before it does, and comes after it.
+    // A policy about a type or a project is removed before that thing, and set after it.
     let gone = policies.removed.iter();
     plan.steps
         .extend(gone.map(|(part, _)| Step::RemovePolicy(part.clone())));
@@ -226,7 +227,7 @@ struct Comparison<K> {
     extra: Found<K>,
 }
 
-/// Two sets of things by name. An undeclared set differs in nothing.
+/// Compares two sets of things by name. An undeclared set has no differences.
 fn compare<K: Ord + Clone, T: Fields>(
     before: Option<&BTreeMap<K, T>>,
     after: Option<&BTreeMap<K, T>>,
@@ -263,7 +264,7 @@ fn compare<K: Ord + Clone, T: Fields>(
     found
 }
 
-/// The tree as it will be: what the file says, and what it leaves alone.
+/// The future tree: the resources of the file, and those that it leaves alone.
 fn merged<'d>(
     before: &'d Resources,
     after: &'d Resources,
@@ -273,7 +274,7 @@ fn merged<'d>(
     kept.chain(after).collect()
 }
 
-/// What only the two together can tell: types that do not exist, leaves with extra children, a tree too deep.
+/// Checks that need both states: unknown types, leaves with extra children, a tree too deep.
 fn check(
     now: &Declared,
     wanted: &Declared,
@@ -335,7 +336,7 @@ fn check(
     errors.or(Some(()))
 }
 
-/// How many resources stand above this one; none, if they are too many or go round in a circle.
+/// The number of ancestors of a resource; none if they are too many or form a cycle.
 fn depth<'d>(
     name: &'d Name,
     tree: &BTreeMap<&'d Name, &'d DeclaredResource>,
@@ -365,7 +366,7 @@ fn depth<'d>(
     known.get(name).copied()
 }
 
-/// What stands above a resource, nearest first. A tree is never deeper than its size, should it be no tree.
+/// The ancestors of a resource, nearest first. The limit ends the walk even if the links form a cycle.
 fn above<'d>(tree: &'d Resources, name: &Name) -> impl Iterator<Item = &'d Name> {
     let parent = |name: &Name| tree.get(name).and_then(|resource| resource.parent.as_ref());
     std::iter::successors(parent(name), move |name| parent(name)).take(tree.len())

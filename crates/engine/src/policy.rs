@@ -1,12 +1,12 @@
-//! What the policies make of a booking.
+//! Applies the policies to a booking.
 //!
-//! [`Policies`] are combined into the [`Rules`] of a booking, each of which knows where it comes from. A
-//! [`Desk`] holds them against a [`Booking`]: [`Desk::judge`] accepts it or refuses it with every [`Breach`]
-//! and a time that would do; [`Desk::explain`] shows every rule that was looked at; [`Desk::starts`] says where
-//! such a booking could start. [`Policies::define`] guards what may be set, and [`breaking`] tells whom a
-//! change would meet.
+//! [`Policies`] combine into the [`Rules`] of a booking. Each rule knows which policies it comes from. A [`Desk`]
+//! checks a [`Booking`] against the rules: [`Desk::judge`] accepts it, or refuses it with every [`Breach`] and a time
+//! that would be accepted. [`Desk::explain`] shows every rule that was checked. [`Desk::starts`] finds where such a
+//! booking could start. [`Policies::define`] checks whether a policy may be set, and [`breaking`] lists the bookings
+//! that a changed policy would break.
 //!
-//! Nothing here knows what is taken: whether there is room is the claim rule's.
+//! The policies must not decide whether resources are free: the claim rule does that.
 
 mod approval;
 mod breach;

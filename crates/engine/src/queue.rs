@@ -1,7 +1,8 @@
-//! Who of those who wait gets what, and when.
+//! The queue of a site: which waiting workload gets which nodes, and when.
 //!
-//! [`planner`] is the queue itself. It asks [`share`] whose turn it is and [`quota`] whether they may, and [`ground`] whether there
-//! is room: the nodes with their time ahead, each a [`track`], on top of what [`crate::fleet`] says of one moment.
+//! [`planner`] is the queue itself. It asks [`share`] which account is next, [`quota`] whether the account may hold
+//! more, and [`ground`] whether there is room. The ground has one [`track`] (timeline) for each node. It builds on
+//! [`crate::fleet`], which knows one moment only.
 
 pub mod calibration;
 #[cfg(test)]
@@ -17,5 +18,5 @@ pub mod share;
 pub mod track;
 mod turns;
 
-/// A moment or a length in microseconds: a plan compares millions of them.
+/// A moment or a length in microseconds. A plan compares millions of them.
 pub type Micros = i64;

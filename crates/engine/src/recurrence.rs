@@ -1,24 +1,24 @@
-//! When the instances of a series are, and how a series is cut in two or loses an instance.
+//! Computes the instances of a series, splits a series in two, and removes an instance from a series.
 //!
-//! An instance is called by its *recurrence id*: its start as the rule gives it, on the wall clock. That name
-//! stays true whatever the clocks do on the day, and it is what RFC 5545 calls it too.
+//! The *recurrence id* names an instance: its start on the wall clock, as the rule gives it. The id stays valid
+//! through clock changes, and RFC 5545 uses the same term.
 //!
 //! # On days when the clocks change
 //!
-//! - **The start** keeps its time on the wall clock. One that the clocks skip is read with the offset from
-//!   before the gap (02:30 becomes 03:30), one that they show twice is the first: RFC 5545, 3.3.5. The RFC
-//!   says in 3.3.10 both this and that such an instance is ignored; a machine promised for every night is
-//!   better an hour late than not at all. A whole day that a zone skips is ignored, like 30 February: moved,
-//!   the instance would lie on the next day's own.
-//! - **The end** keeps its time on the wall clock too. 09:00 to 17:00 means those hours on every day; and
-//!   who has the nights, 20:00 to 08:00, hands over at 08:00 to who has the days, in a night of 11 hours as
-//!   in one of 13. With a length exact to the hour, as the RFC has it for an event in a diary, the two would
-//!   overlap once a year and one of them be refused. An end that the clocks skip is the moment at which they
-//!   skip it: later, it could reach into an instance that starts when they go on.
-//! - When a start was moved to its end or beyond (02:00 to 03:00 in the hour that is skipped), the instance
-//!   keeps its length instead, since an instance cannot be empty.
+//! - **The start** keeps its time on the wall clock. If the clocks skip that time, it is read with the offset from
+//!   before the gap (02:30 becomes 03:30). If they show it twice, the first one counts: RFC 5545, 3.3.5. In 3.3.10
+//!   the RFC says both this and that such an instance is ignored; a machine promised for every night is better an
+//!   hour late than not at all. If a zone skips a whole day, its instance is ignored, like 30 February: a moved
+//!   instance would overlap the one of the next day.
+//! - **The end** keeps its time on the wall clock too. 09:00 to 17:00 means those hours on every day. A night shift
+//!   from 20:00 to 08:00 hands over to the day shift at 08:00, whether the night has 11 hours or 13. The RFC gives an
+//!   event in a diary an exact length. With exact lengths the two shifts would overlap once a year, and one of them
+//!   would be refused. If the clocks skip the end, it becomes the moment of the skip: a later end could reach into an
+//!   instance that starts when the clocks go on.
+//! - If the start was moved to its end or beyond (02:00 to 03:00 in the skipped hour), the instance keeps its length
+//!   instead, since an instance cannot be empty.
 //!
-//! This module must not decide whether an instance can be booked: it says when it would be.
+//! This module must not decide whether an instance can be booked.
 
 use berth_model::Span;
 use berth_model::recurrence::{
@@ -34,15 +34,15 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-/// One of a series.
+/// One instance of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instance {
-    /// The start on the wall clock as the rule gives it, also where the clocks skip it.
+    /// The start on the wall clock as the rule gives it, even if the clocks skip it.
     pub id: DateTime,
     pub span: Span,
 }
 
-/// A rule that reaches beyond what a series may be, with the end that would do.
+/// The rule reaches beyond the limits of a series. The error names an end that would be accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
     #[error(
@@ -70,10 +70,10 @@ pub fn expand(pattern: &Pattern) -> Result<Vec<Instance>, ExpandError> {
     instances.collect()
 }
 
-/// Every start that the rule gives, those that are left out included: they count.
+/// Every start that the rule gives, the removed ones included: a count includes them.
 ///
-/// No rule reaches further than five years, so that each of those days can be asked. That is some two
-/// thousand cheap questions, and no arithmetic of weeks and months to get wrong.
+/// No rule reaches further than five years, so this checks every day in that range. Those are about two thousand
+/// cheap checks, and no error-prone arithmetic of weeks and months.
 fn starts(pattern: &Pattern, zone: &TimeZone) -> Result<Vec<DateTime>, ExpandError> {
     let (rule, first) = (&pattern.recurrence, pattern.start.date());
     let most = match rule.end() {
@@ -108,16 +108,16 @@ fn starts(pattern: &Pattern, zone: &TimeZone) -> Result<Vec<DateTime>, ExpandErr
     }
 }
 
-/// The moment a start means. Beyond the calendar's end it is that end, which no span accepts.
+/// The moment of a start. Beyond the calendar's end it is that end, which no span accepts.
 fn start_of(zone: &TimeZone, civil: DateTime) -> Timestamp {
     zone.to_timestamp(civil).unwrap_or(Timestamp::MAX)
 }
 
-/// The moment an end means: like a start's, except that it never comes after the clocks went on.
+/// The moment of an end: computed like a start's, but in a skipped time it is the moment of the skip.
 fn end_of(zone: &TimeZone, civil: DateTime) -> Timestamp {
     let moment = start_of(zone, civil);
     match zone.to_ambiguous_timestamp(civil).offset() {
-        // With the offset from after the gap a skipped time lies before it, and the gap comes next.
+        // With the offset from after the gap, a skipped time lies before the gap, so the gap comes next.
         AmbiguousOffset::Gap { after, .. } => after
             .to_timestamp(civil)
             .ok()
@@ -138,12 +138,12 @@ fn span_of(zone: &TimeZone, id: DateTime, length: SignedDuration) -> Result<Span
     Span::new(start, end)
 }
 
-/// A series in two, for a change of "this and the following".
+/// The two halves of a series, for a change of "this and the following".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halves {
-    /// What comes before; nothing when the series is cut at its first instance.
+    /// The instances before the cut; none when the series is cut at its first instance.
     pub before: Option<Pattern>,
-    /// From the named instance on, with the same days: change its terms as wished.
+    /// The instances from the cut on, with the same days. The caller then changes its terms.
     pub rest: Pattern,
 }
 
@@ -159,10 +159,10 @@ pub enum EditError {
     Recurrence(#[from] RecurrenceError),
 }
 
-/// Cuts a series before the instance `at`. The halves have between them exactly the instances of the whole.
+/// Cuts a series before the instance `at`. Together the halves have exactly the instances of the whole.
 ///
-/// The rule keeps its kind of end: a count is shared out, an `UNTIL` stays with the rest, and the part before
-/// gets the last start that is still its own.
+/// The rule keeps its kind of end. A count is divided between the halves. An `UNTIL` stays with the rest, and the
+/// first half ends at its own last start.
 pub fn split(pattern: &Pattern, at: DateTime) -> Result<Halves, EditError> {
     let zone = pattern.time_zone.rules();
     let ids = starts(pattern, &zone)?;
@@ -200,7 +200,7 @@ pub fn split(pattern: &Pattern, at: DateTime) -> Result<Halves, EditError> {
     Ok(Halves { before, rest })
 }
 
-/// The series without the instance `id`. The others keep their names, and a count still counts it.
+/// The series without the instance `id`. The others keep their ids, and a count still includes the removed instance.
 pub fn except(pattern: &Pattern, id: DateTime) -> Result<Pattern, EditError> {
     let ids = starts(pattern, &pattern.time_zone.rules())?;
     place_of(pattern, &ids, id)?;
@@ -209,7 +209,7 @@ pub fn except(pattern: &Pattern, id: DateTime) -> Result<Pattern, EditError> {
     Ok(Pattern::new(terms)?)
 }
 
-/// Where in the rule's starts an instance is that the series really has.
+/// The index of an instance in the rule's starts. The series must really have this instance.
 fn place_of(pattern: &Pattern, ids: &[DateTime], id: DateTime) -> Result<usize, EditError> {
     ids.binary_search(&id)
         .ok()
@@ -217,21 +217,21 @@ fn place_of(pattern: &Pattern, ids: &[DateTime], id: DateTime) -> Result<usize, 
         .ok_or(EditError::NoInstance(id))
 }
 
-/// What a series will be, for people to look at before they book it.
+/// The instances of a series, for people to check before they book it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     pub lines: Vec<Line>,
-    /// The starts that are left out.
+    /// The removed starts.
     pub left_out: Vec<DateTime>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub instance: Instance,
-    /// What the wall clock shows when it starts and ends.
+    /// The wall clock at the start and at the end.
     pub from: DateTime,
     pub to: DateTime,
-    /// What a change of the clocks does to it.
+    /// The effect of a clock change.
     pub remark: Option<Remark>,
 }
 
@@ -261,7 +261,7 @@ impl std::fmt::Display for Remark {
     }
 }
 
-/// The instances as the wall clock will show them, with what is unusual about each.
+/// The instances as the wall clock will show them, with a remark about each unusual one.
 pub fn preview(pattern: &Pattern) -> Result<Preview, ExpandError> {
     let zone = pattern.time_zone.rules();
     let line = |instance: Instance| {

@@ -1,7 +1,7 @@
-//! What each role may do. One table says it all; [`decide`] only reads it.
+//! Permissions by role. One table contains them all; [`decide`] only reads it.
 //!
-//! Every use case asks here before it does anything, and the same table is printed into `docs/rights.md`. No
-//! other place may decide by role. What an entry shows to somebody who may see it is [`crate::sight`]'s.
+//! Every use case calls this first, and `docs/rights.md` is printed from the same table. No other module may decide
+//! by role. [`crate::sight`] decides how much of an entry a permitted reader sees.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ mod table;
 pub use print::table_as_markdown;
 pub use table::{Action, May, Outsiders, Realm, Row, TABLE};
 
-/// A signed-in person's relation to a site. For acts that concern no site, whoever is not a global admin is
-/// an outsider.
+/// A signed-in person's relation to a site. For actions that concern no site, everybody except a global admin is an
+/// outsider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Not a member; sees what the site shows to outsiders.
+    /// Not a member; sees the part of the site that it shows to outsiders.
     Outsider(OutsiderView),
     Member,
     SiteAdmin,
@@ -27,7 +27,8 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The standing of `person` in a site where they have `role`, if any, and which shows `view` to outsiders.
+    /// The standing of `person` in a site. `role` is their role there, if any; `view` is the site's view for
+    /// outsiders.
     pub fn of(person: &Person, role: Option<Role>, view: OutsiderView) -> Standing {
         match role {
             _ if person.global_admin => Standing::GlobalAdmin,
@@ -41,21 +42,21 @@ impl Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Yes,
-    /// Refused to somebody who may know that the thing exists.
+    /// Refused, and the person may know that the thing exists.
     NotAllowed {
-        /// Who or what could, as a sentence.
+        /// The people who have the permission, as a sentence.
         needs: &'static str,
     },
-    /// The person may, but the token they came with is not good for it.
+    /// The person has permission, but the token lacks the scope.
     ScopeMissing {
         needs: &'static str,
     },
-    /// Refused to somebody who may not: the answer is the same whether it exists or not.
+    /// Refused, and the person may not know that the thing exists: the answer is the same whether it exists or not.
     NotFound,
 }
 
-/// Whether a caller may do something. `is_own` says whether what they act on is theirs (their reservation,
-/// their membership, their account); `scopes` bounds an API token, and is all of them for a browser session.
+/// Decides whether a caller may perform an action. `is_own` tells whether the caller owns its object: their
+/// reservation, their membership, their account. `scopes` limits an API token; a browser sign-in has all scopes.
 pub fn decide(
     standing: Standing,
     is_own: bool,
@@ -105,9 +106,9 @@ impl Row {
 
     fn refuse(&self, standing: Standing) -> Verdict {
         let is_hidden = match self.realm {
-            // Beyond what the site shows them, outsiders must not learn what exists in it.
+            // Outsiders must not learn what exists in a site beyond its view for outsiders.
             Realm::Site => matches!(standing, Standing::Outsider(_)),
-            // Other people's accounts are nobody's business.
+            // Other people's accounts are private.
             Realm::Account => true,
             Realm::Installation => false,
         };
@@ -144,8 +145,8 @@ impl From<Role> for Grant {
     }
 }
 
-/// Nobody gives a role above their own, or in a site where they have none. To change a role somebody already
-/// has, one must be able to give that one, too.
+/// Nobody gives a role above their own, or in a site where they have none. To replace a person's role, the granter
+/// must also be able to give the present role.
 pub fn may_grant(granter: Standing, grant: impl Into<Grant>) -> bool {
     match granter {
         Standing::Outsider(_) | Standing::Member => false,
@@ -154,7 +155,7 @@ pub fn may_grant(granter: Standing, grant: impl Into<Grant>) -> bool {
     }
 }
 
-/// Nor does a token make a token that can do more than itself.
+/// A token cannot create a token with more scopes than its own.
 pub fn may_hand_on(own: &BTreeSet<Scope>, wanted: &BTreeSet<Scope>) -> bool {
     wanted.is_subset(own)
 }

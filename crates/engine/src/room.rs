@@ -1,17 +1,18 @@
-//! What stands in the way of many claims at once: a series asks for the same resource a thousand times, and one pass
-//! over what stands there answers for all of them.
+//! Finds the claims in the way of many claims at once. A series requests the same resource a thousand times, and one
+//! pass over the existing claims answers all the requests.
 //!
-//! This says what the claim rule would refuse; the database still has the last word.
+//! This predicts the refusals of the claim rule; the database decides.
 
 use berth_model::{Claim, ResourceId, Span, Take};
 use jiff::Timestamp;
 
 use crate::rule::{peak_amount, usage};
 
-/// For each wish, what keeps it from standing; nothing if it fits.
+/// For each request, the claims that prevent it; empty if it fits.
 ///
-/// The wishes are for one resource, by start, and do not overlap each other. `standing` are the holding claims that
-/// count: on this resource, above it or below it, and of the same container. `capacity` is what there is to share.
+/// The requests are for one resource, ordered by start, and do not overlap each other. `standing` contains the
+/// holding claims that count: on this resource, above it or below it, and in the same container. `capacity` is the
+/// shareable amount.
 pub fn in_the_way(
     resource: ResourceId,
     capacity: u64,
@@ -40,8 +41,8 @@ pub fn in_the_way(
     met
 }
 
-/// Until when a claim could last before something is in its way; its own start, where it could not even begin.
-/// `standing` and `capacity` are as above.
+/// How long a claim could last before another claim is in its way; its own start if it could not even begin.
+/// `standing` and `capacity` are as for [`in_the_way`].
 pub fn open_until(wanted: &Claim, capacity: u64, standing: &[Claim]) -> Timestamp {
     let met: Vec<(Span, &Claim)> = standing
         .iter()
@@ -82,7 +83,7 @@ mod tests {
         Amount::new(amount).map_or(Take::Exclusive, Take::Amount)
     }
 
-    /// Minute by minute: whether a wish fits beside what stands.
+    /// Minute by minute: whether a request fits with the existing claims.
     fn fits_by_definition(wish: Span, take: Take, standing: &[Claim]) -> bool {
         let beside: Vec<&Claim> = standing.iter().filter(|c| c.span.overlaps(wish)).collect();
         let Take::Amount(amount) = take else {
@@ -148,7 +149,7 @@ mod tests {
                 })
                 .collect();
             let wanted = Claim { take: take(amount), ..claim(99, WANTED, span(from, from + length)) };
-            // What can be shared at all, but not by so much, is never open.
+            // A larger amount than the capacity is never free.
             prop_assume!(amount <= CAPACITY);
             let until = open_until(&wanted, CAPACITY, &standing);
             let fits = |span| fits_by_definition(span, wanted.take, &standing);

@@ -1,10 +1,9 @@
-//! The claim rule: which claims may stand side by side.
+//! The claim rule: which claims may coexist.
 //!
-//! Two claims that overlap in time conflict when one's resource is the other's, or above it, or below it,
-//! unless both take amounts. Amounts of one resource never sum to more than there is of it. Claims in
-//! different containers are never compared; [`crate::container`] says what a container asks of what stands
-//! inside it. Both databases enforce the same rule on their own; here it stands once, in plain code, for
-//! explaining refusals and for checking the databases.
+//! Two claims that overlap in time conflict if their resources are the same, or one is above the other, unless both
+//! take amounts. The amounts of one resource never exceed its capacity. Claims in different containers are never
+//! compared; [`crate::container`] has the rules for claims inside a container. Both databases enforce the claim rule
+//! on their own. This plain version explains refusals and checks the databases.
 
 use berth_model::claim::{Amount, Claim, Firmness, Standing};
 use berth_model::{ClaimId, ResourceId, Span};
@@ -12,14 +11,14 @@ use jiff::Timestamp;
 
 use crate::tree::{Tree, TreeError};
 
-/// Why the timeline does not take a change. Lists of claims are in the order of their ids.
+/// Why the timeline refuses a change. Lists of claims are in the order of their ids.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the time is taken by {} other claim(s)", with.len())]
     Conflict { with: Vec<ClaimId> },
     #[error("the move would make {} pair(s) of claims conflict", pairs.len())]
     MoveConflict {
-        /// The claim that would move with the subtree, then the one it would meet.
+        /// The claim that would move with the subtree, then the claim that it would conflict with.
         pairs: Vec<(ClaimId, ClaimId)>,
     },
     #[error("{resource} has {capacity} to share here, and {peak} would be taken at once")]
@@ -54,13 +53,13 @@ pub fn is_firm(claim: &Claim) -> bool {
     claim.firmness == Firmness::Firm
 }
 
-/// The amount a claim takes; none when it takes its resource as a whole.
+/// The amount that a claim takes; none if it takes its resource whole.
 pub fn amount_of(claim: &Claim) -> Option<u64> {
     claim.take.amount().map(Amount::get)
 }
 
-/// Whether these two may not both stand. A claim never conflicts with itself, so that a change can be
-/// checked against the state it is part of.
+/// Whether two claims conflict. A claim never conflicts with itself, so a changed claim can be checked against the
+/// state that contains it.
 pub fn conflicts(tree: &Tree, a: &Claim, b: &Claim) -> bool {
     let both_share = amount_of(a).is_some() && amount_of(b).is_some();
     a.id != b.id
@@ -72,7 +71,7 @@ pub fn conflicts(tree: &Tree, a: &Claim, b: &Claim) -> bool {
         && tree.related(a.resource, b.resource)
 }
 
-/// The claims that `new` may not stand beside, in the order of their ids.
+/// The claims that `new` conflicts with, in the order of their ids.
 pub fn conflicting<'a>(
     tree: &Tree,
     new: &Claim,
@@ -86,8 +85,8 @@ pub fn conflicting<'a>(
     ids
 }
 
-/// How much of a resource is taken at once, at most, during `span`.
-/// Of `claims`, only those that hold an amount of `resource` in `container` count.
+/// The highest amount of a resource taken at one moment of `span`. Only those of `claims` count that hold an amount
+/// of `resource` in `container`.
 pub fn peak_amount<'a>(
     claims: impl IntoIterator<Item = &'a Claim>,
     resource: ResourceId,
@@ -106,8 +105,8 @@ pub fn peak_amount<'a>(
         .unwrap_or(0)
 }
 
-/// How much is taken from each moment on at which that changes; nothing before the first. The amounts are
-/// taken as they come: whoever calls has chosen those that count together.
+/// The total amount from each moment on at which it changes; nothing before the first. All given amounts count: the
+/// caller selects the claims.
 pub fn usage(amounts: impl IntoIterator<Item = (Span, u64)>) -> Vec<(Timestamp, u64)> {
     let mut changes: Vec<(Timestamp, i128)> = Vec::new();
     for (span, amount) in amounts {
@@ -119,8 +118,8 @@ pub fn usage(amounts: impl IntoIterator<Item = (Span, u64)>) -> Vec<(Timestamp, 
     let mut steps: Vec<(Timestamp, u64)> = Vec::new();
     for (at, change) in changes {
         taken += change;
-        // Within one moment, what is given back comes first, and only what was taken is given back: the sum
-        // is never below zero.
+        // At one moment the negative changes come first, and each returns an amount taken earlier. So the sum is
+        // never negative.
         let now_taken = u64::try_from(taken).unwrap_or(0);
         match steps.last_mut() {
             Some((last, amount)) if *last == at => *amount = now_taken,

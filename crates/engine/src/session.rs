@@ -1,21 +1,21 @@
-//! What becomes of a session next, from what is known of its workload and its run.
+//! Decides the next step of a session from its workload and its run.
 
 use berth_model::Text;
 use berth_model::session::{End, Session, State};
 use berth_model::workload::{Outcome, Run, RunState, State as WorkloadState, Workload};
 use jiff::{SignedDuration, Timestamp};
 
-/// What is to be done for a session.
+/// The next step for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     Nothing,
-    /// It has its place, and its program begins.
+    /// The session has its resources, and its program starts.
     Place,
-    /// Its app may answer by now.
+    /// The app may be ready by now: ask it.
     Ask,
-    /// It was sent back into the queue.
+    /// The workload is waiting in the queue again.
     WaitAgain,
-    /// It had its time to begin, and does not answer.
+    /// The app did not answer within [`START_MAX`].
     TooLate,
     Over {
         end: End,
@@ -62,7 +62,7 @@ fn over(session: &Session, workload: &Workload, run: Option<&Run>) -> Next {
         _ => None,
     });
     let was_told = session.state == State::Stopping;
-    // One that goes by itself before it ever answered did not do what was wanted of it, whatever it says.
+    // A session whose app never answered has failed, whatever its outcome says.
     let never_answered = matches!(session.state, State::Waiting | State::Starting);
     let end = match outcome {
         _ if was_told => End::Wanted,
@@ -80,7 +80,7 @@ fn over(session: &Session, workload: &Workload, run: Option<&Run>) -> Next {
     Next::Over { end, said }
 }
 
-/// What it came to, where whatever ran it said nothing of its own.
+/// Describes an outcome, for runs that ended without a message.
 fn words(outcome: Outcome) -> Option<Text> {
     let words = match outcome {
         Outcome::Completed => "it ended by itself".to_owned(),

@@ -1,6 +1,6 @@
-//! What a caller may see of what stands on the timeline, and which events they may read.
+//! Decides how much of an entry on the timeline a caller sees, and which events they may read.
 //!
-//! [`crate::rights`] says who may open a site's calendar at all; this says how much each entry shows.
+//! [`crate::rights`] decides who may open a site's calendar at all; this module decides how much each entry shows.
 
 use berth_model::PersonId;
 use berth_model::event::Audience;
@@ -9,20 +9,20 @@ use berth_model::site::OutsiderView;
 
 use crate::rights::Standing;
 
-/// Ordered: each step shows more than the one before.
+/// Ordered: each level shows more than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sight {
     /// Not even that the time is taken.
     Nothing,
-    /// That the time is taken; neither by whom nor what for.
+    /// That the time is taken, but neither by whom nor for what purpose.
     Busy,
     Full,
 }
 
-/// How much `viewer` sees of a claim. A maintenance window has no owner and is [`Privacy::Site`].
+/// How much of a claim `viewer` sees. A maintenance window has no owner and is [`Privacy::Site`].
 ///
-/// Outsiders never see more than "busy", not even of what they once booked themselves: what they held was
-/// settled when they left.
+/// Outsiders never see more than "busy", not even of bookings that they made as members: those were settled when they
+/// left.
 pub fn see(
     standing: Standing,
     viewer: PersonId,
@@ -41,8 +41,8 @@ pub fn see(
     }
 }
 
-/// Whether `listener` may read an event of the site they have this standing in. A person whom an event is
-/// about reads it whatever their standing: to have been removed from a site is news too.
+/// Whether `listener`, who has this standing in a site, may read an event of the site. The person that an event is
+/// about may read it with any standing: removal from a site is news to that person too.
 pub fn hears(standing: Standing, listener: PersonId, audience: Audience) -> bool {
     let is_admin = matches!(standing, Standing::SiteAdmin | Standing::GlobalAdmin);
     match audience {

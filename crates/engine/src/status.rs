@@ -1,15 +1,15 @@
-//! What a resource's status does to bookings: out of service, nothing new is occupied.
+//! The effect of a resource's status on bookings: a resource that is not active accepts no new bookings.
 //!
-//! Status is a flag that moves nobody. While a resource is not active, what stands there stays, may be
-//! shortened and cancelled; it may not be extended, and nothing is booked or moved there. Whether a status
-//! counts for a resource is inherited ([`Tree::effective_status`]).
+//! A status is a flag and moves nobody. While a resource is not active, its claims stay and may be shortened and
+//! cancelled. They may not be extended, and nothing is booked or moved there. A resource inherits the status of its
+//! ancestors ([`Tree::effective_status`]).
 
 use berth_model::claim::Take;
 use berth_model::{ResourceId, Span, Status};
 
 use crate::tree::Tree;
 
-/// What a claim occupies.
+/// The resource, time and amount that a claim occupies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub resource: ResourceId,
@@ -22,11 +22,11 @@ pub struct Place {
 pub struct OutOfService {
     pub resource: ResourceId,
     pub status: Status,
-    /// Where the status comes from: the resource itself, or one above it.
+    /// The origin of the status: the resource itself, or an ancestor.
     pub cause: ResourceId,
 }
 
-/// Whether a claim may come to occupy `new`, given that it occupies `old` already (none for a new claim).
+/// Whether a claim may occupy `new`, given that it already occupies `old` (none for a new claim).
 pub fn check(
     tree: &Tree,
     status_of: impl Fn(ResourceId) -> Status,
@@ -44,7 +44,7 @@ pub fn check(
     })
 }
 
-/// Whether all of `new` was held before.
+/// Whether `old` included all of `new`.
 fn covers(old: Place, new: Place) -> bool {
     let as_much = match (old.take, new.take) {
         (Take::Exclusive, _) => true,

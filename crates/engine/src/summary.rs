@@ -1,7 +1,7 @@
 //! Claims summed by resource and time step, for a calendar with too many entries to list one by one.
 //!
-//! A step says how many claims touch it and the most that they take at one moment. The claims come in order, one at a
-//! time, so that a million of them need no more memory than those that overlap.
+//! A step has the number of claims that touch it, and the most that they take at one moment. The claims come in
+//! order, one at a time. So a million claims need only the memory of the claims that overlap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,9 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 
 /// The most steps of one row: a screen has no room for more.
 const STEPS_MAX: usize = 240;
-/// Fewer steps than this say too little, however many rows there are.
+/// Fewer steps than this show too little, for any number of rows.
 const STEPS_MIN: usize = 4;
-/// The most steps of all rows together; the answer is then about as long as the longest list of entries.
+/// The most steps of all rows together. The answer is then about as long as the longest list of entries.
 const CELLS_MAX: usize = 200_000;
 
 const MINUTE_US: i64 = 60_000_000;
@@ -35,10 +35,10 @@ const LENGTHS_MIN: [i64; 14] = [
     WEEK_MIN,
     2 * WEEK_MIN,
 ];
-/// Monday, 29 December 1969, from which all steps are counted.
+/// Monday, 29 December 1969, the origin of all steps.
 const ORIGIN_US: i64 = -3 * 24 * 60 * MINUTE_US;
 
-/// Equal steps of time that cover a span. They begin at multiples of their length in UTC, whatever span is asked for.
+/// Equal steps of time that cover a span. They begin at multiples of their length in UTC, for any span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepGrid {
     start_us: i64,
@@ -47,7 +47,7 @@ pub struct StepGrid {
 }
 
 impl StepGrid {
-    /// The shortest steps that keep an answer of `rows` resources short enough.
+    /// Chooses the shortest steps that keep an answer of `rows` resources short enough.
     pub fn covering(span: Span, rows: usize) -> Self {
         let most = (CELLS_MAX / rows.max(1)).clamp(STEPS_MIN, STEPS_MAX);
         let longer = std::iter::successors(Some(4 * WEEK_MIN), |length| Some(length * 2));
@@ -94,19 +94,20 @@ impl StepGrid {
     }
 }
 
-/// Spans lie in the years 2000 to 2200, and a step is shorter than that; both are far from the end of time.
+/// Spans lie in the years 2000 to 2200, and a step is shorter than that. So the result is always within the range of
+/// `Timestamp`.
 fn at(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }
 
-/// What a viewer may know of what a claim is for.
+/// The purpose of a claim, as far as a viewer may know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimKind {
     Reservation,
     Buffer,
     Maintenance,
     Workload,
-    /// Taken, and no more is said.
+    /// Occupied, with the purpose hidden.
     Busy,
 }
 
@@ -138,18 +139,18 @@ impl ClaimClass {
     }
 }
 
-/// A claim as far as it counts here.
+/// The parts of a claim that the summary needs.
 #[derive(Debug, Clone, Copy)]
 pub struct SummedClaim {
     pub resource: ResourceId,
     pub start_us: i64,
     pub end_us: i64,
-    /// How much it takes; none takes all.
+    /// The amount that it takes; none takes all.
     pub amount: Option<u64>,
     pub class: ClaimClass,
 }
 
-/// What one kind of claims takes in a step.
+/// The claims of one class in a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPart {
     pub class: ClaimClass,
@@ -159,19 +160,19 @@ pub struct StepPart {
     pub taken: Take,
 }
 
-/// A step in which something is taken.
+/// A step with at least one claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepSum {
     pub step: usize,
-    /// The most that is taken at one moment.
+    /// The most taken at one moment.
     pub taken: Take,
-    /// Whether nothing is left at any moment of the step.
+    /// Whether the resource is fully taken at every moment of the step.
     pub is_full: bool,
-    /// By kind; those that do not occur are left out.
+    /// By class; classes without claims are left out.
     pub parts: Vec<StepPart>,
 }
 
-/// A resource and its steps, in order; those in which nothing is taken are left out.
+/// A resource and its steps, in order. Steps without claims are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowSum {
     pub resource: ResourceId,
@@ -219,10 +220,10 @@ impl<Capacity: Fn(ResourceId) -> Option<Amount>> Summing<Capacity> {
     }
 }
 
-/// What claims take at a moment.
+/// The amount that claims take at a moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Level {
-    /// How many of them take all; it compares before the amount.
+    /// The number of claims that take all; it compares before the amount.
     whole: u64,
     amount: u64,
 }
@@ -263,7 +264,7 @@ struct Running {
     peak: Level,
 }
 
-/// One resource, swept through time.
+/// A sweep through time over one resource.
 #[derive(Debug)]
 struct RowSweep {
     grid: StepGrid,
@@ -333,8 +334,8 @@ impl RowSweep {
         self.move_to(time);
     }
 
-    /// Moves through time in which nothing changes. It stops short of a step that begins at `time`: what ends at that
-    /// moment does not touch it.
+    /// Moves through time without changes. It stops before a step that begins at `time`: a claim that ends at that
+    /// moment does not touch this step.
     fn move_to(&mut self, time: i64) {
         while time > self.grid.boundary(self.step + 1) {
             self.pass(self.grid.boundary(self.step + 1));

@@ -1,13 +1,12 @@
-//! Looks over a finished set of claims for a broken promise, in one pass through time.
+//! Checks a finished set of claims for violations of the claim rule, in one pass through time.
 //!
-//! Tests run it over everything a database holds after it was hammered and killed, a million claims and more,
-//! and so may an administrator who doubts. It shares no state with whoever kept the promise. It reports every
-//! pair that conflicts, every sum that is too high and every claim outside its container; an empty list means
-//! that the rule was kept.
+//! Tests run it over all claims of a database after load and crashes, a million claims and more. An administrator may
+//! run it as an audit. It shares no state with the code that enforces the rule. It reports every conflicting pair,
+//! every sum that is too high and every claim outside its container. An empty list means that there are no
+//! violations.
 //!
-//! Void claims occupied nothing and are passed over. Claims that are past count with what they occupied; give
-//! only the holding ones where the tree or the capacities have changed since, for a move does not rewrite
-//! history.
+//! It skips void claims, since they occupied nothing. Past claims count with the time that they occupied. If the tree
+//! or the capacities have changed since, pass only the holding claims, since a move does not rewrite history.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +20,10 @@ use crate::tree::Tree;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Broken {
-    /// Both stand on related resources at one time, and not both by amount. The lower id comes first.
+    /// Both claims are on related resources at one time, and at least one takes the whole resource. The lower id
+    /// comes first.
     Pair(ClaimId, ClaimId),
-    /// More is taken at once than there is, in this container.
+    /// The amounts taken at one time exceed the limit in this container.
     Sum {
         resource: ResourceId,
         container: Option<ClaimId>,
@@ -31,13 +31,13 @@ pub enum Broken {
         taken: u64,
         limit: u64,
     },
-    /// It reaches beyond its container, or its container is not there.
+    /// It exceeds its container, or its container does not exist.
     Outside(ClaimId),
-    /// It is on a resource that the tree does not have.
+    /// Its resource is not in the tree.
     Nowhere(ClaimId),
 }
 
-/// Everything that is wrong with these claims of one site, in a fixed order.
+/// All violations among these claims of one site, in a fixed order.
 pub fn broken<'a>(
     tree: &Tree,
     capacity: impl Fn(ResourceId) -> Option<Amount>,
@@ -78,12 +78,12 @@ pub fn broken<'a>(
     found
 }
 
-/// The claims standing at the moment the sweep has come to, by the place of their resource. An id is always
-/// there; that it could be missing gives a bound below all ids of a place.
+/// The claims at the current moment of the sweep, by the place of their resource. The id is always present; the
+/// `Option` only allows a bound below all ids of a place.
 type Standings<'a> = BTreeMap<(usize, Option<ClaimId>), &'a Claim>;
 
 fn pairs(tree: &Tree, claims: &[&Claim], found: &mut Vec<Broken>) {
-    // Ends sort before starts, so that spans that touch do not meet.
+    // Ends sort before starts, so that spans that touch do not overlap.
     const END: u8 = 0;
     const START: u8 = 1;
     let mut changes: Vec<(Timestamp, u8, &Claim)> = Vec::with_capacity(claims.len() * 2);

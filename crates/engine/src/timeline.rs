@@ -1,11 +1,11 @@
-//! The claim rule as a small in-memory state that accepts or refuses changes: the oracle.
+//! The claim rule as a small in-memory state that accepts or refuses changes: the test oracle.
 //!
-//! Model-based tests give the same [`Operation`]s to this and to both databases, and compare answers and
-//! states. It is written to be obviously right, not fast: every question looks at every claim. It must never
-//! be used to serve requests; the databases keep the promise there.
+//! Model-based tests apply the same [`Operation`]s to this and to both databases, and compare answers and states. It
+//! is written to be obviously correct, not fast: every query reads every claim. It must never serve requests; there
+//! the databases enforce the rule.
 //!
-//! An operation that is refused changes nothing. When several reasons apply, the one named is the first of:
-//! what is named does not exist, the container, conflicts, amounts, what stands inside.
+//! A refused operation changes nothing. If several reasons apply, the refusal names the first of: an unknown id, the
+//! container, conflicts, amounts, claims inside.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::yielding::{Cut, Yield, yield_plan};
 
 pub mod draw;
 
-/// One change of the timeline, as a value that can be drawn, kept and replayed.
+/// One change of the timeline, as a value that can be drawn, stored and replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
     AddResource {
@@ -28,9 +28,9 @@ pub enum Operation {
         parent: Option<ResourceId>,
         capacity: Option<Amount>,
     },
-    /// Claims made together: all of them stand afterwards, or none.
+    /// Claims made together: either all of them are inserted, or none.
     Insert(Vec<Claim>),
-    /// A firm claim, before which yielding ones in its way give way.
+    /// A firm claim. It first preempts the yielding claims in its way.
     InsertFirmly {
         claim: Claim,
         now: Timestamp,
@@ -48,12 +48,12 @@ pub enum Operation {
         claim: ClaimId,
         at: Timestamp,
     },
-    /// Releases a claim and all that stands inside it.
+    /// Releases a claim and all claims inside it.
     ReleaseWithInside {
         claim: ClaimId,
         at: Timestamp,
     },
-    /// Changes the span of a claim, cutting what stands inside it to what is left.
+    /// Changes the span of a claim, and cuts the claims inside it to the remaining span.
     SetSpanWithInside {
         claim: ClaimId,
         span: Span,
@@ -110,7 +110,7 @@ impl Timeline {
         self.capacities.get(&resource).copied()
     }
 
-    /// Applies one operation whole, or changes nothing and says why.
+    /// Applies one operation as a whole, or changes nothing and returns the reason.
     pub fn apply(&mut self, operation: &Operation) -> Result<(), Refusal> {
         match operation {
             Operation::AddResource {
@@ -161,7 +161,7 @@ impl Timeline {
         self.all_or_nothing(|draft| claims.iter().try_for_each(|claim| draft.insert_one(claim)))
     }
 
-    /// Inserts a claim after what yields to it has given way, and says what did.
+    /// Preempts the yielding claims in the way, inserts a claim, and returns the preempted claims.
     pub fn insert_firmly(&mut self, claim: &Claim, now: Timestamp) -> Result<Vec<Yield>, Refusal> {
         self.all_or_nothing(|draft| {
             draft.check_new(claim)?;
@@ -192,7 +192,7 @@ impl Timeline {
         })
     }
 
-    /// Binds a claim to another resource, or to another part of the same.
+    /// Binds a claim to another resource, or to another amount of the same resource.
     pub fn rebind(&mut self, id: ClaimId, to: ResourceId, take: Take) -> Result<(), Refusal> {
         let claim = self.holding(id)?;
         self.replace(Claim {
@@ -202,7 +202,7 @@ impl Timeline {
         })
     }
 
-    /// Ends a claim at `at`: it keeps what it occupied until then, and is void if that is nothing.
+    /// Ends a claim at `at`. It keeps the time that it occupied until then, and becomes void if there is none.
     pub fn release(&mut self, id: ClaimId, at: Timestamp) -> Result<(), Refusal> {
         let claim = self.holding(id)?;
         self.check_holds_no_others(id)?;
@@ -232,7 +232,7 @@ impl Timeline {
         })
     }
 
-    /// Hangs a resource with all below it under another, or makes it a root.
+    /// Moves a resource and its subtree under another resource, or makes it a root.
     pub fn move_subtree(
         &mut self,
         resource: ResourceId,
@@ -267,7 +267,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Says how much of a resource there is to share; none makes it indivisible again.
+    /// Sets the shareable amount of a resource; none makes it indivisible again.
     pub fn set_capacity(
         &mut self,
         resource: ResourceId,
@@ -313,7 +313,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Lets a claim give way, and what stands inside it first.
+    /// Preempts a claim, after the claims inside it.
     fn cut(&mut self, id: ClaimId, cut: Cut) -> Result<(), Refusal> {
         let claim = self.holding(id)?;
         match cut {
@@ -380,13 +380,13 @@ impl Timeline {
         }
     }
 
-    /// How much may be taken by amount where this claim is to stand, once its container is found to admit it.
+    /// Checks the container of a claim and returns the limit for amounts there.
     fn limit_for(&self, claim: &Claim) -> Result<Option<u64>, Refusal> {
         let container = container::check(&self.tree, claim, |id| self.claims.get(&id))?;
         Ok(container::limit(self.capacity(claim.resource), container))
     }
 
-    /// The whole rule for one holding claim, whether it is new or is to replace the one of the same id.
+    /// Applies the whole rule to one holding claim, which is new or replaces the claim with the same id.
     fn check(&self, claim: &Claim) -> Result<(), Refusal> {
         self.check_resource(claim.resource)?;
         let limit = self.limit_for(claim)?;
@@ -404,7 +404,7 @@ impl Timeline {
         self.check_inside(claim)
     }
 
-    /// What stands inside a claim must still do so when the claim changes to `container`.
+    /// Checks that the claims inside still fit when their container changes to `container`.
     fn check_inside(&self, container: &Claim) -> Result<(), Refusal> {
         let outside = self
             .directly_inside(container.id)

@@ -1,8 +1,8 @@
-//! A site's resources as a tree, numbered so that "the same, above or below" is two comparisons.
+//! A site's resources as a tree, numbered so that "the same, above or below" takes two comparisons.
 //!
-//! The nodes stand in the order of a walk that visits each resource before its children. A subtree is then
-//! an unbroken run of that order, and one resource is above another exactly when its run contains the
-//! other's place. The tree is a snapshot: a move makes a new one.
+//! The nodes are in the order of a walk that visits each resource before its children. So a subtree is a contiguous
+//! range of that order. One resource is above another exactly when its range contains the other's place. The tree is
+//! a snapshot: a move makes a new one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub enum TreeError {
 
 #[derive(Debug, Clone)]
 pub struct Tree {
-    /// In the order of the walk; a node's place here is its number.
+    /// In the order of the walk; the index of a node is its place.
     nodes: Vec<Node>,
     places: HashMap<ResourceId, usize>,
 }
@@ -76,7 +76,7 @@ impl Tree {
             children.entry(parent).or_default().push(resource);
         }
         let tree = Tree::walk(&children);
-        // What the walk from the roots does not reach hangs in a circle.
+        // Any resource that the walk from the roots does not reach is in a cycle or below one.
         match parents.keys().find(|id| !tree.contains(**id)) {
             None => Ok(tree),
             Some(&unreached) => Err(circle(&parents, unreached)),
@@ -101,7 +101,7 @@ impl Tree {
             places.insert(id, place);
             waiting.extend(below(Some(id)).map(|child| (child, Some(place))));
         }
-        // Children come after their parents, so going backwards every subtree is complete when it is read.
+        // Children come after their parents, so in reverse order every subtree is complete when it is read.
         for place in (0..nodes.len()).rev() {
             if let Some(parent) = nodes[place].parent {
                 nodes[parent].end = nodes[parent].end.max(nodes[place].end);
@@ -131,21 +131,21 @@ impl Tree {
         self.places.get(&id).map(|&place| &self.nodes[place])
     }
 
-    /// The places of `id` and all below it, the first being its own. A place lies in this range exactly when
-    /// its resource is `id` or below it.
+    /// The places of `id` and all its descendants, its own place first. A place is in this range exactly when its
+    /// resource is `id` or below it.
     pub fn reach(&self, id: ResourceId) -> Option<Range<usize>> {
         let place = *self.places.get(&id)?;
         Some(place..self.nodes[place].end)
     }
 
-    /// What stands above `id`, nearest first.
+    /// The ancestors of `id`, nearest first.
     pub fn ancestors(&self, id: ResourceId) -> impl Iterator<Item = ResourceId> + '_ {
         let above = |node: &Node| node.parent.map(|parent| &self.nodes[parent]);
         std::iter::successors(self.node(id).and_then(above), move |node| above(node))
             .map(|node| node.id)
     }
 
-    /// What stands below `id`, parents before their children.
+    /// The descendants of `id`, parents before their children.
     pub fn descendants(&self, id: ResourceId) -> impl Iterator<Item = ResourceId> + '_ {
         let places = self
             .reach(id)
@@ -153,7 +153,7 @@ impl Tree {
         self.nodes[places].iter().map(|node| node.id)
     }
 
-    /// How many resources stand above `id`; none for a resource this tree does not have.
+    /// The number of ancestors of `id`; none if the tree lacks this resource.
     pub fn depth(&self, id: ResourceId) -> Option<usize> {
         self.node(id).map(|node| node.depth)
     }
@@ -169,12 +169,12 @@ impl Tree {
         }
     }
 
-    /// Whether one is the other, or stands above or below it.
+    /// Whether the resources are the same, or one is above the other.
     pub fn related(&self, a: ResourceId, b: ResourceId) -> bool {
         self.is_at_or_below(a, b) || self.is_at_or_below(b, a)
     }
 
-    /// Whether `id` may be hung under `new_parent` (none: made a root) without making a circle.
+    /// Whether `id` may move under `new_parent` (none makes it a root) without making a cycle.
     pub fn check_move(
         &self,
         id: ResourceId,
@@ -198,8 +198,8 @@ impl Tree {
         }
     }
 
-    /// The worst status along the way to the root, and the resource it comes from: the nearest, when several
-    /// are equally bad, since that is the one to mend first.
+    /// The worst status on the path to the root, and the resource that has it. If several are equally bad, it names
+    /// the nearest, which should be repaired first.
     pub fn effective_status(
         &self,
         id: ResourceId,
@@ -215,7 +215,7 @@ impl Tree {
     }
 }
 
-/// Walks up from a resource that no root reaches until it comes round, and names the link that closes the circle.
+/// Walks up from a resource that no root reaches until it repeats, and names the link that closes the cycle.
 fn circle(parents: &BTreeMap<ResourceId, Option<ResourceId>>, from: ResourceId) -> TreeError {
     let mut seen = BTreeSet::new();
     let mut resource = from;

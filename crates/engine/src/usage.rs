@@ -1,18 +1,18 @@
-//! How much of what there was to have was had.
+//! Measures how much of the available resource time was used.
 //!
-//! At any moment a resource is *to be had*, or it is *out*: not there yet, removed, out of service or under
-//! maintenance, by itself or because something above it is. While it is to be had, it is used
+//! At any moment a resource is *available* or *out*. It is out while it does not exist yet, is removed, is out of
+//! service or is under maintenance, by itself or because of an ancestor. An available resource is used
 //!
-//! - wholly, when it, or something above it, is taken as a whole;
-//! - by its share, when amounts of it are taken: 16 of 64 cores are a quarter;
-//! - as far as its parts are, on average, when only parts of it are taken: one of eight GPUs is an eighth of a server.
+//! - wholly, if a claim takes it or an ancestor as a whole;
+//! - by its share, if claims take amounts of it: 16 of 64 cores are a quarter;
+//! - by the average of its parts, if claims take only parts of it: one of eight GPUs is an eighth of a server.
 //!
 //! So nothing is counted twice and nothing is lost: a booked server counts as a used server among the servers and as
-//! eight used GPUs among the GPUs. Over everything, the leaves of the tree are counted, each alike.
+//! eight used GPUs among the GPUs. The overall figure counts the leaves of the tree, all with equal weight.
 //!
-//! Seconds of use are then a sum over claims, because the claim rule keeps those that would overlap apart: each claim
-//! adds its time with a weight for each type, worked out once from the tree. `tests` holds that against the
-//! definition above, minute by minute.
+//! The claim rule keeps overlapping claims apart, so seconds of use are a sum over claims. Each claim adds its time
+//! with a weight for each type, computed once from the tree. `tests` checks this against the definition above, minute
+//! by minute.
 
 mod grid;
 mod lead;
@@ -29,19 +29,19 @@ pub use lead::{BARS_H, LeadTimes, PERCENTS};
 
 use grid::Column;
 
-/// A resource, by its number in the list that it came in.
+/// A resource, identified by its index in the input list.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// The number of the resource above it.
+    /// The index of its parent resource.
     pub parent: Option<usize>,
-    /// The number of its type.
+    /// The index of its type.
     pub kind: usize,
     pub capacity: Option<Amount>,
-    /// When it is out by itself, in any order; what is above it need not be repeated.
+    /// When it is out by itself, in any order; the times of its ancestors need not be repeated.
     pub out: Vec<Span>,
 }
 
-/// What is counted over everything.
+/// The resources that the overall figure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     Leaves,
@@ -49,14 +49,14 @@ pub enum Counted {
     Kind(usize),
 }
 
-/// Gathers claims, in any order.
+/// Collects claims, in any order.
 #[derive(Debug)]
 pub struct Ledger {
     grid: Grid,
     nodes: Vec<Node>,
-    /// The numbers of the resources, each before those below it, so that a subtree is an unbroken run.
+    /// The indexes of the resources, each before its descendants, so that a subtree is a contiguous range.
     order: Vec<usize>,
-    /// One for each type, and the last for what is counted over everything.
+    /// One for each type, and the last for the overall figure.
     used: Vec<Column>,
     available: Vec<Column>,
     resources: Vec<usize>,
@@ -67,13 +67,14 @@ struct Node {
     kind: usize,
     capacity: Option<Amount>,
     is_counted: bool,
-    /// Its own run in the order.
+    /// The range of its subtree in `order`.
     run: (usize, usize),
-    /// When it is out for whatever reason: in order, no two touching.
+    /// When it is out for any reason: in order, no two touching.
     out: Vec<Span>,
-    /// When it or anything below it is out.
+    /// When it or any descendant is out.
     some_out: Vec<Span>,
-    /// What taking all of it adds to each column above it, and to all columns.
+    /// The weights of a claim on all of it: in `above` for the columns of its ancestors, in `weights` for all
+    /// columns.
     above: Vec<(usize, f64)>,
     weights: Vec<(usize, f64)>,
 }
@@ -87,17 +88,17 @@ pub struct Measured {
     pub used_s: Vec<f64>,
 }
 
-/// What came of it all.
+/// The final figures.
 #[derive(Debug, Clone)]
 pub struct Usage {
     pub grid: Grid,
-    /// By the number of the type.
+    /// By the index of the type.
     pub kinds: Vec<Measured>,
     pub all: Measured,
 }
 
 impl Ledger {
-    /// `kinds` is how many types there are. A parent that is not in the list counts as none.
+    /// `kinds` is the number of types. A parent that is not in the list counts as none.
     pub fn new(
         span: Span,
         zone: TimeZone,
@@ -120,7 +121,7 @@ impl Ledger {
         ledger
     }
 
-    /// How the time is cut, before anything is told of it.
+    /// The buckets of the grid, before any claim is added.
     pub fn buckets(&self, step: Step) -> Buckets {
         self.grid.buckets(step)
     }
@@ -161,7 +162,7 @@ impl Ledger {
             weights: Vec::new(),
         };
         self.nodes = parts.iter().enumerate().map(node).collect();
-        // From the top: what is above is known already.
+        // From the top down: the values of the parent are known.
         for (place, number) in self.order.iter().copied().enumerate() {
             self.nodes[number].run = (place, place + 1);
             let mut out: Vec<Span> = parts[number]
@@ -184,7 +185,7 @@ impl Ledger {
             self.nodes[number].out = merged(out);
             self.nodes[number].above = above.into_iter().collect();
         }
-        // From the bottom: what is below is known already.
+        // From the bottom up: the values of the descendants are known.
         let mut below: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); count];
         let mut some_out: Vec<Vec<Span>> = vec![Vec::new(); count];
         for number in self.order.iter().rev().copied() {
@@ -226,8 +227,8 @@ impl Ledger {
         }
     }
 
-    /// Adds what was taken of a resource, all of it or an amount, and tells of what that was of all that is counted
-    /// over everything: spans, each with how many resources' worth of it.
+    /// Adds a claim on all of a resource or on an amount of it. Calls `tell` with its part of the overall figure:
+    /// spans, each with the equivalent number of resources.
     pub fn add(
         &mut self,
         number: usize,
@@ -301,7 +302,7 @@ impl Ledger {
 }
 
 impl Node {
-    /// Where it counts itself.
+    /// The columns that count it.
     fn columns(&self, all: usize) -> impl Iterator<Item = usize> + use<> {
         let counted = self.is_counted.then_some(all);
         [self.kind].into_iter().chain(counted)

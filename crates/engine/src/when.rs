@@ -1,13 +1,12 @@
-//! When could I have it? The earliest exact times of a wish, by one sweep over what is free.
+//! Finds the earliest exact times for a request, by one sweep over the free time.
 //!
-//! A wish can be met in several ways: "4 for 2 h, or 2 for 4 h", in this site or that. For each way every
-//! candidate's free stretches say from when to when a booking could start on it. Sweeping over those beginnings
-//! and ends, the number of candidates that could start at a moment is known at every moment, and a *run* is a
-//! longest stretch of moments at which there are enough. The first permitted moment of each run is a choice:
-//! any other start within the run is the same room, later.
+//! A request can be met in several ways: "4 for 2 h, or 2 for 4 h", in this site or that. In each way, the free
+//! stretches of a candidate determine when a booking could start on it. A sweep over the ends of these ranges counts,
+//! at every moment, the candidates that could start. A *run* is a longest stretch of moments with enough candidates.
+//! The first permitted moment of each run is a choice: any other start within the run uses the same gap, later.
 //!
-//! The sweep goes through time in growing slices, so that a wish that can be met tomorrow does not read
-//! the claims of next year, and one that cannot be met reads every claim at most about twice.
+//! The sweep processes time in growing slices. So a request that can be met tomorrow does not read the claims of next
+//! year, and a request that cannot be met reads every claim at most about twice.
 
 use berth_model::claim::Take;
 use berth_model::{ResourceId, Span};
@@ -19,31 +18,31 @@ use crate::placement::{Candidate, Placed, choose_placed, lowest};
 
 mod cells;
 
-/// One way to meet the wish: so many of these, in one site, for so long.
+/// One way to meet the request: a number of these candidates, in one site, for a length.
 #[derive(Debug, Clone, Copy)]
 pub struct Way<'a> {
     pub busy: &'a Busy,
     pub candidates: &'a [Candidate],
     pub take: Take,
     pub count: usize,
-    /// All the time that would be held, buffers included.
+    /// The whole time that would be held, buffers included.
     pub length: SignedDuration,
-    /// The moments at which policy lets it start, as half-open spans in any order.
+    /// The moments at which the policies let it start, as half-open spans in any order.
     pub starts: &'a [Span],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The number of the way in the list that was asked about.
+    /// The index of the way in the given list.
     pub way: usize,
     pub span: Span,
     /// In the order of the tree.
     pub resources: Vec<ResourceId>,
 }
 
-/// Up to `limit` choices that lie in `within`, which reaches from the earliest start to the deadline, by start.
-/// The earliest choice of each way comes before a second one of any, so that the ways can be compared; what
-/// starts at once is told in the order of its end, then of the ways.
+/// Returns up to `limit` choices in `within`, ordered by start. `within` reaches from the earliest start to the
+/// deadline. The earliest choice of each way comes before a second choice of any way, so that the ways can be
+/// compared. Choices with the same start are ordered by their end, then by way.
 pub fn earliest(ways: &[Way<'_>], within: Span, limit: usize) -> Vec<Choice> {
     let mut found: Vec<(usize, i64, i64, usize)> = Vec::new();
     let searches: Vec<Search> = ways.iter().map(Search::new).collect();
@@ -61,7 +60,7 @@ pub fn earliest(ways: &[Way<'_>], within: Span, limit: usize) -> Vec<Choice> {
     told.collect()
 }
 
-/// A way made ready to be searched.
+/// A way that is prepared for searching.
 pub(crate) struct Search<'a> {
     busy: &'a Busy,
     candidates: Vec<Placed>,
@@ -124,7 +123,7 @@ impl<'a> Search<'a> {
         if self.is_hopeless() {
             return None;
         }
-        // The slices of the mirrored time are this time's, from its end.
+        // The slices of the mirrored time are the slices of this time, from its end.
         let mirrored = slices((-end, -first), self.length);
         mirrored.into_iter().find_map(|(from, to)| {
             let mut runs = Vec::new();
@@ -133,12 +132,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Adds to `runs` the moments of `slice` at which enough candidates could start. A run that goes on from
-    /// the one before is the same run.
+    /// Adds to `runs` the moments of `slice` at which enough candidates could start. A run that continues the
+    /// previous run is merged with it.
     ///
-    /// Sorting every beginning and end would cost most of the time. So a first look counts, cell by cell, how
-    /// many candidates could start at some and at every moment of it. Only what touches a cell in doubt
-    /// is then sorted; elsewhere the second count is too low, which finds nothing that is not there.
+    /// Sorting every start and end would cost most of the time. So a first pass counts, cell by cell, how many
+    /// candidates could start at some moment of the cell, and how many at every moment. The second pass then sorts
+    /// only the stretches that touch a cell in doubt. In the other cells its count is too low, so it finds nothing
+    /// false there.
     fn runs(&self, slice: Stretch, runs: &mut Vec<Stretch>) {
         let mut cells = Cells::new(slice);
         self.each_able(slice, |able| cells.count(able));
@@ -157,7 +157,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives `visit` when, within `slice`, a booking could start on a candidate, for each candidate.
+    /// Calls `visit` for each candidate with the stretches of `slice` in which a booking could start on it.
     fn each_able(&self, slice: Stretch, mut visit: impl FnMut(Stretch)) {
         let window = (slice.0, slice.1 - 1 + self.length);
         let mut scratch = Scratch::default();
@@ -182,7 +182,7 @@ impl<'a> Search<'a> {
         Some(end - 1).filter(|start| run.0 <= *start)
     }
 
-    /// Which resources it gets at this time.
+    /// Chooses the resources for this time.
     pub fn choice(&self, way: usize, during: Stretch) -> Option<Choice> {
         let Search { take, count, .. } = *self;
         let chosen = choose_placed(self.busy, &self.candidates, take, count, during)?;
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// When at least `count` of these hold at once, in order.
+/// When at least `count` of these parts overlap, in order.
 fn enough(parts: &[Stretch], count: usize) -> Vec<Stretch> {
     let mut opens: Vec<i64> = parts.iter().map(|part| part.0).collect();
     let mut closes: Vec<i64> = parts.iter().map(|part| part.1).collect();
@@ -220,14 +220,14 @@ fn enough(parts: &[Stretch], count: usize) -> Vec<Stretch> {
     found
 }
 
-/// How many slices the first one would fill a window with.
+/// The first slice is the window divided by this number, or longer.
 const SLICES: i64 = 64;
 
-/// How much longer the next slice is. Finding the place in a lane costs more than reading on, so few are better.
+/// Growth factor of the slices. Finding the position in a lane costs more than reading on, so few slices are better.
 const GROWTH: i64 = 8;
 
-/// Cuts a window into slices that grow. None is shorter than a booking, as each slice is looked at
-/// together with what a booking that starts in it would reach.
+/// Cuts a window into slices that grow. None is shorter than a booking, since each slice is read together with the
+/// time that a booking starting in it would occupy.
 fn slices((from, to): Stretch, length: i64) -> Vec<Stretch> {
     let mut slices = Vec::new();
     let mut size = length.max((to - from) / SLICES).max(1);
@@ -249,7 +249,7 @@ fn united(mut parts: Vec<Stretch>) -> Vec<Stretch> {
     whole
 }
 
-/// Adds a part that starts no earlier than the last, as one with it where they touch.
+/// Adds a part that starts no earlier than the last, and merges them if they touch.
 fn push_united(parts: &mut Vec<Stretch>, part: Stretch) {
     match parts.last_mut() {
         Some(last) if part.0 <= last.1 => last.1 = last.1.max(part.1),

@@ -1,8 +1,8 @@
-//! Softer claims give way to firmer ones.
+//! Firm claims preempt yielding claims.
 //!
-//! An opportunistic claim never refuses a firm one: the transaction that makes the firm claim first cuts the
-//! yielding ones in its way to end where it starts. Among yielding claims the first come stays. A firm claim
-//! never gives way; when firm claims alone stand in the way, nothing is cut at all.
+//! An opportunistic claim never blocks a firm one. The transaction that makes the firm claim first shortens the
+//! yielding claims in its way to end where it starts. Among yielding claims the earlier one stays. A firm claim is
+//! never preempted. If a firm claim is in the way, nothing is shortened at all.
 
 use berth_model::claim::{Claim, Firmness};
 use berth_model::{ClaimId, ResourceId};
@@ -15,24 +15,23 @@ use crate::tree::Tree;
 pub struct Yield {
     pub claim: ClaimId,
     pub cut: Cut,
-    /// When whoever runs it is told: its grace before the cut, or at once where that is too late.
+    /// When to notify the workload: its grace period before the cut, or at once if that time has passed.
     pub tell_at: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// It ends at the firm claim's start.
+    /// It ends at the start of the firm claim.
     ShortenTo(Timestamp),
-    /// It would not have begun by then, so nothing of it is left.
+    /// It would not have begun by then, so nothing remains of it.
     Void,
 }
 
-/// What gives way for `new`, in the order of ids; or why even that would not make room.
+/// The claims that `new` preempts, in the order of ids, or the reason why preemption would not make room.
 ///
-/// `existing` may hold anything: only holding claims in the same container that overlap `new` are looked at.
-/// `limit` is how much may be taken there by amount ([`crate::container::limit`]). A claim that takes an
-/// amount asks no more to give way than it needs: those that began last are asked first, and of those that
-/// began together the youngest.
+/// `existing` may hold any claims: only holding claims in the same container that overlap `new` count. `limit` is the
+/// limit for amounts there ([`crate::container::limit`]). A claim on an amount preempts no more than it needs: the
+/// claims that began last first, and of claims that began together the youngest first.
 pub fn yield_plan<'a>(
     tree: &Tree,
     limit: Option<u64>,
@@ -97,7 +96,7 @@ fn give_way(claim: &Claim, to: &Claim, now: Timestamp) -> Yield {
     }
 }
 
-/// A new claim on an amount, beside the firm claims on amounts of the same resource.
+/// A new claim on an amount, and the firm claims on amounts of the same resource.
 struct Sum<'a> {
     new: &'a Claim,
     wanted: u64,
@@ -105,14 +104,14 @@ struct Sum<'a> {
 }
 
 impl<'a> Sum<'a> {
-    /// How much would be taken at once, with those of `soft` that stay.
+    /// The highest total amount at one moment if the claims in `soft` stay.
     fn peak(&self, soft: &[&Claim]) -> u64 {
         let claims = self.firm.iter().chain(soft).copied();
         let (resource, container): (ResourceId, _) = (self.new.resource, self.new.container);
         peak_amount(claims, resource, container, self.new.span) + self.wanted
     }
 
-    /// Those of `soft` that must go for the sum to fit, as few as will do.
+    /// The claims in `soft` that must go for the sum to fit, as few as possible.
     fn make_room(
         &self,
         capacity: u64,
@@ -126,9 +125,8 @@ impl<'a> Sum<'a> {
                 peak,
             });
         }
-        // Whoever began first is let stay first, and whoever no longer fits beside those goes. So the last
-        // to begin are the ones asked, and nobody goes who would fit: each that goes was tried against
-        // a set of claims that all stay.
+        // Claims stay in the order of their starts, and a claim that no longer fits goes. So the last to begin are
+        // preempted, and no claim goes that would fit: each was tried against a set of claims that all stay.
         soft.sort_by_key(|claim| (claim.span.start(), claim.id));
         let (mut staying, mut going) = (Vec::new(), Vec::new());
         for claim in soft {

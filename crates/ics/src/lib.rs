@@ -1,11 +1,11 @@
-//! iCalendar (RFC 5545) as far as Berth speaks it: bookings written for calendar programs, closed days read from
-//! institutional calendars.
+//! The part of iCalendar (RFC 5545) that Berth uses: it writes bookings for calendar programs and reads closed days
+//! from institutional calendars.
 //!
-//! Both directions are pure functions of text and time. What is written is strict: folded lines, escaped texts, time
-//! zones written out. What is read comes from strangers: nothing in it makes the reader panic, and its work and memory
-//! are bounded whatever it says.
+//! Both directions are pure functions of text and time. The output is strict: folded lines, escaped texts, complete
+//! time zones. The input comes from strangers: no input makes the reader panic, and its work and memory are always
+//! bounded.
 //!
-//! This crate must not do I/O, read a clock, or know what a booking is.
+//! This crate must not do I/O, read a clock, or know about bookings.
 
 mod line;
 mod read;

@@ -1,6 +1,6 @@
 //! Content lines: `NAME;PARAMETER=value:value`, folded at 75 octets, texts escaped.
 
-/// The most octets of a line before its end, the space that begins a continuation included.
+/// The most octets of a line before its end, including the space that begins a continuation.
 const FOLD_AT: usize = 75;
 
 /// Adds one line, folded between characters and never inside one.
@@ -17,7 +17,7 @@ pub(crate) fn write(out: &mut String, line: &str) {
     out.push_str("\r\n");
 }
 
-/// A text as a property's value holds it. Control characters have no form there, and go.
+/// Escapes a text for a property's value. Control characters have no escaped form, so they are removed.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -33,7 +33,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// The text behind an escaped one. What is escaped for no reason stands for itself.
+/// Reverses [`escape`]. Any other escaped character stands for itself.
 pub(crate) fn unescape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut letters = value.chars();
@@ -50,7 +50,7 @@ pub(crate) fn unescape(value: &str) -> String {
     out
 }
 
-/// A line as it was read: the name in capitals, parameters in the order they came.
+/// A parsed line: the name in capitals, the parameters in their original order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     /// Where it begins in the file, counted from 1.
@@ -66,7 +66,7 @@ impl Line {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// None for what is no content line; such lines are passed over, since real files hold them.
+    /// None if the text is not a content line. The reader skips such lines, since real files contain them.
     fn parse(number: usize, text: &str) -> Option<Self> {
         let end = text.find([';', ':'])?;
         let name = text[..end].trim().to_ascii_uppercase();
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-/// One parameter, and what follows it. Only its first value counts: none that is read here has several.
+/// One parameter, and the rest of the line. Only its first value counts: no parameter that is read here has several.
 fn parameter(text: &str) -> Option<((String, String), &str)> {
     let (name, rest) = text.split_once('=')?;
     let (value, rest) = match rest.strip_prefix('"') {
@@ -104,8 +104,8 @@ fn parameter(text: &str) -> Option<((String, String), &str)> {
     Some(((name.trim().to_ascii_uppercase(), value.to_owned()), rest))
 }
 
-/// The content lines of a file. Lines are joined as bytes, since some programs fold inside a character; what is no
-/// UTF-8 after that is replaced.
+/// The content lines of a file. Lines are joined as bytes, since some programs fold inside a character. Invalid UTF-8
+/// is replaced after that.
 pub(crate) fn lines(file: &[u8]) -> impl Iterator<Item = Line> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut physical = file

@@ -1,8 +1,8 @@
-//! Calendars of others, read for the times they mark.
+//! Reads calendars from other programs for the times that they mark.
 //!
-//! Only when, how often and under which name matters here. A day is a day in the zone of whoever asks. An event that
-//! is not understood is passed over with a note for the person who brought the calendar in; a file that is no calendar,
-//! or one that would take too much work, is refused.
+//! Only the time, the recurrence and the name of an event matter here. A day is a day in the caller's zone. The
+//! reader skips an event that it does not support, with a note for the person who brought the calendar in. It refuses
+//! a file that is no calendar, or that would take too much work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,16 +17,16 @@ use crate::recur::Rule;
 /// The most times that one calendar may mark.
 pub const SPANS_MAX: usize = 2000;
 const EVENTS_MAX: usize = 20_000;
-/// How many days are tried for all recurring events together.
+/// The most days that are checked for all recurring events together.
 const DAYS_MAX: u32 = 2_000_000;
 const DEPTH_MAX: usize = 16;
 const NOTES_MAX: usize = 20;
-/// What a title is cut to.
+/// Longer titles are truncated to this length.
 const TITLE_MAX_CHARS: usize = 500;
-/// Exceptions and further dates that one event may have.
+/// The most exceptions and further dates of one event.
 const DATES_MAX: usize = 5000;
 
-/// A time that a calendar marks, and what it calls it.
+/// A marked time and its title.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedSpan {
     pub start: Timestamp,
@@ -34,12 +34,12 @@ pub struct NamedSpan {
     pub title: String,
 }
 
-/// What a calendar says about a stretch of time.
+/// The marked times in a range of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// By start, none twice.
+    /// Ordered by start, without duplicates.
     pub spans: Vec<NamedSpan>,
-    /// What was not understood, in sentences.
+    /// The parts that the reader does not support, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub enum ReadError {
     TooMuchWork,
 }
 
-/// The times marked by a calendar that overlap `window`; days, and times without a zone, are those of `zone`.
+/// The times marked by a calendar that overlap `window`. Days, and times without a zone, are in `zone`.
 pub fn read(file: &[u8], zone: &TimeZone, window: Range<Timestamp>) -> Result<Reading, ReadError> {
     let file = File::parse(file)?;
     let mut work = Work {
@@ -70,7 +70,7 @@ pub fn read(file: &[u8], zone: &TimeZone, window: Range<Timestamp>) -> Result<Re
         spans: BTreeSet::new(),
         notes: Vec::new(),
     };
-    // An instance that was moved or cancelled stands for itself, not for the rule.
+    // A moved or cancelled instance replaces the instance of the rule.
     let mut moved: BTreeMap<&str, Vec<&Line>> = BTreeMap::new();
     for event in &file.events {
         if let (Some(uid), Some(instance)) = (&event.uid, &event.instance) {
@@ -91,11 +91,11 @@ pub fn read(file: &[u8], zone: &TimeZone, window: Range<Timestamp>) -> Result<Re
     })
 }
 
-/// What is kept of a file before anything is worked out.
+/// The parsed parts of a file, before any computation.
 #[derive(Debug, Default)]
 struct File {
     events: Vec<RawEvent>,
-    /// The IANA names behind the zones that the file calls something else.
+    /// The IANA zones behind the file's own zone names.
     zones: BTreeMap<String, TimeZone>,
 }
 
@@ -198,7 +198,7 @@ impl RawEvent {
     }
 }
 
-/// A title on one line, without what cannot be shown.
+/// A title on one line, without control characters.
 fn title(value: &str) -> String {
     let text = line::unescape(value).replace(['\n', '\t'], " ");
     let shown = text.trim().chars().filter(|letter| !letter.is_control());
@@ -206,7 +206,7 @@ fn title(value: &str) -> String {
     cut.trim().to_owned()
 }
 
-/// When something is, as it was written.
+/// When something is, as the file gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum When {
     Day(Date),
@@ -237,7 +237,7 @@ impl When {
     }
 }
 
-/// How long each instance of an event is.
+/// The length of each instance of an event.
 #[derive(Debug, Clone, Copy)]
 enum Length {
     Days(i32),
@@ -312,7 +312,7 @@ impl Work<'_> {
             return self.mark(event, start, length, except);
         }
         let mut left = rule.count.unwrap_or(u32::MAX);
-        // Without a count nothing before the window matters, and the years since 1970 need not be walked through.
+        // Without a count the days before the window do not matter, so the search skips the years since 1970.
         let begin = match rule.count {
             Some(_) => first,
             None => first.max(self.days_before_window(length)),
@@ -351,7 +351,7 @@ impl Work<'_> {
             Length::Exactly(exact) => exact.as_hours() / 24,
         };
         let day = self.zone.to_datetime(self.window.start).date();
-        // Two more, since a day elsewhere may be another one here.
+        // Two days more, since the date may differ between zones.
         day.checked_sub(Span::new().days(reach.saturating_add(2).min(100_000)))
             .unwrap_or(Date::MIN)
     }
@@ -362,7 +362,7 @@ impl Work<'_> {
             .is_ok_and(|end| day > end)
     }
 
-    /// Takes up one time, if it lies in the window and is no exception.
+    /// Adds one time, if it is in the window and no exception.
     fn mark(
         &mut self,
         event: &RawEvent,
@@ -400,14 +400,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// None if the event ends before it starts. One without an end takes its day, or no time at all.
+    /// None if the event ends before it starts. An event without an end lasts its day, or no time at all.
     fn length(&self, event: &RawEvent, start: &When) -> Option<Length> {
         if let Some(line) = &event.end {
             let end = self.when(line, &line.value)?;
             return match (start, &end) {
                 (When::Day(start), When::Day(end)) => {
                     let days = (*end - *start).get_days();
-                    // Some programs write the same day twice and mean the whole of it.
+                    // Some programs write the same day twice and mean the whole day.
                     (days >= 0).then_some(Length::Days(days.max(1)))
                 }
                 _ => {
@@ -432,9 +432,9 @@ impl Work<'_> {
             When::Moment(_, zone) => zone,
         };
         match moment(text, zone)? {
-            // All of that day, whatever the hour.
+            // The whole day, for any hour.
             When::Day(day) => zone.to_timestamp(day.at(23, 59, 59, 0)).ok(),
-            // Of whole days only the day counts; programs write it as midnight in UTC.
+            // For whole days only the date counts; programs write it as midnight in UTC.
             When::Moment(wall, _) if matches!(start, When::Day(_)) => {
                 self.zone.to_timestamp(wall.date().at(23, 59, 59, 0)).ok()
             }
@@ -447,7 +447,7 @@ impl Work<'_> {
         line.value
             .split(',')
             .take(DATES_MAX)
-            // Of a period only its start is looked at.
+            // Only the start of a period matters.
             .map(|value| value.split('/').next().unwrap_or(value))
             .filter_map(|value| self.when(line, value))
     }
@@ -460,7 +460,7 @@ impl Work<'_> {
         moment(value, &zone)
     }
 
-    /// A zone by its IANA name, or by what the file says of it; whoever names another gets the asker's own.
+    /// A zone by its IANA name, or by its definition in the file; otherwise the caller's zone.
     fn zone_named(&self, name: &str) -> TimeZone {
         known_zone(name)
             .or_else(|| self.zones.get(name).cloned())
@@ -475,7 +475,7 @@ impl Work<'_> {
     }
 }
 
-/// Names begin with a slash where they are meant to be known everywhere.
+/// A leading slash marks a globally unique zone name.
 fn known_zone(name: &str) -> Option<TimeZone> {
     let name = name.trim().trim_start_matches('/');
     if name.len() > 64 {
@@ -484,7 +484,7 @@ fn known_zone(name: &str) -> Option<TimeZone> {
     TimeZone::get(name).ok()
 }
 
-/// `20261225`, `20261225T090000` or `20261225T090000Z`.
+/// Parses `20261225`, `20261225T090000` or `20261225T090000Z`.
 fn moment(text: &str, zone: &TimeZone) -> Option<When> {
     let text = text.trim();
     let (text, zone) = match text.strip_suffix(['Z', 'z']) {
@@ -504,7 +504,7 @@ fn moment(text: &str, zone: &TimeZone) -> Option<When> {
     match text.len() {
         8 => Some(When::Day(day)),
         15 if text.as_bytes()[8].eq_ignore_ascii_case(&b'T') => {
-            // A leap second is the one before it.
+            // A leap second counts as the second before it.
             let second = small(13)?.min(59);
             let wall = DateTime::new(
                 day.year(),
@@ -521,7 +521,7 @@ fn moment(text: &str, zone: &TimeZone) -> Option<When> {
     }
 }
 
-/// `P1D`, `PT2H30M`, `P1W`; none for what runs backwards.
+/// Parses `P1D`, `PT2H30M` or `P1W`; none for a negative duration.
 fn duration(text: &str, start: &When) -> Option<Length> {
     let span: Span = text.trim().to_ascii_uppercase().parse().ok()?;
     if span.is_negative() || span.get_months() != 0 || span.get_years() != 0 {

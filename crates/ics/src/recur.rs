@@ -1,6 +1,6 @@
-//! Rules of recurrence, as far as the calendars of institutions use them: which days an event falls on.
+//! Recurrence rules, as far as institutional calendars use them: the days on which an event falls.
 //!
-//! Days are tried one after the other, which is slow and cannot be wrong in a subtle way; the caller bounds how many.
+//! The reader checks one day after the other, which is slow but simple. The caller limits the number of days.
 
 use jiff::Span;
 use jiff::civil::{Date, Weekday};
@@ -10,11 +10,11 @@ pub(crate) struct Rule {
     every: Every,
     interval: i32,
     pub count: Option<u32>,
-    /// As it was written; whether it is a day or a moment is for the reader to say.
+    /// The original text; the reader decides whether it is a day or a moment.
     pub until: Option<String>,
     months: Vec<i8>,
     month_days: Vec<i8>,
-    /// With which of them in the month is meant, if not all: `2MO`, `-1FR`.
+    /// With its position in the month, if any: `2MO`, `-1FR`.
     weekdays: Vec<(Option<i8>, Weekday)>,
     week_start: Weekday,
 }
@@ -27,7 +27,7 @@ enum Every {
     Year,
 }
 
-/// A part of a rule that is not understood here.
+/// A part of a rule that this crate does not support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotUnderstood;
 
@@ -63,7 +63,7 @@ impl Rule {
         }
         rule.every = every.ok_or(NotUnderstood)?;
         let is_counted = rule.weekdays.iter().any(|(nth, _)| nth.is_some());
-        // The second Monday is one of a month here; of a whole year it would be another day.
+        // "The second Monday" is supported within a month only; within a whole year it would be another day.
         let months_are_plain = match rule.every {
             Every::Month => true,
             Every::Year => !rule.months.is_empty(),
@@ -77,7 +77,7 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Whether an event that first fell on `first` falls on `day`, counts and ends aside.
+    /// Whether an event that first fell on `first` falls on `day`, ignoring counts and ends.
     pub fn falls_on(&self, first: Date, day: Date) -> bool {
         if day == first {
             return true;

@@ -1,4 +1,4 @@
-//! Events written for calendar programs.
+//! Writes events for calendar programs.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{line, zone};
 
-/// A whole calendar, as a program subscribes to it. Written from the same events it is the same, byte for byte.
+/// A whole calendar, to which a program subscribes. The same events always give the same bytes.
 #[derive(Debug, Clone)]
 pub struct Calendar {
-    /// What people see it called.
+    /// The name that people see.
     pub name: String,
-    /// What they should know about all of it.
+    /// A description of the whole calendar.
     pub note: Option<String>,
     pub events: Vec<Event>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Stays the same as long as the thing does.
+    /// Constant during the life of the event.
     pub uid: String,
-    /// Grows with each change.
+    /// Increases with each change.
     pub sequence: u64,
     pub changed_at: Timestamp,
     pub start: Timestamp,
     pub end: Timestamp,
-    /// The zone's IANA name and rules: times are written as its clocks show them.
+    /// The zone's IANA name and rules: times are written on its clock.
     pub zone_name: String,
     pub zone: TimeZone,
     pub status: Status,
@@ -53,7 +53,7 @@ impl Status {
     }
 }
 
-/// How often a program may look again by itself.
+/// How often a program may refresh the calendar.
 const LOOK_AGAIN: &str = "PT15M";
 
 impl Calendar {
@@ -88,7 +88,7 @@ impl Calendar {
         out
     }
 
-    /// Each zone that some event needs, from its first event to its last.
+    /// Writes each zone that some event needs, from its first event to its last.
     fn write_zones(&self, out: &mut String) {
         let mut needed: BTreeMap<&str, (&TimeZone, Timestamp, Timestamp)> = BTreeMap::new();
         for event in self.events.iter().filter(|event| event.is_local()) {
@@ -107,7 +107,7 @@ impl Calendar {
 }
 
 impl Event {
-    /// Whether the zone's own clock can say both times. In the hour that happens twice it can only say the first one,
+    /// Whether the zone's own clock can express both times. In the repeated hour it can express only the first one,
     /// so an event that touches the second is written in UTC.
     fn is_local(&self) -> bool {
         let reads_back = |at: Timestamp| {
@@ -118,7 +118,7 @@ impl Event {
         self.zone != TimeZone::UTC && self.times().into_iter().all(reads_back)
     }
 
-    /// Start and end in whole seconds, which is all the format has; never shorter than it is.
+    /// Start and end in whole seconds, the precision of the format; never shorter than the event.
     fn times(&self) -> [Timestamp; 2] {
         let whole = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
         let start = whole(self.start);

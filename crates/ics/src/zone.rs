@@ -1,19 +1,19 @@
-//! A time zone written out: the changes of its clock over the time that matters, so that a program without a time
-//! zone database, or with an old one, shows the right hour.
+//! Writes a time zone with its clock changes over the relevant time. So a program with no time zone database, or an
+//! old one, shows the right hour.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::line;
 
-/// Nobody changes their clocks more often than a few times a year.
+/// No zone changes its clocks more often than a few times a year.
 const CHANGES_MAX: usize = 200;
 
-/// Writes the zone as it is from `from` until `to`.
+/// Writes the zone for the time from `from` until `to`.
 pub(crate) fn write(out: &mut String, name: &str, zone: &TimeZone, from: Timestamp, to: Timestamp) {
     line::write(out, "BEGIN:VTIMEZONE");
     line::write(out, &format!("TZID:{name}"));
-    // What holds when the time begins, and since when; a zone that never changed has always been so.
+    // The rule in force at the beginning, and since when. A zone that never changed has had it always.
     let including = from
         .checked_add(SignedDuration::from_nanos(1))
         .unwrap_or(from);
@@ -30,7 +30,7 @@ pub(crate) fn write(out: &mut String, name: &str, zone: &TimeZone, from: Timesta
     line::write(out, "END:VTIMEZONE");
 }
 
-/// What the clock shows from one moment on, until it changes again.
+/// Writes the clock's offset from one moment until the next change.
 fn observance(out: &mut String, zone: &TimeZone, at: Timestamp) {
     let before = at
         .checked_sub(SignedDuration::from_secs(1))

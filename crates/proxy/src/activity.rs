@@ -1,4 +1,4 @@
-//! What happens on a route, counted for whoever ends idle sessions.
+//! Counts the activity on a route, for the code that ends idle sessions.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Where open pages send something by themselves, whether or not anybody is there: JupyterLab puts down its layout every ten
-/// seconds, and the pages of MLflow and TensorBoard look for news by a method that others change things with.
+/// Paths to which open pages send requests by themselves, whether or not anybody is there. JupyterLab saves its layout
+/// every ten seconds. The pages of MLflow and TensorBoard poll with a method that others use for changes.
 const BY_ITSELF: [&str; 6] = [
     "/lab/api/workspaces/",
     "/mlflow/runs/search",
@@ -17,7 +17,7 @@ const BY_ITSELF: [&str; 6] = [
     "/data/plugin/",
 ];
 
-/// Whether what is sent to this path is an open page's own doing, and nobody's work.
+/// Whether an open page sends requests to this path by itself, without anybody at work.
 pub(crate) fn is_by_itself(path: &str) -> bool {
     BY_ITSELF.iter().any(|place| path.contains(place))
 }
@@ -25,23 +25,23 @@ pub(crate) fn is_by_itself(path: &str) -> bool {
 /// A route's counts at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activity {
-    /// Since a visitor last asked for anything. An open page may do so by itself.
+    /// Since a visitor's last request. An open page may send requests by itself.
     pub since_asked: Duration,
-    /// Since a visitor last sent something: a request that may change something, a part of its body, a message on a
-    /// WebSocket. An open page that only looks does not, nor does a socket that is merely kept alive.
+    /// Since a visitor last sent something: a request that may change something, a part of its body, or a message on a
+    /// WebSocket. An open page that only reads does not count, and neither do keep-alive frames on a socket.
     pub since_acted: Duration,
     pub requests: u64,
-    /// Bodies and messages from visitors to the app.
+    /// Bytes of bodies and messages from visitors to the app.
     pub bytes_in: u64,
-    /// Bodies and messages from the app to visitors.
+    /// Bytes of bodies and messages from the app to visitors.
     pub bytes_out: u64,
     /// Requests and sockets that are open now.
     pub open: usize,
-    /// The sockets among them.
+    /// Open sockets, which are part of `open`.
     pub sockets: usize,
 }
 
-/// The counts themselves. Moments are milliseconds since this program first looked.
+/// The counts themselves. Moments are milliseconds since the first call of [`now_ms`].
 #[derive(Debug)]
 pub(crate) struct Tally {
     asked_ms: AtomicU64,

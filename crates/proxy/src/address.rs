@@ -1,7 +1,7 @@
-//! Where sessions are found from outside: each at an origin of its own, or all below one path.
+//! The public addresses of sessions: each at an origin of its own, or all below one path.
 //!
-//! An origin of its own keeps a session's scripts away from Berth's pages and from other sessions. Below a path all
-//! share one origin, which is for places without a wildcard name and people who trust each other.
+//! An origin of its own isolates a session's scripts from Berth's pages and from other sessions. Below a path all
+//! sessions share one origin. That is for installations without a wildcard host name, for people who trust each other.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -12,7 +12,7 @@ use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderMap, Uri, Version};
 
-/// The opaque name of a session in its address: what a host name may have as one of its labels, in lower case.
+/// The opaque name of a session in its address: a valid label of a host name, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(Arc<str>);
 
@@ -51,13 +51,13 @@ impl Borrow<str> for Label {
     }
 }
 
-/// How a session's label becomes an address, and an address a label again.
+/// Converts a session's label to an address, and an address to a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addressing {
     scheme: &'static str,
     /// Without the port, in lower case.
     host: String,
-    /// `:8443`; empty where it is the scheme's own.
+    /// `:8443`; empty for the scheme's default port.
     port: String,
     way: Way,
 }
@@ -65,7 +65,7 @@ pub struct Addressing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Way {
     Origins,
-    /// What stands before the label: `/s/`, after the path Berth itself is served below.
+    /// The path before the label: `/s/`, after the base path of Berth itself.
     Paths(String),
 }
 
@@ -73,12 +73,12 @@ enum Way {
 #[error("give the address as `https://host` or `http://host:port`, without a path")]
 pub struct NotAnOrigin;
 
-/// What a request's address says of sessions.
+/// The part of a request's address that concerns sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named<'a> {
-    /// It has nothing to do with sessions.
+    /// The address is not a session's.
     Elsewhere,
-    /// It belongs to sessions, but to none that there could be.
+    /// A session address with an impossible label.
     Nobody,
     Label(&'a str),
 }
@@ -121,7 +121,7 @@ impl Addressing {
         self.way == Way::Origins
     }
 
-    /// Whether browsers come over HTTPS.
+    /// Whether browsers use HTTPS.
     pub fn is_secure(&self) -> bool {
         self.scheme == "https"
     }
@@ -130,7 +130,7 @@ impl Addressing {
         self.scheme
     }
 
-    /// The host, with its port, that a session's visitors see in their address bar.
+    /// The host, with its port, in the address bar of a session's visitors.
     pub(crate) fn host(&self, label: &Label) -> String {
         match self.way {
             Way::Origins => format!("{label}.{}{}", self.host, self.port),
@@ -151,13 +151,13 @@ impl Addressing {
         }
     }
 
-    /// The session's front door.
+    /// The session's start page.
     pub fn url(&self, label: &Label) -> String {
         self.origin(label) + &self.base(label)
     }
 
-    /// The label in a request's address. Every host it names must be the same, as two that differ are an attempt to
-    /// be taken for one by us and for the other by somebody else.
+    /// The label in a request's address. Every host in the request must be the same: with two different hosts, an
+    /// attacker could make Berth and another party read different addresses.
     pub(crate) fn named<'a>(
         &self,
         uri: &'a Uri,
@@ -188,7 +188,7 @@ impl Addressing {
         let Some(first) = hosts.next() else {
             return Named::Elsewhere;
         };
-        // An HTTP/1 client has no reason to name a host twice, or in its request line.
+        // An HTTP/1 client has no reason to send two `Host` headers, or a host in its request line.
         let is_plain = version == Version::HTTP_2 || uri.authority().is_none();
         let is_single = headers.get_all(HOST).iter().nth(1).is_none();
         if hosts.all(|other| other == first) && (is_plain && is_single || first == Named::Elsewhere)
@@ -204,7 +204,7 @@ impl Addressing {
             Some((name, port)) if port.bytes().all(|c| c.is_ascii_digit()) => name,
             _ => host,
         };
-        // A name may be written with the root's dot at its end.
+        // A host name may end with the root's dot.
         let name = name.strip_suffix('.').unwrap_or(name);
         let Some(cut) = name.len().checked_sub(self.host.len()) else {
             return Named::Elsewhere;
@@ -215,7 +215,7 @@ impl Addressing {
         }
         match label.strip_suffix(b".") {
             Some(label) => Named::Label(str::from_utf8(label).unwrap_or_default()),
-            // The domain itself, or another name that happens to end alike.
+            // The domain itself, or another name with the same ending.
             None => Named::Elsewhere,
         }
     }
@@ -245,7 +245,7 @@ mod tests {
             ("abc.sessions.example.org", "label abc"),
             ("abc.SESSIONS.example.org:8443", "label abc"),
             ("abc.sessions.example.org.", "label abc"),
-            // Not a label that anybody could have been given, so it is found in no table.
+            // No session can have this label, so the table does not contain it.
             ("a.b.sessions.example.org", "label a.b"),
             ("x@y.sessions.example.org", "label x@y"),
             ("abc.sessions.example.org:80@evil.example", "elsewhere"),

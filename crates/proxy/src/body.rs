@@ -1,4 +1,4 @@
-//! Bodies on their way through: one part at a time, counted, and cut when the exchange is over.
+//! Streams bodies: one part at a time, counted, and cut when the exchange is over.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::pool::Pool;
 
 pub(crate) type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a body ended before its end.
+/// Why a body ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     #[error("the visitor's access is over")]
@@ -83,7 +83,7 @@ impl HttpBody for Upload {
     }
 }
 
-/// The body of an answer, towards the visitor.
+/// The body of a response, towards the visitor.
 #[derive(Debug)]
 pub struct Body(Kind);
 
@@ -94,7 +94,7 @@ enum Kind {
     App(Box<Download>),
 }
 
-/// An app's answer, with the connection it comes by. The connection is kept for others once all of it has come.
+/// An app's response body and its connection. After the whole body, the connection goes back to the pool.
 #[derive(Debug)]
 pub(crate) struct Download {
     incoming: Incoming,
@@ -169,7 +169,7 @@ impl Download {
     fn poll_app(&mut self, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
         let frame = Pin::new(&mut self.incoming).poll_frame(cx);
         if let (Poll::Pending, Some(connection)) = (&frame, &mut self.connection) {
-            // Its end shows in what has come of the body.
+            // The end of the connection shows as the end of the body.
             let _ = connection.poll(cx);
             return Pin::new(&mut self.incoming).poll_frame(cx);
         }

@@ -1,4 +1,4 @@
-//! A connection to an app, and the place it leads to.
+//! A connection to an app, and the endpoint it leads to.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::body::Upload;
 use crate::failure::Failure;
 use crate::proxy::Limits;
 
-/// Where an app listens. Nothing further away than this machine can be said here.
+/// The endpoint of an app. It can only be on this machine.
 #[derive(Debug, Clone)]
 pub struct Upstream(Place);
 
@@ -30,7 +30,7 @@ enum Place {
     Connector(Arc<dyn Connect>),
 }
 
-/// Opens connections to an app that lets nobody in without more than an address.
+/// Opens connections to an app that requires more than an address.
 pub trait Connect: std::fmt::Debug + Send + Sync {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<UnixStream>> + Send + '_>>;
 }
@@ -85,8 +85,8 @@ impl Upstream {
     }
 }
 
-/// One HTTP connection. It has no task of its own: whoever waits for its answer drives it, so that an exchange wakes
-/// nobody but itself, and ends when it is dropped.
+/// One HTTP connection. It has no task of its own: the exchange that waits for its response drives it. So an exchange
+/// wakes only itself, and dropping it ends the connection.
 pub(crate) struct Connection {
     sender: http1::SendRequest<Upload>,
     driver: Box<http1::Connection<TokioIo<Stream>, Upload>>,
@@ -103,7 +103,7 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Moves bytes; ready when no more will come.
+    /// Moves bytes. Ready when no more will come.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_over {
             ready!(Pin::new(&mut *self.driver).poll(cx)).ok();
@@ -112,13 +112,13 @@ impl Connection {
         Poll::Ready(())
     }
 
-    /// Whether it could take another request now.
+    /// Whether it can take another request now.
     pub fn is_free(&mut self) -> bool {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         self.poll(&mut cx).is_pending() && self.sender.is_ready()
     }
 
-    /// Sends a request and waits for the head of the answer. The request comes back if none of it was sent.
+    /// Sends a request and waits for the head of the response. Returns the request if none of it was sent.
     pub async fn send(
         &mut self,
         request: Request<Upload>,
@@ -128,14 +128,14 @@ impl Connection {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(answer);
             }
-            // The driver's end settles the answer, one way or the other.
+            // If the driver ends, the response is settled, one way or the other.
             let _ = self.poll(cx);
             answer.as_mut().poll(cx)
         })
         .await
     }
 
-    /// The bare stream after an upgrade, and what had been read of it already.
+    /// The bare stream after an upgrade, and the bytes already read from it.
     pub async fn into_stream(mut self) -> (Stream, Bytes) {
         std::future::poll_fn(|cx| self.poll(cx)).await;
         let parts = self.driver.into_parts();
@@ -143,7 +143,7 @@ impl Connection {
     }
 }
 
-/// The bytes to and from an app.
+/// The byte stream to and from an app.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Unix(UnixStream),

@@ -1,11 +1,11 @@
-//! What is Berth's own in the headers: its cookies and tokens. They never reach an app, and no app can set them.
+//! Berth's own cookies and tokens in headers. They never reach an app, and no app can set them.
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 
-/// How Berth's cookies and tokens are told from an app's: by what they begin with.
+/// The prefixes of Berth's cookies and tokens, which distinguish them from an app's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
-    /// After `__Host-` or `__Secure-`, where a cookie has that.
+    /// After `__Host-` or `__Secure-`, if a cookie has that.
     pub cookie_prefix: &'static str,
     pub token_prefix: &'static str,
 }
@@ -19,8 +19,8 @@ impl Default for Own {
     }
 }
 
-/// The cookie by which a session's origin knows its visitor. With the prefix, which browsers take over HTTPS only,
-/// no neighbouring host can set it.
+/// The cookie by which a session's origin recognises its visitor. Browsers accept the `__Host-` prefix over HTTPS only,
+/// and with it no neighbouring host can set the cookie.
 pub fn visit_cookie_name(is_secure: bool) -> &'static str {
     if is_secure {
         "__Host-berth_visit"
@@ -29,12 +29,12 @@ pub fn visit_cookie_name(is_secure: bool) -> &'static str {
     }
 }
 
-/// The value of a request's cookie, by its whole name.
+/// The value of a request's cookie, by its full name.
 pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     cookies(headers, name).next()
 }
 
-/// All values that a request has for a cookie: over plain HTTP a neighbouring host may have added its own.
+/// All values of a cookie in a request: over plain HTTP a neighbouring host may have added its own.
 pub fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(COOKIE).iter();
     lines
@@ -46,7 +46,7 @@ pub fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &
 }
 
 impl Own {
-    /// Takes Berth's cookies out of a request, and leaves the app's in one line.
+    /// Removes Berth's cookies from a request, and leaves the app's in one line.
     pub fn strip_cookies(&self, headers: &mut HeaderMap) {
         let mut lines = headers.get_all(COOKIE).iter();
         let (first, more) = (lines.next(), lines.next());
@@ -71,7 +71,7 @@ impl Own {
         }
     }
 
-    /// Takes Berth's tokens out of a request, whichever scheme they came under.
+    /// Removes Berth's tokens from a request, under any scheme.
     pub fn strip_authorization(&self, headers: &mut HeaderMap) {
         let is_own = |value: &HeaderValue| {
             let between = |c: &u8| !c.is_ascii_graphic() || b",=\"".contains(c);
@@ -83,8 +83,8 @@ impl Own {
         }
     }
 
-    /// Binds an app's cookies to the session's address, and drops those it must not set. `base` is the path the
-    /// session shares its origin below, if it does.
+    /// Binds an app's cookies to the session's address, and drops those that it must not set. `base` is the session's
+    /// base path, if it shares its origin.
     pub fn bind_cookies(&self, headers: &mut HeaderMap, base: Option<&str>) {
         if !headers.contains_key(SET_COOKIE) {
             return;

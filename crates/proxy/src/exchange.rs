@@ -1,4 +1,5 @@
-//! A request under way: counted while it lasts, and over when its route, its visitor or its patience is.
+//! A request in progress. It is counted, and it ends when its route closes, its visitor loses access, or it is idle for
+//! too long.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,11 +14,11 @@ use crate::failure::Failure;
 use crate::proxy::Visitor;
 use crate::routes::Route;
 
-/// A place among those that a route may have open. Given back when dropped.
+/// One of the open requests that a route may have. The slot is released on drop.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub route: Arc<Route>,
-    /// Whether what is sent with it is somebody at work.
+    /// Whether the data sent with it means that somebody is at work.
     is_work: bool,
     moved_ms: AtomicU64,
 }
@@ -25,7 +26,7 @@ pub(crate) struct Exchange {
 impl Exchange {
     pub fn begin(route: Arc<Route>, open_max: usize, is_work: bool) -> Result<Arc<Self>, Failure> {
         let before = route.tally.open.fetch_add(1, Relaxed);
-        // Made first, so that a refusal gives the place back too.
+        // Made first, so that a refusal releases the slot too.
         let exchange = Self {
             route,
             is_work,
@@ -38,7 +39,7 @@ impl Exchange {
         Ok(Arc::new(exchange))
     }
 
-    /// Notes a part of the request's body.
+    /// Records a part of the request's body.
     pub fn came_in(&self, bytes: usize) {
         self.moved();
         self.route.tally.came_in(bytes);
@@ -47,7 +48,7 @@ impl Exchange {
         }
     }
 
-    /// Notes a part of the answer's body.
+    /// Records a part of the response's body.
     pub fn went_out(&self, bytes: usize) {
         self.moved();
         self.route.tally.went_out(bytes);
@@ -64,7 +65,7 @@ impl Drop for Exchange {
     }
 }
 
-/// Ready when the route or the visitor's access is over.
+/// Ready when the route closes or the visitor's access ends.
 pub(crate) type Over = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(crate) fn over(route: &Route, visitor: &Visitor) -> Over {
@@ -79,12 +80,12 @@ pub(crate) fn over(route: &Route, visitor: &Visitor) -> Over {
     })
 }
 
-/// What ends an exchange before its time.
+/// Ends an exchange early.
 pub(crate) struct Watch {
     pub exchange: Arc<Exchange>,
     over: Over,
     idle: Duration,
-    /// Made when there is something to wait for.
+    /// Made on the first poll that has to wait.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -104,7 +105,7 @@ impl Watch {
         }
     }
 
-    /// Ready when access is over, or nothing has moved either way for too long.
+    /// Ready when access ends, or when no byte has moved either way for too long.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         if self.over.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Failure::Ended);
@@ -117,7 +118,7 @@ impl Watch {
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            // Bytes do not move the timer, as there are many of them; it looks when it rings.
+            // Bytes do not reset the timer, as there are many of them; the timer checks when it fires.
             let moved_ms = self.exchange.moved_ms.load(Relaxed);
             let still = Duration::from_millis(now_ms().saturating_sub(moved_ms));
             if still >= self.idle {
@@ -127,7 +128,7 @@ impl Watch {
         }
     }
 
-    /// What comes of `work`, unless it is ended before.
+    /// The result of `work`, unless the watch ends it first.
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|cx| match work.as_mut().poll(cx) {

@@ -1,4 +1,5 @@
-//! The proxy's own answers: a sentence for people or the same for programs, and never anything of what was asked.
+//! The proxy's own error responses: a sentence for people, or the same for programs. They never repeat any part of the
+//! request.
 
 use http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
@@ -8,24 +9,24 @@ use http::{HeaderMap, Response, StatusCode};
 
 use crate::body::Body;
 
-/// Why a request did not reach an app, or its answer did not come back.
+/// Why a request did not reach an app, or its response did not come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// No session has this address.
     Nobody,
-    /// The request is written in a way that could be read in two.
+    /// The request is ambiguous: it could be read in two ways.
     Malformed,
-    /// Another origin's page made the request.
+    /// A page of another origin made the request.
     Foreign,
     /// The head of the request is too long.
     TooLong,
-    /// The visitor's access, or the session, is over.
+    /// The visitor's access, or the session, has ended.
     Ended,
-    /// The app is not there.
+    /// The app does not accept connections.
     Unreachable,
-    /// The app's answer makes no sense.
+    /// The app's response is not valid HTTP.
     Nonsense,
-    /// As much is open as may be.
+    /// The route has as many open requests as it may have.
     Busy,
     /// The app did not answer in time.
     Slow,
@@ -75,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// The page, as HTML for browsers and as a problem document (RFC 9457) for those who ask for JSON.
+    /// The error as an HTML page for browsers, or as a problem document (RFC 9457) for clients that ask for JSON.
     pub fn answer(self, asked: &HeaderMap) -> Response<Body> {
         let (status, title, detail) = (self.status(), self.title(), self.detail());
         let (kind, text) = if wants_json(asked) {

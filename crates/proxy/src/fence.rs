@@ -1,5 +1,5 @@
-//! Whose page made a request. A browser sends a visitor's cookie along with whatever page makes it call, so what comes
-//! by cookie must also come from the session's own origin, or be no more than a link that was followed.
+//! Checks which origin's page made a request. A browser sends a visitor's cookie with every page's requests. So a
+//! request with a cookie must also come from the session's own origin, or must only follow a link.
 
 use http::header::{HeaderMap, HeaderValue, ORIGIN};
 use http::{Method, request::Parts};
@@ -11,12 +11,12 @@ const SEC_FETCH_SITE: &str = "sec-fetch-site";
 const SEC_FETCH_MODE: &str = "sec-fetch-mode";
 const SEC_FETCH_DEST: &str = "sec-fetch-dest";
 
-/// What a request would do, as far as that decides where it may come from.
+/// The effect of a request, as far as it decides which origins may make it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Intent {
     Look,
     Change,
-    /// Opens a socket, which other origins may do and then read from.
+    /// Opens a socket. Browsers let other origins do this and read from it.
     Talk,
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-/// Refuses what another origin's page may have made.
+/// Refuses requests that another origin's page may have made.
 pub(crate) fn check(
     parts: &Parts,
     is_upgrade: bool,
@@ -52,10 +52,10 @@ fn may_come(headers: &HeaderMap, intent: Intent, own: &HeaderValue, by: Credenti
     let fetch = |name| headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
     match (intent, by, origin) {
         (Intent::Talk | Intent::Change, _, Some(origin)) if origin == own => true,
-        // No browser adds a token by itself, and programs have no origin.
+        // No browser adds a token by itself, and programs send no `Origin`.
         (Intent::Talk | Intent::Change, Credential::Token, origin) => origin.is_none(),
         (Intent::Talk, Credential::Cookie, _) => false,
-        // A page that hides where it is says `null`; no script can write this other header.
+        // A page that hides its origin sends `null`; no script can write this other header.
         (Intent::Change, Credential::Cookie, origin) => {
             origin.is_none_or(|origin| origin == "null") && fetch(SEC_FETCH_SITE) == b"same-origin"
         }

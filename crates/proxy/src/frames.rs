@@ -1,19 +1,19 @@
-//! The frames of a WebSocket, as far as it takes to tell a message from what only keeps the line open.
+//! Parses WebSocket frames just far enough to distinguish messages from keep-alive frames.
 //!
-//! Browsers answer an app's pings by themselves, so bytes alone do not say that somebody is there.
+//! Browsers answer an app's pings by themselves, so bytes alone do not show that somebody is there.
 
-/// Follows what a client sends (RFC 6455, section 5.2), whatever pieces it comes in.
+/// Follows a client's frames (RFC 6455, section 5.2), in pieces of any size.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// What has come of the head of the next frame.
+    /// The bytes received of the next frame's head.
     head: [u8; 10],
     filled: usize,
-    /// What is still to come of the frame's mask and payload.
+    /// The bytes still to come of the frame's mask and payload.
     rest: u64,
 }
 
 impl Frames {
-    /// Whether a part of a message begins or goes on in `bytes`.
+    /// Whether a part of a message begins or continues in `bytes`.
     pub fn has_message(&mut self, mut bytes: &[u8]) -> bool {
         let mut found = false;
         while let Some((&first, after)) = bytes.split_first() {
@@ -36,7 +36,7 @@ impl Frames {
         found
     }
 
-    /// The bytes after the head, once all of it is there.
+    /// The number of bytes after the head, once the head is complete.
     fn rest_of_frame(&self) -> Option<u64> {
         let (length, wanted) = match self.head[1] & 0x7f {
             _ if self.filled < 2 => return None,
@@ -75,7 +75,7 @@ mod tests {
                 frame.extend((length as u64).to_be_bytes());
             }
         }
-        // Mask and payload look like heads of messages, to lead astray whoever loses count.
+        // Mask and payload look like heads of messages, so a parser that loses count fails the test.
         frame.extend(std::iter::repeat_n(0x81, 4 + length));
         frame
     }

@@ -1,5 +1,5 @@
-//! The heads of requests and answers, rewritten on their way: what concerns one connection only stays on it, what is
-//! Berth's own stays with Berth, and what the app is told of its visitor is said by Berth alone.
+//! Rewrites the heads of requests and responses. Hop-by-hop headers stay on their connection, Berth's cookies and
+//! tokens stay with Berth, and only Berth sets the headers that describe the visitor to the app.
 
 use std::net::IpAddr;
 
@@ -16,8 +16,8 @@ use crate::location;
 use crate::proxy::Visitor;
 use crate::routes::{Face, HostSent, Prefix, Route};
 
-/// Whether somebody asks to turn the connection into a WebSocket. To anything else it cannot be turned: what asks for
-/// that is a request like any other, and the app does not see the wish.
+/// Whether a request asks to upgrade the connection to a WebSocket. The proxy supports no other upgrade: it passes such
+/// a request on as a normal one, without the upgrade headers.
 pub(crate) fn wants_socket(parts: &Parts) -> bool {
     let said = |name, word: &[u8]| {
         let mut values = parts.headers.get_all(name).iter();
@@ -28,7 +28,7 @@ pub(crate) fn wants_socket(parts: &Parts) -> bool {
         && said(header::UPGRADE, b"websocket")
 }
 
-/// Refuses what could be read in two ways, or is no request for a page at all.
+/// Refuses ambiguous requests, and methods or targets that are not requests for a page.
 pub(crate) fn check(parts: &Parts, head_bytes_max: usize) -> Result<(), Failure> {
     let is_strange = matches!(parts.method, Method::CONNECT | Method::TRACE)
         || !parts.uri.path().starts_with('/')
@@ -50,7 +50,7 @@ pub(crate) fn check(parts: &Parts, head_bytes_max: usize) -> Result<(), Failure>
     Ok(())
 }
 
-/// The path the app is asked for; none if the session's own address lacks the slash at its end.
+/// The path to request from the app. `None` if the session's own address lacks the slash at its end.
 pub(crate) fn path_for_app(uri: &Uri, route: &Route) -> Option<Result<Uri, Failure>> {
     let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let base = route.face.base.as_str();
@@ -73,7 +73,7 @@ pub(crate) fn path_for_app(uri: &Uri, route: &Route) -> Option<Result<Uri, Failu
     Some(uri.map_err(|_| Failure::Malformed))
 }
 
-/// Makes the head that the app gets. Its body's length is said by `frame`.
+/// Makes the request head for the app. [`frame`] sets the body's length.
 pub(crate) fn for_app(parts: &mut Parts, route: &Route, visitor: &Visitor, own: &Own) {
     let headers = &mut parts.headers;
     strip_hop(headers);
@@ -109,7 +109,7 @@ pub(crate) fn for_app(parts: &mut Parts, route: &Route, visitor: &Visitor, own: 
     parts.version = Version::HTTP_11;
 }
 
-/// Says how long the body is, from what was read rather than from what was claimed.
+/// Sets the body's length from the body itself, not from the client's header.
 pub(crate) fn frame(parts: &mut Parts, body: &Upload) {
     let headers = &mut parts.headers;
     headers.remove(header::CONTENT_LENGTH);
@@ -125,7 +125,7 @@ pub(crate) fn frame(parts: &mut Parts, body: &Upload) {
     }
 }
 
-/// Makes the head that the visitor gets.
+/// Makes the response head for the visitor.
 pub(crate) fn for_visitor<B>(response: &mut Response<B>, route: &Route, own: &Own) {
     *response.version_mut() = Version::HTTP_11;
     let headers = response.headers_mut();
@@ -149,7 +149,7 @@ fn address_value(address: IpAddr) -> Option<HeaderValue> {
     HeaderValue::try_from(address.to_canonical().to_string()).ok()
 }
 
-/// Headers of one connection, and those that its `Connection` header names besides.
+/// Removes hop-by-hop headers, and the headers that the `Connection` header names.
 fn strip_hop(headers: &mut HeaderMap) {
     let is_plain = |word: &[u8]| {
         let known: [&[u8]; 3] = [b"keep-alive", b"close", b"upgrade"];
@@ -183,7 +183,7 @@ fn strip_hop(headers: &mut HeaderMap) {
     });
 }
 
-/// What an app would believe of its visitor. Many apps read `_` as `-`.
+/// Headers from which an app learns about its visitor. Many apps read `_` as `-`.
 fn is_berths_to_say(name: &str) -> bool {
     if name.contains('_') {
         return is_berths_to_say(&name.replace('_', "-"));
@@ -203,7 +203,7 @@ fn is_berths_to_say(name: &str) -> bool {
         )
 }
 
-/// What an app says for more than itself: the whole domain's cookies, the way to the host, other paths.
+/// Headers by which an app affects more than itself: the whole domain's cookies, the way to the host, other paths.
 fn speaks_for_others(name: &str, is_isolated: bool) -> bool {
     match name {
         "alt-svc" | "clear-site-data" | "strict-transport-security" => true,
@@ -223,8 +223,8 @@ fn strip(headers: &mut HeaderMap, unwanted: impl Fn(&str) -> bool) {
     }
 }
 
-/// Makes `Origin` and `Referer` agree with a host that the app is told instead of its public one. That they are the
-/// session's own was checked before.
+/// Makes `Origin` and `Referer` agree with `host`, which the app gets instead of its public host. An earlier check
+/// ensures that they are the session's own.
 fn pretend(headers: &mut HeaderMap, face: &Face, host: &HeaderValue) {
     let own = face.origin.as_bytes();
     for name in [header::ORIGIN, header::REFERER] {

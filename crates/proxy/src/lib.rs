@@ -1,12 +1,12 @@
-//! The way from a browser to the app of a running session.
+//! The proxy from a browser to the app of a running session.
 //!
-//! The holder keeps a table of [`Routes`], asks [`Proxy::asked`] whose a request is, decides who the [`Visitor`] is,
-//! and hands both to [`Proxy::serve`]. There is no other way in, for a WebSocket neither: whatever reaches an app
-//! was somebody's, and ends when that somebody's access does.
+//! The holder keeps a table of [`Routes`], and asks [`Proxy::asked`] for the session of a request. It decides who the
+//! [`Visitor`] is, and passes both to [`Proxy::serve`]. There is no other way in, not even for a WebSocket: every
+//! request that reaches an app has a visitor, and ends when that visitor's access ends.
 //!
-//! This crate must not see the store or the application, decide who may visit what, or learn from a request where
-//! to connect: it connects to what its table says, follows no redirect, and repeats nothing of what it was sent in
-//! a page of its own.
+//! This crate must not see the store or the application, decide who may visit what, or learn from a request where to
+//! connect. It connects to the endpoints in its table, follows no redirect, and repeats no part of a request in a page
+//! of its own.
 
 mod activity;
 mod address;

@@ -1,19 +1,19 @@
-//! Redirects put right: an app that names itself by the address it knows must lead to the one its visitors know.
+//! Corrects redirects: an app redirects to the address it knows, and visitors need the public one.
 
 use http::HeaderValue;
 
 use crate::routes::{Face, HostSent, Prefix, Target};
 
-/// The `Location` that leads where the app meant; none if it is right as it stands.
+/// The corrected `Location`. `None` if it is already right.
 pub(crate) fn corrected(value: &HeaderValue, face: &Face, target: &Target) -> Option<HeaderValue> {
-    // What is not text is looked at all the same: browsers guess at it, too.
+    // A value that is not valid text is checked all the same, because browsers guess at it, too.
     let text = String::from_utf8_lossy(value.as_bytes());
     let corrected = public(&text, face, target);
     (corrected != text).then(|| HeaderValue::from_bytes(corrected.as_bytes()).ok())?
 }
 
 fn public(text: &str, face: &Face, target: &Target) -> String {
-    // Browsers leave out tabs and take `\` for `/`, so what they would read is what is looked at.
+    // Browsers remove tabs and read `\` as `/`, so the check uses the text as a browser reads it.
     let text: String = text.trim().chars().filter(|c| *c != '\t').collect();
     let slash = |c: char| c == '/' || c == '\\';
     let lower = text.to_ascii_lowercase();
@@ -48,12 +48,12 @@ fn public(text: &str, face: &Face, target: &Target) -> String {
     if scheme.is_some() {
         return text;
     }
-    // `//host` without a scheme is how apps are tricked into sending people elsewhere, when they repeat a path that
-    // somebody else wrote. It is taken for the path it was.
+    // `//host` without a scheme is a trick to send people elsewhere: an app repeats a path that an attacker wrote. So
+    // it is treated as a path.
     public_path(beyond, face, target)
 }
 
-/// `path` comes without its first slash.
+/// `path` has no first slash.
 fn public_path(path: &str, face: &Face, target: &Target) -> String {
     let is_below = path.starts_with(&face.base[1..]);
     if target.prefix == Prefix::Kept || is_below {

@@ -1,4 +1,4 @@
-//! Connections to an app that wait for their next request.
+//! Idle connections to an app.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use crate::connection::Connection;
 use crate::routes::Route;
 
-/// How long a connection waits. The usual servers hang up after five seconds or more, and it is better to be the one
-/// who lets go than to send a request at a closing door.
+/// How long an idle connection is kept. The usual servers close theirs after five seconds or more. Closing first avoids
+/// sending a request on a connection that the app is closing.
 const WAIT: Duration = Duration::from_secs(4);
 const WAITING_MAX: usize = 64;
 
@@ -20,7 +20,7 @@ pub(crate) struct Pool {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The one that waited longest first.
+    /// The longest idle first.
     connections: Vec<(Instant, Connection)>,
     is_swept: bool,
 }
@@ -70,7 +70,7 @@ impl Pool {
         drop(gone);
     }
 
-    /// Lets those go that waited long enough. Says when to look again, if any are left.
+    /// Closes connections that were idle for too long. Returns when to sweep again, if any are left.
     fn sweep(&self) -> Option<Duration> {
         let mut waiting = self.lock();
         let stale = waiting

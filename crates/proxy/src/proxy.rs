@@ -1,4 +1,4 @@
-//! A request's way: checked, sent on by a connection of its route, and answered as it comes.
+//! Handles a request: checks it, forwards it over a connection of its route, and streams the response back.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub struct Config {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest head of a request or an answer.
+    /// The longest head of a request or a response.
     pub head_bytes_max: usize,
     /// How long an app may take to accept a connection.
     pub connect: Duration,
-    /// How long a request may be open with nothing moving either way; longer than long polls take. Sockets may be
-    /// silent for as long as they like.
+    /// How long a request may be open without a byte either way; longer than long polls take. Sockets may be silent
+    /// without limit.
     pub idle: Duration,
     /// Requests and sockets that one route may have open.
     pub open_max: usize,
@@ -52,36 +52,36 @@ impl Default for Limits {
     }
 }
 
-/// Somebody whom the holder has let in to one session.
+/// A person whom the holder has admitted to one session.
 #[derive(Debug, Clone)]
 pub struct Visitor {
     pub credential: Credential,
-    /// Where they call from, as the app is told.
+    /// The visitor's address, for the app.
     pub address: Option<IpAddr>,
-    /// What else the app is told of them, in headers that replace any of the request's own.
+    /// Further headers about the visitor for the app. They replace any of the request's own.
     pub headers: HeaderMap,
-    /// Cancelled when they sign out or may no longer come; cuts what they have open.
+    /// Cancelled when the visitor signs out or loses access. It closes all their open requests and sockets.
     pub over: CancellationToken,
-    /// Held by everything that they have open, so that its holder can tell whether there is anything.
+    /// Every open request and socket of the visitor holds a clone, so the holder can tell whether there are any.
     pub here: Arc<()>,
 }
 
-/// What a visitor showed.
+/// How a visitor authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credential {
-    /// Which a browser sends by itself, so that it also matters whose page made it.
+    /// A browser sends a cookie by itself, so the page that made the request matters too.
     Cookie,
     Token,
 }
 
-/// Whose a request is.
+/// The session that a request is for.
 #[derive(Debug, Clone)]
 pub enum Asked {
-    /// Not a session's at all.
+    /// Not a session's address.
     Elsewhere,
-    /// A session's, but of none that there could be.
+    /// A session address with an impossible label.
     Nobody,
-    /// Of one that does not stand in the table.
+    /// A label that is not in the table.
     Absent(Label),
     Session(Arc<Route>),
 }
@@ -172,7 +172,7 @@ impl Proxy {
         self.answer(response, connection, watch)
     }
 
-    /// Passes on an answer as it comes.
+    /// Streams a response to the visitor.
     pub(crate) fn answer(
         &self,
         mut response: Response<Incoming>,
@@ -186,8 +186,8 @@ impl Proxy {
         Ok(response.map(|incoming| Body::download(incoming, connection, watch)))
     }
 
-    /// Sends by a connection that waits for its next request if there is one, otherwise by a new one. An app may hang
-    /// up at the moment it is asked again; then what can be asked twice is.
+    /// Sends over an idle connection if there is one, otherwise over a new one. An app may close an idle connection at
+    /// the moment of the request; then a repeatable request is sent again.
     async fn send(
         &self,
         route: &Route,
@@ -218,7 +218,7 @@ impl Proxy {
     }
 }
 
-/// A request that may be sent a second time: it changes nothing, and all of it is in its head.
+/// A copy of a request that may be sent twice: it changes nothing, and it has no body.
 fn again(request: &Request<Upload>) -> Option<Request<Upload>> {
     if !request.body().is_empty() || !fence::is_safe(request.method()) {
         return None;
@@ -233,7 +233,7 @@ fn again(request: &Request<Upload>) -> Option<Request<Upload>> {
 pub(crate) fn unanswered(error: &hyper::Error) -> Failure {
     tracing::debug!("an app gave no answer: {error}");
     if error.is_user() {
-        // What the visitor sent broke off, so nobody is there to read this.
+        // The visitor's upload broke off, so nobody is there to read this.
         return Failure::Malformed;
     }
     if error.is_parse() {
@@ -243,7 +243,7 @@ pub(crate) fn unanswered(error: &hyper::Error) -> Failure {
     }
 }
 
-/// Sends a visitor who left out the last slash to the session's front door, so that relative links work.
+/// Redirects a visitor who omitted the last slash to the session's start page, so that relative links work.
 fn to_front_door(route: &Route) -> Response<Body> {
     let mut response = Response::new(Body::page(""));
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;

@@ -1,5 +1,5 @@
-//! The table: which app stands behind which label. Only its holder writes it, and a change holds for the next
-//! request; finding a route takes as long among five thousand as alone.
+//! The table of routes: which app each label leads to. Only its holder writes it, and a change applies to the next
+//! request. Finding a route takes as long among five thousand as alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,7 +12,7 @@ use crate::address::{Addressing, Label};
 use crate::connection::Upstream;
 use crate::pool::Pool;
 
-/// Where an app is, and what it expects to be told.
+/// The endpoint of an app, and the headers it expects.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub upstream: Upstream,
@@ -22,25 +22,25 @@ pub struct Target {
     pub authorization: Option<HeaderValue>,
 }
 
-/// The `Host` an app is sent.
+/// The `Host` that an app gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostSent {
-    /// What the visitor sees in the address bar.
+    /// The host in the visitor's address bar.
     Public,
-    /// For apps that only listen to a name of their own; `Origin` and `Referer` are made to agree with it.
+    /// For apps that accept only a fixed host name. `Origin` and `Referer` are made to agree with it.
     Fixed(HeaderValue),
 }
 
-/// What becomes of the path before an app's own, where sessions share an origin.
+/// How the proxy treats the session's base path, where sessions share an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prefix {
-    /// The app is set up to answer below it.
+    /// The app is configured to serve below it.
     Kept,
-    /// The app believes to be at the root, and its redirects are put right.
+    /// The app serves at the root, and the proxy corrects its redirects.
     Stripped,
 }
 
-/// A session's way to its app, for as long as it stands in the table.
+/// The route to a session's app, as long as it is in the table.
 #[derive(Debug)]
 pub struct Route {
     label: Label,
@@ -51,7 +51,7 @@ pub struct Route {
     pub(crate) over: CancellationToken,
 }
 
-/// What the outside sees of a session, written out once.
+/// The public address of a session, as prepared headers.
 #[derive(Debug)]
 pub(crate) struct Face {
     pub scheme: HeaderValue,
@@ -64,7 +64,7 @@ pub(crate) struct Face {
 
 impl Face {
     fn new(addressing: &Addressing, label: &Label) -> Self {
-        // Schemes, hosts and labels are made of what a header may carry.
+        // Schemes, hosts and labels contain only characters that a header may carry.
         let value = |text: &str| {
             HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
         };
@@ -88,12 +88,12 @@ impl Route {
     }
 }
 
-/// All routes, to look up while others change.
+/// All routes. Lookups and changes may run concurrently.
 #[derive(Debug)]
 pub struct Routes {
     addressing: Addressing,
     table: RwLock<HashMap<Label, Arc<Route>>>,
-    /// Ends everything that any route has open.
+    /// Ends all open requests and sockets of every route.
     all_over: CancellationToken,
 }
 
@@ -110,7 +110,7 @@ impl Routes {
         &self.addressing
     }
 
-    /// Sends the label's visitors to `target` from now on. What was open to another target is cut.
+    /// Sends the label's visitors to `target` from now on. Requests and sockets to the previous target are cut.
     pub fn put(&self, label: Label, target: Target) {
         let route = Route {
             face: Face::new(&self.addressing, &label),
@@ -123,7 +123,7 @@ impl Routes {
         end(self.write().insert(label, Arc::new(route)));
     }
 
-    /// Takes a route away and cuts what is open through it. Says whether there was one.
+    /// Removes a route and cuts its open requests and sockets. Returns whether there was one.
     pub fn remove(&self, label: &Label) -> bool {
         end(self.write().remove(label))
     }
@@ -133,13 +133,12 @@ impl Routes {
         table.get(label).cloned()
     }
 
-    /// Every route, in no order.
     pub fn all(&self) -> Vec<Arc<Route>> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         table.values().cloned().collect()
     }
 
-    /// Cuts everything that is open, for when the server stops.
+    /// Cuts all open requests and sockets, for when the server stops.
     pub fn close(&self) {
         self.all_over.cancel();
     }
@@ -149,7 +148,8 @@ impl Routes {
     }
 }
 
-/// Ends a route that has left the table. Apart from it, because cutting wakes others, who must not meet the lock.
+/// Ends a route that has left the table. It runs outside the table's lock, because cutting wakes tasks that may need
+/// the lock.
 fn end(route: Option<Arc<Route>>) -> bool {
     let Some(route) = route else {
         return false;

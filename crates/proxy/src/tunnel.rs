@@ -1,5 +1,5 @@
-//! WebSockets: the app is asked as for any page, and once it has agreed, bytes go both ways until one side ends them
-//! or access is over.
+//! WebSockets: the proxy forwards the upgrade request like any other. Once the app agrees, bytes go both ways until one
+//! side closes or access ends.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use crate::proxy::{Proxy, Visitor, unanswered};
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// Asks the app to open a socket. What it says instead is passed on like any answer.
+/// Asks the app to open a socket. Any other response is passed on to the visitor.
 pub(crate) async fn open(
     proxy: &Proxy,
     mut watch: Watch,
@@ -69,7 +69,7 @@ fn add_upgrade(headers: &mut HeaderMap) {
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// Carries bytes both ways. Both sides are closed when this ends, however it does.
+/// Copies bytes both ways. Both sides are closed when this ends, for any reason.
 async fn carry(visitor: OnUpgrade, mut app: Stream, early: Bytes, socket: Socket, over: Over) {
     let talk = async {
         let upgraded = visitor.await.map_err(io::Error::other)?;
@@ -90,7 +90,7 @@ async fn carry(visitor: OnUpgrade, mut app: Stream, early: Bytes, socket: Socket
     }
 }
 
-/// An open socket, counted among its route's.
+/// An open socket, counted in its route's `sockets`.
 struct Socket(Arc<Exchange>);
 
 impl Socket {
@@ -106,7 +106,7 @@ impl Drop for Socket {
     }
 }
 
-/// The visitor's side of a socket, whose messages are somebody at work.
+/// The visitor's side of a socket. Messages from it mean that somebody is at work.
 struct Watched {
     stream: TokioIo<Upgraded>,
     frames: Frames,

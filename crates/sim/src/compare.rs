@@ -1,4 +1,4 @@
-//! Policies side by side on the same trace, in figures: as a table for a terminal, or as a page ([`crate::page`]).
+//! Compares policies on the same trace, in figures: as a table for a terminal, or as a page ([`crate::page`]).
 
 mod table;
 
@@ -8,18 +8,18 @@ use crate::show::{amount, count, counted, duration, percent};
 use crate::trace::{Load, Trace};
 use crate::{page, world};
 
-/// What came of each policy.
+/// The outcomes of several policies on one trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// What the trace is of.
+    /// The name of the trace, for people.
     pub title: String,
-    /// How large it is, in words.
+    /// The size of the trace, in words.
     pub facts: String,
-    /// In the order in which they were given.
+    /// In the given order of the policies.
     pub tried: Vec<Tried>,
 }
 
-/// A policy, and what came of it.
+/// A policy and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
     pub candidate: Candidate,
@@ -40,10 +40,10 @@ pub enum Incomparable {
     Unusable(#[from] Unusable),
 }
 
-/// As many as there are colours that everybody can tell apart.
+/// The number of colours that everybody can distinguish.
 pub const POLICIES_MAX: usize = 8;
 
-/// Plays a trace under each policy. The fraction of all that is done is told ever so often, at last 1.
+/// Plays a trace under each policy. Reports the completed fraction at intervals, 1 at the end.
 pub fn compare(
     trace: &Trace,
     candidates: &[Candidate],
@@ -108,15 +108,15 @@ fn facts(trace: &Trace) -> String {
     facts
 }
 
-/// One line of the table: the same figure of all policies.
+/// One row of the table: one figure for every policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     pub name: &'static str,
-    /// What it means, in a sentence.
+    /// The meaning of the figure, in a sentence.
     pub meaning: &'static str,
-    /// With units, in the policies' order.
+    /// The values with units, in the policies' order.
     pub shown: Vec<String>,
-    /// Which are the best; none where they are all the same, or where none is better than another.
+    /// Which values are the best. All `false` where the values are equal, or where no value is better than another.
     pub best: Vec<bool>,
 }
 
@@ -129,7 +129,7 @@ enum Better {
 
 type Read = fn(&Outcome) -> Option<f64>;
 
-/// Every figure: its name, what it means, which is better, how it is read and how it is shown.
+/// A figure's definition: name, meaning, which direction is better, how to read it and how to show it.
 type Kind = (&'static str, &'static str, Better, Read, fn(f64) -> String);
 
 const KINDS: &[Kind] = &[
@@ -272,7 +272,7 @@ const KINDS: &[Kind] = &[
 ];
 
 impl Comparison {
-    /// All figures; one that no policy has is left out.
+    /// All figures, except those that no policy has.
     pub fn figures(&self) -> Vec<Figure> {
         KINDS.iter().filter_map(|kind| self.figure(kind)).collect()
     }
@@ -290,7 +290,7 @@ impl Comparison {
             .iter()
             .map(|value| value.map_or_else(|| "-".to_owned(), show))
             .collect();
-        // What cannot be told apart by reading is equally good.
+        // Values that look the same as shown count as equally good.
         let mut known = shown
             .iter()
             .zip(&values)
@@ -304,7 +304,7 @@ impl Comparison {
         })
     }
 
-    /// One page that needs nothing else.
+    /// A self-contained HTML page.
     pub fn html(&self) -> String {
         page::html(self)
     }

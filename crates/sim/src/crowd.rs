@@ -1,4 +1,5 @@
-//! A large site with everything running that fits, ten thousand reservations ahead, and a long queue: made up, to measure plans with.
+//! A synthetic large site for measuring the planner: everything that fits is running, ten thousand reservations lie
+//! ahead, and the queue is long.
 
 use berth_engine::fleet::{
     Gpu, Gpus, Mix, Mode, Model, Models, Need, Node, NodeIndex, Part, Piece, Placement, Task,
@@ -17,16 +18,16 @@ const GPUS: usize = 8;
 const RESERVATIONS: usize = 10_000;
 const PROJECTS: usize = 20;
 const PEOPLE: usize = 10;
-/// What runs is gone by then, and what is reserved begins later.
+/// The running workloads end before this, and the reservations begin after it.
 const RUNS_MAX: Micros = 2 * DAY;
 const GIB: u64 = 1 << 30;
 
-/// For how long those who wait ask.
+/// The time limits of the waiting workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits {
-    /// One of a few lengths, as people do who take what a form offers.
+    /// One of a few lengths, as people choose from a form.
     Few,
-    /// No two the same, as programs do that work out what they need.
+    /// All different, as programs compute them.
     Varied,
 }
 
@@ -35,7 +36,7 @@ pub enum Limits {
 pub struct Crowd {
     pub planner: Planner,
     pub now: Micros,
-    /// What runs.
+    /// The running workloads.
     pub running: Vec<Key>,
     random: Random,
     people: Vec<Account>,
@@ -44,7 +45,7 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// With so many who wait.
+    /// A site with `queued` waiting workloads.
     pub fn new(queued: usize, limits: Limits, seed: u64) -> Crowd {
         let mut random = Random::new(seed);
         let gpu = Gpu {
@@ -87,7 +88,7 @@ impl Crowd {
         crowd
     }
 
-    /// Somebody wants something.
+    /// Submits one workload.
     pub fn arrive(&mut self) -> Key {
         let ask = self.ask();
         let key = Key(self.next);
@@ -96,7 +97,7 @@ impl Crowd {
         key
     }
 
-    /// Something that runs ends.
+    /// Ends one running workload.
     pub fn end_one(&mut self) {
         let place = self.random.below(self.running.len());
         if place < self.running.len() {
@@ -105,7 +106,7 @@ impl Crowd {
         }
     }
 
-    /// Time goes by, and what has reached its limit ends.
+    /// Advances the time, and ends the workloads that have reached their limits.
     pub fn advance(&mut self, by: Micros) {
         self.now += by;
         let over = self
@@ -120,7 +121,7 @@ impl Crowd {
         self.running.retain(|key| over.binary_search(key).is_err());
     }
 
-    /// One round of planning; says how many began.
+    /// One scheduling round. Returns the number of started workloads.
     pub fn plan(&mut self) -> usize {
         let begun = self
             .planner
@@ -158,7 +159,7 @@ impl Crowd {
         Ask::new(account, wish, self.now)
     }
 
-    /// Until nothing more fits.
+    /// Submits and starts workloads until nothing more fits.
     fn fill(&mut self) {
         loop {
             for _ in 0..2000 {
@@ -173,7 +174,7 @@ impl Crowd {
         }
     }
 
-    /// One GPU or a whole node, for one to twelve hours, in the four weeks after what runs is gone.
+    /// One GPU or a whole node, for one to twelve hours, in the four weeks after the running workloads have ended.
     fn reserve(&mut self) {
         let mut taken = vec![0_u64; NODES * GPUS];
         for number in 0..RESERVATIONS as u64 {
@@ -208,7 +209,7 @@ impl Crowd {
     }
 }
 
-/// Mostly one GPU; sometimes two, four or eight, or a part of one.
+/// Mostly one GPU; sometimes two, four or eight, or a share of one.
 fn task(random: &mut Random) -> Task {
     let gpus = match random.below(20) {
         0 => Gpus::Whole(8),

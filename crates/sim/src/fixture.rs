@@ -1,4 +1,4 @@
-//! A small site with GPUs, made up for tests: six nodes, three projects, every class, and reservations.
+//! A small synthetic site with GPUs, for tests: six nodes, three projects, every class, and reservations.
 
 use berth_engine::fleet::{Gpu, Gpus, Mode, Model, Models, Near, Node, Task};
 use berth_engine::queue::Micros;
@@ -28,7 +28,7 @@ pub fn nodes(count: u32) -> Vec<Node> {
     (0..count).map(|number| node(number / 2)).collect()
 }
 
-/// A workload of so many GPUs in each of its tasks.
+/// A workload with these GPUs in each of its tasks.
 pub fn arrival(project: usize, submit: Micros, runs: Micros, gpus: Gpus) -> Arrival {
     Arrival {
         submit,
@@ -70,7 +70,7 @@ pub fn trace(arrivals: Vec<Arrival>, nodes: Vec<Node>) -> Trace {
     }
 }
 
-/// More is asked for than there is, in every way there is; a tenth is reserved, half of that on short notice.
+/// Demand exceeds capacity, and workloads have every kind of shape. A tenth is reserved, half of that on short notice.
 pub fn busy(count: usize, seed: u64) -> Trace {
     let mut random = Random::new(seed);
     let mut at = 0;

@@ -1,8 +1,10 @@
-//! Kueue's own performance test of its scheduler, made again: how long the same crowd takes here, against what perfect packing would.
+//! Reproduces Kueue's performance test of its scheduler: how long the same load takes here, and how long with perfect
+//! packing.
 //!
-//! Thirty queues in five cohorts of six; each owns 20 of its cohort's 120 units and may borrow the rest. Each gets 350 small workloads, 100 of
-//! medium size and 50 large ones, in three streams; the larger come first, and what a queue lent it may take back. (From the project's
-//! `test/performance/scheduler`, its baseline; only the figures are its own.) Cohorts share nothing, so each is a site here.
+//! There are thirty queues in five cohorts of six. Each queue owns 20 of its cohort's 120 units and may borrow the
+//! rest. Each gets 350 small workloads, 100 of medium size and 50 large ones, in three streams; larger ones have
+//! priority, and a queue may reclaim the units it lent. (From the baseline of the project's
+//! `test/performance/scheduler`; only the figures are taken from it.) Cohorts share nothing, so each is a site here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +23,7 @@ const UNITS: Counted = Counted(0);
 const MILLISECOND: Micros = 1000;
 const DAY: Micros = 86_400_000 * MILLISECOND;
 
-/// One stream of workloads that are alike.
+/// One stream of identical workloads.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     count: usize,
@@ -62,17 +64,17 @@ struct Workload {
     stream: usize,
 }
 
-/// What became of the crowd.
+/// The outcome of the test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub workloads: usize,
-    /// When the last one was done.
+    /// When the last workload ended.
     pub took_s: f64,
-    /// When it could have been at the earliest.
+    /// A lower bound for it.
     pub bound_s: f64,
-    /// How often something had to give back what it had borrowed.
+    /// Number of preemptions of workloads on borrowed units.
     pub given_back: usize,
-    /// How long they waited in the mean: small, medium, large.
+    /// Mean wait: small, medium, large.
     pub waited_s: [f64; 3],
 }
 
@@ -82,7 +84,7 @@ impl Outcome {
     }
 }
 
-/// All cohorts one after the other; the slowest says how long it took.
+/// Runs all cohorts one after the other. The slowest one gives the total time.
 pub fn run(seed: u64) -> Outcome {
     let random = Random::new(seed);
     let cohort = |number: usize| Cohort::new(random.fork(&format!("cohort {number}"))).run();
@@ -128,7 +130,7 @@ impl Cohort {
         };
         let mut shares = Shares::new(DAY, 0);
         let queues: Vec<Account> = (0..QUEUES).map(|_| shares.add_project(1.0)).collect();
-        // Here things last a second at most, and what is told to go goes at once.
+        // Workloads here last a second at most, and a preempted one stops at once.
         let policy = Policy {
             grace: 0,
             run_min: 0,
@@ -146,7 +148,7 @@ impl Cohort {
         let mut crowd = Vec::new();
         for queue in 0..QUEUES {
             for (number, stream) in STREAMS.iter().enumerate() {
-                // Nobody begins to send at the same moment as anybody else.
+                // Each stream begins at a different moment.
                 let first = random.below(stream.every_ms as usize) as i64;
                 crowd.extend((0..stream.count as i64).map(|place| Workload {
                     comes: (first + place * stream.every_ms) * MILLISECOND,
@@ -202,7 +204,7 @@ impl Cohort {
         }
     }
 
-    /// From any moment on, what is still to come takes all units for so long.
+    /// After any moment, the remaining workloads need at least their total work divided by all units.
     fn bound(&self) -> Micros {
         let all = (OWNS * QUEUES as u64) as i64;
         let mut work = 0;
@@ -216,7 +218,7 @@ impl Cohort {
     }
 
     fn plan(&mut self) {
-        // What gives back goes at once, so that the room it leaves is there in the next round.
+        // A preempted workload stops at once, so its units are free in the next round.
         loop {
             let decided = self.planner.plan(self.now);
             let mut has_given_back = false;
@@ -255,7 +257,7 @@ impl Cohort {
             self.end((at, key));
             self.given_back += 1;
             let workload = self.crowd[key.0 as usize];
-            // What it waited counts once: until it begins for good.
+            // Its wait counts once: until its final start.
             let began = at - STREAMS[workload.stream].runs_ms * MILLISECOND;
             self.waited[workload.stream] -= began - workload.comes;
             self.submit(key);

@@ -1,11 +1,12 @@
-//! A clock, a world and a trace: replays workloads through the real engine.
+//! Simulation: replays workload traces through the real engine.
 //!
-//! [`trace`] reads what people once asked for ([`swf`] and [`openb`] from public files, and Berth's own history), and [`crowd`],
-//! [`kueue`] and [`patience`] make queues up; [`policy`] reads how a queue would be run; [`world`] lets workloads come, wait, run and end, around reservations, and
-//! [`outcome`] says what came of it; [`compare()`] does so for several policies and [`page`] draws it. [`replay`] is the machine of the
-//! published tables; [`random`] draws the same numbers at every run.
+//! [`trace`] reads past demand ([`swf`] and [`openb`] from public files, and Berth's own history). [`crowd`], [`kueue`]
+//! and [`patience`] generate load. [`policy`] reads a candidate policy for a queue. [`world`] replays a trace:
+//! workloads arrive, wait, run and end, around reservations. [`outcome`] computes the figures; [`compare()`] does so
+//! for several policies and [`page`] draws them. [`replay`] is the machine of the published tables; [`random`] gives
+//! the same numbers at every run.
 //!
-//! This crate must not read files or the wall clock, and must not plan: whatever is decided, the engine decides.
+//! This crate must not read files or the wall clock, and must not plan: the engine makes every decision.
 
 mod compare;
 pub mod crowd;

@@ -1,8 +1,9 @@
 //! Alibaba's GPU cluster of 1,213 nodes, and how well its pods are packed.
 //!
-//! The protocol of the published table: a list of pods is brought to a GPU demand of 130 % of the nodes' (with pods drawn from the
-//! list again, or with pods left out), shuffled, and placed one by one; nobody leaves and nobody is asked twice. The figure
-//! is how much of the GPUs is given out in the end. The mix that the fleet knows is the list's, as in the published runs.
+//! The protocol of the published table: a list of pods is scaled to a GPU demand of 130 % of the nodes' capacity, by
+//! drawing pods from it again or by leaving pods out. The list is shuffled, and the pods are placed one by one; none
+//! leaves and none is retried. The figure is the allocated part of the GPUs at the end. The fleet knows the mix of the
+//! list, as in the published runs.
 
 use berth_engine::fleet::{Fleet, Gpu, Gpus, Mix, Mode, Model, Models, Near, Need, Node, Task};
 use berth_engine::queue::Micros;
@@ -14,10 +15,10 @@ use crate::swf::SECOND;
 use crate::trace::{Arrival, Holder, Limits, Names, Project, Trace, moment};
 
 const MIB: u64 = 1 << 20;
-/// The demand, in parts of the capacity.
+/// The demand, as a fraction of the capacity.
 const DEMAND: (u64, u64) = (13, 10);
 
-/// The models by their numbers, in the order in which they are met.
+/// The models by number, in the order of their first use.
 #[derive(Debug, Clone, Default)]
 pub struct ModelNames(Vec<String>);
 
@@ -32,7 +33,7 @@ impl ModelNames {
     }
 }
 
-/// A row of a list, with the columns that are looked at; one that the list does not have is empty.
+/// A row of a list, with the selected columns. A column that the list lacks is empty.
 struct Row {
     line: usize,
     cells: Vec<String>,
@@ -83,7 +84,6 @@ impl Row {
     }
 }
 
-/// The nodes of a list.
 pub fn nodes(text: &str, models: &mut ModelNames) -> Result<Vec<Node>, Unreadable> {
     let columns = ["cpu_milli", "memory_mib", "gpu", "model"];
     let node = |row: Row| {
@@ -108,9 +108,10 @@ pub fn nodes(text: &str, models: &mut ModelNames) -> Result<Vec<Node>, Unreadabl
     rows(text, &columns)?.into_iter().map(node).collect()
 }
 
-/// The nodes and pods of two lists as a trace. Pods come when they were created and run for as long as they stood. How long they were
-/// allowed to, nobody said: people ask for round times, so it is the next of one hour, two, four and so on. Those of best effort are opportunistic; the lists know no people,
-/// and the qualities of service are the projects.
+/// The nodes and pods of two lists as a trace. Pods are submitted at their creation and run from their scheduling to
+/// their deletion. The lists have no time limits: people ask for round times, so the limit is the next of one hour,
+/// two, four and so on. Best-effort pods are opportunistic. The lists name no people, and the qualities of service
+/// become the projects.
 pub fn trace(nodes: &str, pods: &str) -> Result<Trace, Unreadable> {
     let mut models = ModelNames::default();
     let nodes = self::nodes(nodes, &mut models)?;
@@ -179,7 +180,7 @@ pub fn trace(nodes: &str, pods: &str) -> Result<Trace, Unreadable> {
     })
 }
 
-/// The round time that is asked for by something that runs so long.
+/// The round time limit of a workload with this run time.
 fn asked(runs: Micros) -> Micros {
     const HOUR: Micros = 3600 * SECOND;
     let mut hours = std::iter::successors(Some(HOUR), |hours| hours.checked_mul(2));
@@ -187,7 +188,6 @@ fn asked(runs: Micros) -> Micros {
     enough.unwrap_or(runs)
 }
 
-/// The pods of a list.
 pub fn pods(text: &str, models: &mut ModelNames) -> Result<Vec<Task>, Unreadable> {
     let columns = [
         "cpu_milli",
@@ -220,7 +220,7 @@ fn thousandths(pods: &[Task]) -> u64 {
     each.sum()
 }
 
-/// The pods of one run: as many as make the demand, in a random order.
+/// The pods of one run: enough for the demand, in a random order.
 pub fn drawn(list: &[Task], nodes: &[Node], seed: u64) -> Vec<Task> {
     let mut random = Random::new(seed);
     let mut pods = list.to_vec();
@@ -248,7 +248,7 @@ fn capacity(nodes: &[Node]) -> u64 {
     1000 * gpus as u64
 }
 
-/// How much of the GPUs is given out when these pods ask one after the other, in per cent.
+/// The allocated part of the GPUs after placing these pods one by one, in per cent.
 pub fn allocated(nodes: &[Node], list: &[Task], pods: &[Task]) -> f64 {
     let mix = Mix::of(list.iter().map(|pod| (*pod, 1)));
     let mut fleet = Fleet::new(nodes, mix);

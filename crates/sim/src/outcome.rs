@@ -1,4 +1,4 @@
-//! What came of a replay, in figures.
+//! The outcome of a replay, in figures.
 
 mod fair;
 mod over_time;
@@ -17,30 +17,31 @@ pub use over_time::OverTime;
 pub(crate) use fair::Fairness;
 pub(crate) use over_time::{Recorder, RightNow};
 
-/// A job shorter than this counts as long as this: what takes no time at all cannot be slowed down.
+/// A shorter job counts as this long, because slowdown has no meaning for a job that takes no time.
 const TAU_S: f64 = 10.0;
 
-/// What came of it.
+/// The outcome of a replay.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// How much longer people waited and ran than they ran, at least 1; the bounded slowdown of the literature, with ten seconds.
+    /// (wait + run time) / run time, at least 1: the bounded slowdown of the literature, with ten seconds.
     pub slowdown_mean: f64,
     pub slowdown_max: f64,
     pub wait_mean_s: f64,
-    /// For how long reservations had to wait for workloads, together.
+    /// Total time by which workloads delayed reservations.
     pub late_s: f64,
-    /// Reservations that were asked for, and those that could not be made, since something that ran had what they asked for until its limit.
+    /// Reservations requested, and those refused because running workloads or other reservations held the resources.
     pub reservations: usize,
     pub refused: usize,
     pub promises: usize,
-    /// Promises that came to be later than they were made for.
+    /// Promised starts that were missed.
     pub broken: usize,
-    /// Workloads that ran to their ends, and those that never began since they ask for more than there is or may be had.
+    /// Workloads that ran to completion, and those that never started because they ask for more than exists or is
+    /// allowed.
     pub done: usize,
     pub never: usize,
-    /// How often something began; more than `done` where something had to begin again.
+    /// Number of starts; more than `done` where workloads had to start again.
     pub starts: usize,
-    /// How often something was sent away, and what that lost, in hours of GPUs (of cores where there are no GPUs).
+    /// Number of preemptions, and the work lost by them, in GPU hours (core hours where there are no GPUs).
     pub preemptions: usize,
     pub lost_hours: f64,
     pub waits: Waits,
@@ -49,19 +50,18 @@ pub struct Outcome {
     pub by_project: Vec<(String, Waits)>,
     /// From the smallest to the largest.
     pub by_size: Vec<(&'static str, Waits)>,
-    /// How much of the fleet workloads had while more work came, from 0 to 1; none of what the fleet does not have.
+    /// Part of the fleet that workloads used while more work came, from 0 to 1. `None` if the fleet has none.
     pub cpu_used: Option<f64>,
     pub gpu_used: Option<f64>,
-    /// How much of it was reserved then, in the fleet's own price.
+    /// Part of the fleet that was reserved in that time, by the fleet's price.
     pub reserved: f64,
     pub shares: Vec<Share>,
-    /// What part of all that was used while somebody waited projects had beyond what was due to them, from 0 to 1.
+    /// Use beyond projects' fair shares, as a part of all use while workloads waited, from 0 to 1.
     pub astray: f64,
     pub over_time: OverTime,
 }
 
-/// How long people waited: from when they asked until what they asked for was done, without the time it ran. What was lost because it
-/// was sent away counts as waited.
+/// Wait times: from submission to completion, without the run time. Work lost by preemption counts as waiting.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Waits {
     pub count: usize,
@@ -86,7 +86,7 @@ impl Waits {
     }
 }
 
-/// The smallest that this part of all does not exceed.
+/// The smallest value that is not below this part of all values.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = (part * sorted.len() as f64).ceil() as usize;
     let last = sorted.len().saturating_sub(1);
@@ -96,17 +96,17 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
         .unwrap_or(0.0)
 }
 
-/// A workload that ran to its end.
+/// A workload that ran to completion.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
-    /// The how-manieth start of all it was.
+    /// Sequence number of its last start among all starts.
     pub started: usize,
     pub arrival: usize,
     pub waited: Micros,
 }
 
 impl Outcome {
-    /// Fills in all that is about waiting.
+    /// Fills in all figures about waiting.
     pub(crate) fn count_waits(&mut self, trace: &Trace, mut done: Vec<Done>) {
         done.sort_by_key(|done| done.started);
         let mut slowdowns = 0.0;
@@ -146,7 +146,7 @@ impl Outcome {
     }
 }
 
-/// How large it is, in words that people use.
+/// The size of a workload, in words that people use.
 fn size(arrival: &Arrival) -> (usize, &'static str) {
     let Load {
         gpu_milli,

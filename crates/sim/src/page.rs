@@ -1,7 +1,7 @@
-//! A comparison as one HTML page that needs nothing else: no network, no script, light and dark, for wide windows and phones.
+//! A comparison as one self-contained HTML page: no network, no script, light and dark, for wide windows and phones.
 //!
-//! The colours are told apart by those who see fewer of them, lines differ in their dashes, too, and every plot says in words what
-//! it shows.
+//! People with colour blindness can distinguish the colours. Lines also differ in their dashes, and every plot
+//! describes itself in words.
 
 mod chart;
 mod plots;
@@ -13,10 +13,10 @@ use crate::policy::{Candidate, Thing};
 use crate::show::{amount, duration, percent, shortened};
 
 const STYLE: &str = include_str!("page/style.css");
-/// As many projects as can be looked at; the rest are counted together, or left out.
+/// As many projects as a reader can take in. The rest are counted together, or left out.
 const PROJECTS_MAX: usize = 10;
 
-/// Text that cannot be mistaken for markup.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -91,7 +91,7 @@ fn section(page: &mut String, title: &str, meaning: &str, body: &str) {
     );
 }
 
-/// Who comes out best at what matters most.
+/// The best policies in the most important figures, in words.
 fn in_words(comparison: &Comparison) -> String {
     let tried = &comparison.tried;
     let mut items = Vec::new();
@@ -147,7 +147,7 @@ fn listed(all: &[String]) -> String {
     }
 }
 
-/// How a policy's lines look.
+/// A sample of a policy's line.
 fn swatch(policy: usize) -> String {
     format!(
         "<svg viewBox=\"0 0 30 12\" aria-hidden=\"true\">\
@@ -164,7 +164,7 @@ fn legend(tried: &[Tried]) -> String {
     format!("<ul class=\"legend\" aria-label=\"Policies\">{items}</ul>\n")
 }
 
-/// A table whose columns are the policies.
+/// A table with one column per policy.
 fn table(tried: &[Tried], first: &str, class: &str, rows: &str) -> String {
     let head = |(place, one): (usize, &Tried)| {
         let name = escaped(&shortened(&one.candidate.name, 40));
@@ -197,7 +197,7 @@ fn figures(figures: &[Figure], tried: &[Tried]) -> String {
     table(tried, "Figure", "figures", &rows)
 }
 
-/// A name, and for each policy the wait of half and of nine tenths.
+/// A name, and for each policy the median and the 90th percentile of the wait.
 type WaitRow = (String, Vec<Option<(f64, f64)>>);
 
 fn by_size(comparison: &Comparison) -> Vec<WaitRow> {

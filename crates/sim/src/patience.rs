@@ -1,6 +1,6 @@
-//! What it is like to come with something short, behind ten thousand jobs of somebody else.
+//! Measures the wait of short jobs behind ten thousand jobs of another person.
 //!
-//! A site of thirty nodes is full for days with what one person wants. Now and then others come, each with one GPU for ten minutes.
+//! One person's jobs fill a site of thirty nodes for days. Now and then other people submit one GPU for ten minutes.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const MINUTE: Micros = 60_000_000;
 const HOUR: Micros = 60 * MINUTE;
 const GIB: u64 = 1 << 30;
 
-/// How long each of those who come with something short had to wait, in seconds.
+/// The wait of each short job, in seconds.
 pub fn waits_s(seed: u64) -> Vec<f64> {
     let mut site = Site::new(seed);
     let mut comes = 2 * HOUR;
@@ -90,7 +90,7 @@ impl Site {
         }
     }
 
-    /// Somebody who was not here before wants one GPU for ten minutes.
+    /// A new person submits one GPU for ten minutes.
     fn newcomer(&mut self) {
         let number = MANY + self.newcomers.len() as u64;
         let person = self.planner.shares.person(self.project, number);
@@ -100,7 +100,7 @@ impl Site {
         self.plan();
     }
 
-    /// On to a moment, or to whatever is next.
+    /// Advances to `until`, or to the next event for `None`.
     fn go_on(&mut self, until: Option<Micros>) {
         loop {
             let end = self.ends.first().map(|(at, _)| *at);
@@ -128,7 +128,7 @@ impl Site {
             let Decision::Start(start) = decision else {
                 continue;
             };
-            // Most are done before their limit.
+            // Most jobs end before their limit.
             let limit = start.until - self.now;
             let runs = limit / 5 + self.random.below((limit / 5 * 4) as usize) as Micros;
             self.ends.insert((self.now + runs, start.key));

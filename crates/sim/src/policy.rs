@@ -1,7 +1,7 @@
-//! A policy to be tried: how a queue would be run, as a file that people write, in TOML or JSON.
+//! A candidate policy for a queue, as a file that people write, in TOML or JSON.
 //!
-//! Whatever is left out is as it is by default. A key that does not exist is refused with the one that was probably meant: a policy
-//! that silently is another one than its writer thinks would make every comparison worthless.
+//! A missing key has its default. An unknown key is refused, with the closest known key: a policy that silently differs
+//! from the intended one would make every comparison worthless.
 
 mod length;
 
@@ -17,34 +17,35 @@ use crate::trace::{Load, Trace};
 
 use length::Length;
 
-/// How a queue would be run.
+/// A policy to try, with its other settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     pub name: String,
     pub policy: Policy,
     pub half_life: Micros,
-    /// Whether those who come first are told by what their owners' last ones took, rather than by what they asked for.
+    /// Whether the shortest-first order uses run times predicted from the owner's last workloads, instead of time
+    /// limits.
     pub prediction: bool,
-    /// Whether the trace's own reservations stand.
+    /// Whether to keep the trace's own reservations.
     pub keeps_reservations: bool,
-    /// Reservations laid over the trace.
+    /// Reservations to add to the trace.
     pub reserve: Option<Reserve>,
-    /// Of projects, where it is not the trace's own.
+    /// Weights of projects that differ from the trace's own.
     pub weights: BTreeMap<String, f64>,
     pub quotas: Vec<Quota>,
 }
 
-/// Reservations of whole nodes at random, the same ones at every run.
+/// Random reservations of whole nodes, the same ones at every run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reserve {
-    /// Of the nodes' time, above 0 and at most a half.
+    /// Part of the nodes' time, above 0 and at most a half.
     pub part: f64,
-    /// How long before its beginning each is known.
+    /// How long before its start each reservation is known.
     pub ahead: Micros,
     pub seed: u64,
 }
 
-/// What a project may hold of one thing.
+/// A project's quota of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quota {
     pub project: String,
@@ -65,7 +66,7 @@ impl Thing {
         Counted(self as u8)
     }
 
-    /// In what the queue counts it, one unit of what people write.
+    /// How many units of the queue one unit in a policy file has.
     pub(crate) fn unit(self) -> u64 {
         match self {
             Thing::Gpus | Thing::Cores => 1000,
@@ -73,7 +74,7 @@ impl Thing {
         }
     }
 
-    /// What a load counts for against quotas.
+    /// A load's amounts against quotas.
     pub fn amounts(load: Load) -> Amounts {
         Amounts::of([
             (Thing::Gpus.counted(), load.gpu_milli),
@@ -83,7 +84,7 @@ impl Thing {
     }
 }
 
-/// A policy that cannot be tried.
+/// Why a policy cannot be tried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     #[error("the policy is neither TOML nor JSON: {0}")]
@@ -175,7 +176,7 @@ struct WrittenQuota {
 }
 
 impl Candidate {
-    /// As a site without a policy runs its queue.
+    /// The default policy of a site.
     pub fn new(name: &str) -> Candidate {
         Candidate {
             name: name.to_owned(),
@@ -189,7 +190,7 @@ impl Candidate {
         }
     }
 
-    /// Reads a policy; one that does not say its name has the given one, such as its file's.
+    /// Reads a policy. `name` is the name of a policy without one of its own, such as the file's name.
     pub fn parse(text: &str, name: &str) -> Result<Candidate, Unusable> {
         let value = parsed(text)?;
         let Value::Object(keys) = &value else {
@@ -214,7 +215,7 @@ impl Candidate {
         written.candidate(name).map_err(Unusable::Value)
     }
 
-    /// Whether every project that it names is one of the trace.
+    /// Checks that every project it names exists in the trace.
     pub fn suits(&self, trace: &Trace) -> Result<(), Unusable> {
         let names = || trace.projects.iter().map(|project| project.name.as_str());
         let quotas = self.quotas.iter().map(|quota| &quota.project);
@@ -327,7 +328,7 @@ fn known(of: &'static str, keys: &Map<String, Value>, all: &[&str]) -> Result<()
     }
 }
 
-/// Which of these was probably meant: the one that is the fewest changes away, if those are few.
+/// The closest known key by edit distance, if it is close enough.
 fn closest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Option<String> {
     let most = (written.chars().count() / 3).max(2);
     let near = all.map(|one| (changes(written, one), one));
@@ -335,7 +336,7 @@ fn closest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Option<Stri
     near.map(|(_, one)| one.to_owned())
 }
 
-/// How many letters to add, to leave out or to change.
+/// The edit distance in letters.
 fn changes(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().take(200).collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -1,6 +1,6 @@
-//! Numbers that look random, and are the same at every run and on every machine.
+//! Pseudorandom numbers, the same at every run and on every machine.
 
-/// Splitmix64: a counter and a mixer. Nothing secret comes from it.
+/// Splitmix64: a counter and a mixer. Not for secrets.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -9,7 +9,7 @@ impl Random {
         Random(seed)
     }
 
-    /// Numbers of their own for a purpose, so that drawing more for one does not change what others get.
+    /// A separate generator per purpose, so that drawing more for one does not change the others.
     pub fn fork(&self, purpose: &str) -> Random {
         let mixed = purpose.bytes().fold(self.0, |state, byte| {
             Random(state ^ u64::from(byte)).number()
@@ -17,7 +17,6 @@ impl Random {
         Random(mixed)
     }
 
-    /// Any number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,12 +24,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of so many, from zero on; zero where there is none.
+    /// A number below `end`; zero if `end` is zero.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.number()) * end as u128) >> 64) as usize
     }
 
-    /// The same elements in another order.
+    /// Shuffles the elements.
     pub fn shuffle<T>(&mut self, all: &mut [T]) {
         for last in (1..all.len()).rev() {
             all.swap(last, self.below(last + 1));

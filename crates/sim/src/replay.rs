@@ -1,4 +1,4 @@
-//! Jobs that come, wait, run and end on a machine of equal processors, around reservations: what the published tables measure.
+//! Replays jobs on a machine of equal processors, around reservations, as the published tables do.
 
 use berth_engine::queue::Micros;
 use berth_engine::queue::planner::{Order, Policy};
@@ -12,17 +12,17 @@ use crate::world;
 
 const DAY: Micros = 24 * 3600 * SECOND;
 
-/// What is reserved of a machine.
+/// A reservation of some processors.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wall {
     pub from: Micros,
     pub to: Micros,
-    /// When it was reserved.
+    /// When the reservation was made.
     pub known: Micros,
     pub processors: Vec<u32>,
 }
 
-/// How it is played.
+/// The settings of a replay.
 #[derive(Debug, Clone)]
 pub struct Play {
     pub processors: u32,
@@ -30,17 +30,17 @@ pub struct Play {
     pub walls: Vec<Wall>,
 }
 
-/// By what the short are told from the long.
+/// The run times by which short jobs are distinguished from long ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
-    /// By what they asked for.
+    /// The requested times.
     Asked,
-    /// By what their owners' last ones took.
+    /// Predictions from the owner's last jobs.
     Predicted,
 }
 
-/// Reservations of a tenth of the machine over the time of the jobs, each known seven days ahead: one to 32 processors for one to eight
-/// hours, never more than half of the machine at once.
+/// Reservations of a tenth of the machine over the time of the jobs, each known seven days ahead. Each takes one to 32
+/// processors for one to eight hours, and never more than half of the machine is reserved at once.
 pub fn a_tenth_reserved(jobs: &[Job], processors: u32, seed: u64) -> Vec<Wall> {
     let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else {
         return Vec::new();
@@ -60,7 +60,7 @@ pub fn a_tenth_reserved(jobs: &[Job], processors: u32, seed: u64) -> Vec<Wall> {
     drawn.into_iter().map(wall).collect()
 }
 
-/// Plays all of it, the shortest first: the published runs know no shares.
+/// Replays all jobs, the shortest first: the published runs have no fair shares.
 pub fn replay(jobs: &[Job], play: &Play) -> Outcome {
     let mut trace = swf::of_jobs(jobs, play.processors);
     let wall = |wall: &Wall| trace::Wall {

@@ -1,4 +1,4 @@
-//! Reservations laid over a trace: whole nodes, at random, the same ones at every run.
+//! Reservations added to a trace: whole nodes, at random, the same ones at every run.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::trace::{Trace, Wall};
 
 const HOUR: Micros = 3600 * SECOND;
 const STEP: Micros = 900 * SECOND;
-/// One reservation has no more nodes than this, and no more than half of all.
+/// The most nodes of one reservation, which also never takes more than half of all nodes.
 const WIDEST: usize = 32;
 
 /// A reservation of some nodes.
@@ -24,8 +24,9 @@ pub(crate) struct Drawn {
     pub nodes: Vec<u32>,
 }
 
-/// For one to eight hours each, until they are so much of the nodes' time between two moments; never more than half of the nodes at
-/// once. The first begins when it could have been known ahead.
+/// Draws reservations of one to eight hours each, until they reach the wanted part of the nodes' time between two
+/// moments. They never take more than half of the nodes at once. None begins before `first + ahead`, so that each is
+/// known in time.
 pub(crate) fn draw(nodes: usize, first: Micros, last: Micros, reserve: &Reserve) -> Vec<Drawn> {
     let (from, to) = (first + reserve.ahead, last);
     let steps = usize::try_from((to - from) / STEP).unwrap_or(0);
@@ -36,7 +37,7 @@ pub(crate) fn draw(nodes: usize, first: Micros, last: Micros, reserve: &Reserve)
     let mut drawn = Vec::new();
     let mut area = 0.0;
     let mut in_vain = 0;
-    // Where so much cannot be had, a thousand tries in vain in a row are enough.
+    // If that much does not fit, stop after a thousand failed tries in a row.
     while area < wanted && steps > 0 && widest > 0 && in_vain < 1000 {
         let length = (1 + random.below(8)) as Micros * HOUR;
         let start = from + random.below(steps) as Micros * STEP;
@@ -68,7 +69,7 @@ pub(crate) fn draw(nodes: usize, first: Micros, last: Micros, reserve: &Reserve)
     drawn
 }
 
-/// All of some nodes.
+/// A placement of all resources of these nodes.
 pub(crate) fn whole(nodes: &[Node], places: &[u32]) -> Placement {
     let part = |gpu: usize| Part {
         gpu: gpu as u16,
@@ -88,7 +89,7 @@ pub(crate) fn whole(nodes: &[Node], places: &[u32]) -> Placement {
     }
 }
 
-/// The walls that stand under a policy, by their beginnings: the trace's own, and those laid over it where those are not.
+/// The reservations under a policy, by their starts: the trace's own, and added ones on nodes that are free of those.
 pub(crate) fn walls(trace: &Trace, candidate: &Candidate) -> Vec<Wall> {
     let mut walls = match candidate.keeps_reservations {
         true => trace.walls.clone(),

@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
-/// A length of time in the unit that leaves a small number.
+/// A duration in a unit that gives a small number.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         ..60.0 => format!("{seconds:.0} s"),
@@ -10,7 +10,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// A tenth where it matters, and thousands apart.
+/// With one decimal below a hundred, otherwise with thousands separators.
 pub(crate) fn amount(number: f64) -> String {
     match number.abs() {
         ..100.0 => format!("{number:.1}"),
@@ -18,7 +18,7 @@ pub(crate) fn amount(number: f64) -> String {
     }
 }
 
-/// 28,481.
+/// With thousands separators, such as 28,481.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
@@ -35,13 +35,13 @@ pub(crate) fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
 
-/// One of something, or several.
+/// A number with its noun, in singular or plural.
 pub(crate) fn counted(number: usize, one: &str, several: &str) -> String {
     let name = if number == 1 { one } else { several };
     format!("{} {name}", count(number as u64))
 }
 
-/// No longer than so many characters.
+/// Cuts a text to at most `most` characters.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),

@@ -1,7 +1,7 @@
 //! Logs of the Parallel Workloads Archive, in the Standard Workload Format.
 //!
-//! Cleaned as the published tables do: jobs without processors, run time or requested time and jobs larger than the machine are left
-//! out, and run times are cut to the requested ones.
+//! Cleaned as in the published tables: jobs without processors, run time or requested time and jobs larger than the
+//! machine are left out, and run times are cut to the requested ones.
 
 use berth_engine::fleet::{Gpus, Models, Near, Node, Task};
 use berth_engine::queue::Micros;
@@ -15,16 +15,16 @@ pub const SECOND: Micros = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
     pub submit: Micros,
-    /// How long it really ran.
+    /// The actual run time.
     pub runs: Micros,
-    /// How long it was allowed to.
+    /// The time limit.
     pub limit: Micros,
     pub processors: u32,
     pub person: i64,
     pub group: i64,
 }
 
-/// The jobs of a log that fit a machine, in the order in which they came.
+/// The jobs of a log that fit a machine, in the order of submission.
 pub fn read(text: &str, processors: u32) -> Result<Vec<Job>, Unreadable> {
     let mut jobs = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -53,7 +53,7 @@ pub fn read(text: &str, processors: u32) -> Result<Vec<Job>, Unreadable> {
     Ok(jobs)
 }
 
-/// The processors of the machine, as the log's head says.
+/// The machine's number of processors, from the log's header.
 pub fn processors(text: &str) -> Option<u32> {
     let head = text.lines().take_while(|line| line.starts_with(';'));
     let said = |key: &str| {
@@ -66,7 +66,7 @@ pub fn processors(text: &str) -> Option<u32> {
     said("MaxProcs").or_else(|| said("MaxNodes"))
 }
 
-/// A log as a trace of nodes with one core each; its users are the people and its groups the projects.
+/// A log as a trace of nodes with one core each. Its users become the people and its groups the projects.
 pub fn trace(text: &str) -> Result<Trace, Unreadable> {
     let in_head = |what: &str| Unreadable {
         line: 1,
@@ -125,7 +125,7 @@ pub fn of_jobs(jobs: &[Job], processors: u32) -> Trace {
     }
 }
 
-/// One processor for one process.
+/// One core for one process.
 const CORE: Task = Task {
     cpu_milli: 1000,
     memory_bytes: 0,
@@ -156,7 +156,7 @@ fn fields(line: &str) -> Result<Vec<i64>, String> {
     }
 }
 
-/// None of those that the published tables leave out. The fields are as the format numbers them, from one on.
+/// `None` for jobs that the published tables leave out. The format numbers fields from one.
 fn job(fields: &[i64], processors: u32) -> Option<Job> {
     let field = |number: usize| fields[number - 1];
     let allocated = if field(5) > 0 { field(5) } else { field(8) };

@@ -1,4 +1,4 @@
-//! What people asked for and when, on which nodes, and what was reserved of them: the same type, whatever file it came from.
+//! A trace: past submissions, the nodes, and the reservations. It is the same type for every file format.
 
 pub mod history;
 mod limits;
@@ -14,19 +14,19 @@ use crate::{Unreadable, openb, swf};
 pub use limits::Limits;
 pub(crate) use limits::{moment, name as check_name};
 
-/// A fleet's story. Times are in microseconds from any moment, the same one for all of it.
+/// The history of a fleet. Times are in microseconds from one arbitrary moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// What it is a trace of, for people.
+    /// The name of the trace, for people.
     pub title: String,
     pub nodes: Vec<Node>,
-    /// By their beginnings; together they never take more of a node than it has.
+    /// By their starts; together they never take more of a node than it has.
     pub walls: Vec<Wall>,
-    /// In the order in which they came.
+    /// In the order of submission.
     pub arrivals: Vec<Arrival>,
     pub people: Vec<String>,
     pub projects: Vec<Project>,
-    /// Workloads of the file that are not replayed, since they never ran or not in the queue.
+    /// Workloads of the file that are not replayed, because they never ran, or ran outside the queue.
     pub left_out: usize,
 }
 
@@ -36,31 +36,31 @@ pub struct Project {
     pub weight: f64,
 }
 
-/// What is reserved, and by whom if that is known: reserved time counts as theirs.
+/// A reservation, and its holder if known: reserved time counts as the holder's use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wall {
     pub from: Micros,
     pub to: Micros,
-    /// When it was reserved; never after its beginning.
+    /// When the reservation was made; never after its start.
     pub known: Micros,
     pub placement: Placement,
     pub holder: Option<Holder>,
 }
 
-/// Somebody of a project, by their places in the trace's lists.
+/// A person of a project, by their indexes in the trace's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Holder {
     pub project: usize,
     pub person: usize,
 }
 
-/// A workload that comes.
+/// A submitted workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     pub submit: Micros,
-    /// How long it runs if it is left alone; never longer than it may.
+    /// The run time without interruption; never longer than `limit`.
     pub runs: Micros,
-    /// How long it may run.
+    /// The time limit.
     pub limit: Micros,
     pub class: Class,
     pub level: i32,
@@ -79,7 +79,7 @@ impl Arrival {
         }
     }
 
-    /// What it takes in all.
+    /// The total of all its tasks.
     pub fn load(&self) -> Load {
         let tasks = u64::from(self.tasks);
         Load {
@@ -91,12 +91,12 @@ impl Arrival {
 }
 
 impl Trace {
-    /// The same on only a part of the nodes, spread over all of them: what if the fleet were smaller? At least one node is left; of
-    /// a reservation, what was on the others is gone.
+    /// The same trace on a part of the nodes, evenly chosen, to simulate a smaller fleet. At least one node remains. A
+    /// reservation loses its parts on removed nodes.
     pub fn on_part_of_the_fleet(mut self, part: f64) -> Trace {
         let all = self.nodes.len();
         let left = ((all as f64 * part.clamp(0.0, 1.0)).round() as usize).clamp(1, all.max(1));
-        // The how-manieth of those that are left each node is.
+        // The index of each node among the remaining ones.
         let place = |node: usize| node * left / all.max(1);
         let stays = |node: usize| node == 0 || place(node) != place(node - 1);
         let numbered = std::mem::take(&mut self.nodes).into_iter().enumerate();
@@ -116,7 +116,7 @@ impl Trace {
     }
 }
 
-/// So much of a fleet, wherever it is.
+/// An amount of a fleet's resources, on any nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Load {
     pub cpu_milli: u64,
@@ -164,8 +164,8 @@ impl Load {
     }
 }
 
-/// What a second costs: in GPUs where there are any, else in cores. Who takes more of the CPU or of the memory than of the GPUs pays
-/// for that, since so many GPUs are of no use to anybody else.
+/// The price per second: in GPUs where the fleet has any, else in cores. A workload that takes a larger part of the CPU
+/// or memory than of the GPUs pays for that part, because nobody else can use the GPUs without it.
 #[derive(Debug, Clone, Copy)]
 pub struct Prices {
     fleet: Load,
@@ -176,7 +176,7 @@ impl Prices {
         Prices { fleet }
     }
 
-    /// Of the whole fleet.
+    /// The price of the whole fleet.
     pub fn whole(&self) -> f64 {
         match self.fleet.gpu_milli {
             0 => self.fleet.cpu_milli as f64 / 1000.0,
@@ -199,8 +199,8 @@ impl Prices {
     }
 }
 
-/// Reads a trace from the texts of its files: one of Berth's own history, one log in the Standard Workload Format, or the two openb
-/// lists (nodes and pods). Which it is, the texts themselves say.
+/// Reads a trace from the texts of its files: one of Berth's own history, one log in the Standard Workload Format, or
+/// the two openb lists (nodes and pods). The texts themselves show which format it is.
 pub fn read(texts: &[&str]) -> Result<Trace, Unreadable> {
     let begins = |text: &str, with: &str| text.trim_start().starts_with(with);
     match texts {
@@ -220,7 +220,7 @@ pub fn read(texts: &[&str]) -> Result<Trace, Unreadable> {
     }
 }
 
-/// Names that are met again and again, by their places.
+/// Assigns indexes to repeated names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     names: Vec<String>,
@@ -246,7 +246,7 @@ impl Names {
     }
 }
 
-/// What is taken of one node, part by part.
+/// The used resources of one node, part by part.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Taken {
     cpu_milli: u64,
@@ -277,7 +277,7 @@ impl Taken {
         }
     }
 
-    /// All that a placement takes of one node.
+    /// Adds everything that a placement takes of one node.
     pub fn add_on(&mut self, node: usize, placement: &Placement) {
         let here = placement.pieces.iter();
         here.filter(|piece| piece.node.0 as usize == node)

@@ -1,6 +1,6 @@
-//! A trace played through the queue: workloads come, wait, run, are sent away and end, around reservations.
+//! Replays a trace through the queue: workloads arrive, wait, run, are preempted and end, around reservations.
 //!
-//! What is decided, the planner decides; here is only what a fleet and its clock would do with it.
+//! The planner makes every decision. This code simulates only the fleet and its clock.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
@@ -17,14 +17,14 @@ use crate::policy::{Candidate, Thing};
 use crate::reserve;
 use crate::trace::{Arrival, Holder, Load, Prices, Taken, Trace, Wall};
 
-/// Plays all of a trace under a policy. The fraction that is done is told ever so often.
+/// Replays a trace under a policy. Reports the completed fraction at intervals.
 pub fn play(trace: &Trace, candidate: &Candidate, progress: &mut dyn FnMut(f64)) -> Outcome {
     let mut world = World::new(trace, candidate);
     let all = trace.arrivals.len().max(1) as f64;
     let mut told = 0.0;
     while world.go_on() {
         world.plan();
-        // What came and what ended, each half of the work.
+        // Arrivals and completions each count as half of the work.
         let settled = world.done.len() + world.outcome.never;
         let done = (world.next_arrival + settled) as f64 / (2.0 * all);
         if done - told >= 0.001 {
@@ -40,9 +40,9 @@ struct Run {
     placement: Placement,
     began: Micros,
     ends: Micros,
-    /// When it has to be over, as far as anybody knows; none of what goes when it is told to.
+    /// The time limit's end. `None` for opportunistic runs, which stop when the planner says.
     until: Option<Micros>,
-    /// The how-manieth start of all it was.
+    /// Sequence number of this start.
     started: usize,
 }
 
@@ -50,29 +50,29 @@ struct World<'a> {
     trace: &'a Trace,
     candidate: &'a Candidate,
     walls: Vec<Wall>,
-    /// The walls in the order in which they become known.
+    /// Indexes of `walls` in the order in which the reservations become known.
     known: Vec<usize>,
     queue: Planner,
     accounts: HashMap<Holder, Account>,
     history: History,
-    /// The fleet with nothing on it, and what it has room for.
+    /// The empty fleet, and whether each need fits on it.
     empty: Fleet,
     fitting: HashMap<Need, bool>,
     prices: Prices,
     fleet: Load,
-    /// When the last workload comes: what follows is only the clearing up.
+    /// When the last workload arrives. After that the queue only drains.
     last_arrival: Micros,
     now: Micros,
     next_arrival: usize,
     next_known: usize,
     next_wall: usize,
-    /// Ends of walls that stand, with their places.
+    /// Ends of active reservations, with their indexes.
     wall_ends: BinaryHeap<Reverse<(Micros, usize)>>,
     ends: BTreeSet<(Micros, usize)>,
     waiting: BTreeSet<usize>,
     waiting_of: HashMap<usize, BTreeSet<usize>>,
     runs: HashMap<usize, Run>,
-    /// What runs on each node, and what is reserved there now and later.
+    /// The runs on each node, and the current and future reservations there.
     on: Vec<Vec<usize>>,
     reserved_on: Vec<Vec<usize>>,
     refused: HashSet<usize>,
@@ -81,7 +81,7 @@ struct World<'a> {
     done: Vec<Done>,
     recorder: Recorder,
     fairness: Fairness,
-    /// In seconds of the whole fleet, while work came.
+    /// In seconds of the whole fleet, while work arrives.
     cpu_seconds: f64,
     gpu_seconds: f64,
     reserved: f64,
@@ -169,7 +169,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Goes on to the next moment at which anything happens, and lets it happen; ends come first. Not so when all is over.
+    /// Advances to the next event and handles it; ends come first. Returns `false` when everything is over.
     fn go_on(&mut self) -> bool {
         let all_came = self.next_arrival == self.trace.arrivals.len();
         if all_came && self.ends.is_empty() && self.waiting.is_empty() {
@@ -196,7 +196,7 @@ impl<'a> World<'a> {
         true
     }
 
-    /// Time goes by, and nothing changes.
+    /// Advances the clock without any other change.
     fn pass(&mut self, to: Micros) {
         let part = |used: u64, all: u64| match all {
             0 => 0.0,
@@ -256,7 +256,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A reservation is made unless something that runs has what it asks for until its limit: nothing is booked twice.
+    /// Accepts a reservation, unless running workloads may hold its resources until their limits. Nothing is booked
+    /// twice.
     fn learn_of_walls(&mut self) {
         while let Some(place) = self.known.get(self.next_known).copied() {
             let wall = &self.walls[place];
@@ -279,7 +280,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether a node has less left at some moment of a reservation than it asks for, by what is known now.
+    /// Whether a node has too little left at some moment of the reservation, as far as is known now.
     fn is_taken(&self, wall: &Wall, node: usize) -> bool {
         let others = || {
             self.reserved_on[node]
@@ -337,7 +338,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A reservation is late for as long as workloads have what is its own.
+    /// How long workloads on the node delay a reservation.
     fn late(&self, wall: &Wall, node: usize) -> Micros {
         let mut taken = Taken::default();
         let others = self.reserved_on[node]
@@ -379,13 +380,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether it could begin if the fleet were empty. What could not is not worth waiting for.
+    /// Whether a need fits on the empty fleet. A workload that does not fit need not wait.
     fn fits(&mut self, need: Need) -> bool {
         let known = self.fitting.entry(need);
         *known.or_insert_with(|| self.empty.place(&need).is_some())
     }
 
-    /// It waits, for the first time or again.
+    /// Adds a workload to the queue, for the first time or again.
     fn wait(&mut self, number: usize) {
         let arrival = &self.trace.arrivals[number];
         let Some(ask) = self.ask(number) else {
@@ -400,7 +401,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What it asks of the queue, since when it first did.
+    /// The request of a workload to the queue, with its first submission time.
     fn ask(&self, number: usize) -> Option<Ask> {
         let arrival = &self.trace.arrivals[number];
         let load = arrival.load();
@@ -463,7 +464,7 @@ impl<'a> World<'a> {
             let rate = self.prices.rate(load);
             self.fairness.begins(arrival.owner.project, rate);
         }
-        // What is opportunistic may have to be gone before it is done.
+        // An opportunistic run may have to stop before it is done.
         let ends = (self.now + arrival.runs).min(start.until.max(self.now));
         self.ends.insert((ends, number));
         let run = Run {
@@ -477,7 +478,7 @@ impl<'a> World<'a> {
         self.runs.insert(number, run);
     }
 
-    /// Whatever is told to go stays as long as it may.
+    /// Stops a run at the end of its grace period.
     fn stop(&mut self, stop: Stop) {
         let number = stop.key.0 as usize;
         let Some(run) = self.runs.get_mut(&number) else {
@@ -530,7 +531,8 @@ impl<'a> World<'a> {
     }
 }
 
-/// What is opportunistic has what nobody else wants: it goes when it is told to, and nothing is due to it.
+/// Whether a workload is firm. An opportunistic one uses idle resources: it stops when the planner says, and has no
+/// fair share.
 fn is_firm(arrival: &Arrival) -> bool {
     arrival.class > Class::Opportunistic
 }
@@ -540,7 +542,7 @@ fn nodes_of(placement: &Placement) -> BTreeSet<usize> {
     pieces.map(|piece| piece.node.0 as usize).collect()
 }
 
-/// What people here ask for, as the live queue would have learnt it.
+/// The mix of requested shapes, as the live queue would have learnt it.
 fn mix(trace: &Trace) -> Mix {
     Mix::of(
         trace

@@ -41,7 +41,8 @@ pub async fn insert(conn: &mut Conn, entry: &AuditEntry) -> Result<()> {
     Ok(())
 }
 
-/// A row as it is chained: the stored texts themselves, so that the hash covers every byte that could be changed.
+/// An audit row as the chain hashes it. It holds the stored texts, so the hash covers every byte that somebody could
+/// change.
 pub(crate) struct Link {
     pub ord: i64,
     content: Vec<u8>,
@@ -51,7 +52,8 @@ impl Link {
     pub fn read(row: &Row) -> Result<Self> {
         let mut content = Vec::with_capacity(512);
         let mut field = |value: Option<&[u8]>| {
-            // The length before each value keeps two entries from reading alike; absent differs from empty.
+            // The length before each value keeps two different entries from giving the same bytes. Absent differs from
+            // empty.
             let length = value.map_or(u64::MAX, |value| value.len() as u64);
             content.extend_from_slice(&length.to_be_bytes());
             content.extend_from_slice(value.unwrap_or_default());
@@ -73,7 +75,7 @@ impl Link {
         })
     }
 
-    /// The hash of this entry as the `number`-th, built on the one before it.
+    /// The hash of this entry at position `number`, computed over the hash of the previous entry.
     pub fn hash(&self, before: &[u8; 32], number: u64) -> [u8; 32] {
         let mut hasher = Sha256::new();
         hasher.update(b"berth audit 1");
@@ -126,18 +128,18 @@ fn entry(row: &Row) -> Result<ChainedEntry> {
     })
 }
 
-/// Which entries are wanted; an empty one wants all.
+/// Which entries to list. An empty field does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub actor: Option<PersonId>,
-    /// A whole action, or the noun before its dot for all that happens to such things.
+    /// A whole action, or the noun before its dot, which selects all actions on that kind of thing.
     pub action: Option<String>,
     pub subject: Option<String>,
     pub from: Option<Timestamp>,
     pub to: Option<Timestamp>,
 }
 
-/// A site's entries, newest first, those before the given number.
+/// A site's entries before the given number, newest first.
 pub async fn of_site(
     conn: &mut Conn,
     site: SiteId,
@@ -189,30 +191,29 @@ fn filtered(chosen: Query, filter: &Filter, before: u64, limit: u64) -> Query {
         .bind(filter.to)
 }
 
-/// The newest entry.
 pub async fn last(conn: &mut Conn) -> Result<Option<ChainedEntry>> {
     let newest = of_all(conn, &Filter::default(), u64::MAX, 1).await?;
     Ok(newest.into_iter().next())
 }
 
-/// What a check of the whole chain found.
+/// The result of checking the whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
-    /// How many entries are chained, and found in order.
+    /// Number of chained entries that passed the check.
     pub checked: u64,
-    /// Entries written but not chained yet; none lasts longer than the sequencer's next step.
+    /// Entries written but not chained yet. The sequencer chains them in its next step.
     pub unchained: u64,
-    /// The hash of the last entry that was found in order; none of an empty chain.
+    /// The hash of the last entry that passed. `None` for an empty chain.
     pub last_hash: Option<[u8; 32]>,
-    /// The first thing that is wrong, if anything is.
+    /// The first entry that fails the check, if any.
     pub broken: Option<Broken>,
 }
 
-/// The first entry of a chain that does not fit.
+/// The first entry of a chain that fails the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     pub number: u64,
-    /// What does not fit, as the rest of a sentence that begins with the entry.
+    /// The fault, as the rest of a sentence that begins with the entry.
     pub what: &'static str,
 }
 
@@ -235,7 +236,7 @@ pub async fn verify(conn: &mut Conn) -> Result<Verification> {
         broken: None,
     };
     'pages: loop {
-        // Read before the page: every entry up to the head is then there to be found, however fast the chain grows.
+        // Read before the page, so every entry up to the head is already there, however fast the chain grows.
         let head = query("SELECT number, hash FROM sequence_head WHERE name = 'audit'")
             .one(conn)
             .await?;

@@ -1,9 +1,9 @@
-//! Everything a booking writes besides its claims, in one question to the database.
+//! Everything a booking writes besides its claims, in one round trip to the database.
 //!
-//! A booking is the one thing that must be quick: its transaction is what others wait for, and each separate
-//! statement costs a trip to the database and back. So the reservation, its first line of history, its audit entry
-//! and its event go together; so do those of the bookings that move to make room for it. Everything else writes them
-//! one by one, through the functions of their own files.
+//! A booking must be quick: other transactions wait for it, and each separate statement costs a round trip. So the
+//! reservation, its first history entry, its audit entry and its event go together. The bookings that move to make room
+//! for it are written the same way. All other changes write these rows one by one, through the functions of their own
+//! files.
 
 use berth_model::audit::AuditEntry;
 use berth_model::event::Event;
@@ -18,7 +18,7 @@ use crate::sql::{Conn, either, to_json};
 use crate::traces::{self, Trace, digits};
 use crate::words::Word;
 
-/// A reservation with everything that its making, or its moving, leaves behind.
+/// A reservation with the records that its creation or its move writes.
 #[derive(Debug, Clone)]
 pub struct Booking {
     pub reservation: Reservation,
@@ -163,7 +163,7 @@ impl<'a> Line<'a> {
             movable_until: new.movable_until().map(|at| at.as_microsecond()),
             from_state: history.from.map(Word::word),
             changed_by: history.by.map(|by| digits(by.0)),
-            // The line of history and the audit entry are of one moment and have one reason.
+            // The history entry and the audit entry have the same moment and the same reason.
             trace: Trace::new(entry, event).together_with(history.at, history.reason.as_ref()),
         }
     }
@@ -178,7 +178,8 @@ fn lines(bookings: &[Booking]) -> String {
     )
 }
 
-/// The same for many at once, as the instances of a series are made: two statements, however many there are.
+/// Inserts many bookings at once, such as the instances of a series. It takes two statements, however many bookings
+/// there are.
 pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
     let lines = lines(bookings);
     either(
@@ -206,8 +207,8 @@ pub async fn insert_all(conn: &mut Conn, bookings: &[Booking]) -> Result<()> {
     leave_behind(conn, lines).await
 }
 
-/// Bookings that now stand on other resources and are otherwise what they were. This transaction holds them still
-/// ([`crate::reservations::all_locked`]), so their versions are not asked for again.
+/// Moves bookings to other resources; nothing else about them changes. This transaction has locked them
+/// ([`crate::reservations::all_locked`]), so their versions need no second check.
 pub async fn move_all(conn: &mut Conn, moved: &[Booking]) -> Result<()> {
     let lines = lines(moved);
     either(
@@ -224,7 +225,7 @@ pub async fn move_all(conn: &mut Conn, moved: &[Booking]) -> Result<()> {
     leave_behind(conn, lines).await
 }
 
-/// The history, the audit entry and the event of each line.
+/// Writes the history entry, the audit entry and the event of each booking.
 async fn leave_behind(conn: &mut Conn, lines: String) -> Result<()> {
     either(
         "INSERT INTO reservation_history (reservation, at, from_state, to_state, starts, ends, changed_by, reason)

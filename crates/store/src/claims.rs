@@ -1,4 +1,4 @@
-//! Claims: made, changed and released under the rule that the database itself enforces.
+//! Claims: insert, change and release them under the claim rule, which the database itself enforces.
 
 use berth_model::{
     Amount, Claim, ClaimId, Firmness, Holder, ReservationId, ResourceId, SiteId, Span, Standing,
@@ -76,7 +76,7 @@ fn grace_column(firmness: Firmness) -> Option<i64> {
     }
 }
 
-/// Makes holding claims, all or none: after an error the transaction must be dropped.
+/// Inserts holding claims, all or none. After an error the caller must drop the transaction.
 pub async fn insert(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     if conn.is_postgres() {
         insert_postgres(conn, claims).await
@@ -85,7 +85,7 @@ pub async fn insert(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     }
 }
 
-/// One statement for all, in the order they were named: a series has a thousand.
+/// One statement for all claims, in the given order: a series has a thousand.
 async fn insert_sqlite(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     let id = |id: Uuid| id.simple().to_string();
     let row = |claim: &Claim| {
@@ -116,9 +116,9 @@ async fn insert_sqlite(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     Ok(())
 }
 
-/// One statement for all, in the order of the tree's codes, and without waiting on a conflict that is certain: both
-/// keep transactions that want the same resources from locking each other out. (A container comes before what stands
-/// inside it: its code is no longer, it starts no later, and it was named first.)
+/// One statement for all claims, in the order of the tree's codes, and without waiting on a conflict that is certain.
+/// Both keep transactions that want the same resources from deadlocking. (A container comes before the claims inside
+/// it: its code is no longer, it starts no later, and it comes first in `claims`.)
 async fn insert_postgres(conn: &mut Conn, claims: &[Claim]) -> Result<()> {
     let rows = either(
         "SELECT NULL",
@@ -174,8 +174,8 @@ pub async fn get(conn: &mut Conn, id: ClaimId) -> Result<Option<Claim>> {
     row.as_ref().map(claim).transpose()
 }
 
-/// The claims in the order in which [`insert`] takes hold of several, for those who change several one by one: two who
-/// want the same then never wait for each other. On SQLite any order will do.
+/// The claims in the order in which [`insert`] locks several claims. A caller that changes several claims one by one
+/// uses this order, so that two such callers never deadlock. On SQLite any order will do.
 pub async fn in_order(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<ClaimId>> {
     if ids.len() < 2 || !conn.is_postgres() {
         return Ok(ids);
@@ -189,7 +189,7 @@ pub async fn in_order(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<ClaimId>
     .await
 }
 
-/// Moves a holding claim in time, under the rule.
+/// Moves a holding claim in time, under the claim rule.
 pub async fn set_span(conn: &mut Conn, id: ClaimId, span: Span) -> Result<()> {
     let changed =
         query("UPDATE claim SET starts = $1, ends = $2 WHERE id = $3 AND standing = 'holding'")
@@ -205,7 +205,7 @@ pub async fn set_span(conn: &mut Conn, id: ClaimId, span: Span) -> Result<()> {
     }
 }
 
-/// Gives a holding claim another time and another share at once, so that the rule judges only what it becomes.
+/// Gives a holding claim another span and another amount at once, so that the claim rule checks only the result.
 pub async fn reshape(conn: &mut Conn, id: ClaimId, span: Span, take: Take) -> Result<()> {
     let changed = query(
         "UPDATE claim SET starts = $1, ends = $2, amount = $3 WHERE id = $4 AND standing = 'holding'",
@@ -223,7 +223,7 @@ pub async fn reshape(conn: &mut Conn, id: ClaimId, span: Span, take: Take) -> Re
     }
 }
 
-/// Binds a holding claim to another resource, under the rule.
+/// Moves a holding claim to another resource, under the claim rule.
 pub async fn rebind(conn: &mut Conn, id: ClaimId, resource: ResourceId, take: Take) -> Result<()> {
     let changed = either(
         "UPDATE claim SET resource = $1, amount = $2 WHERE id = $3 AND standing = 'holding'",
@@ -249,8 +249,8 @@ pub async fn rebind(conn: &mut Conn, id: ClaimId, resource: ResourceId, take: Ta
     }))
 }
 
-/// Ends claims at `now`: one that has begun keeps the time it really had, one that has not held nothing.
-/// What stands inside them is released first.
+/// Ends claims at `now`. A claim that has begun keeps the time it used; one that has not begun becomes void. Claims
+/// inside these are released first.
 pub async fn release(conn: &mut Conn, ids: &[ClaimId], now: Timestamp) -> Result<()> {
     let mut levels = vec![ids.to_vec()];
     loop {
@@ -279,7 +279,7 @@ pub async fn release(conn: &mut Conn, ids: &[ClaimId], now: Timestamp) -> Result
     Ok(())
 }
 
-/// All that stood inside was settled when we looked; what stands there now came between.
+/// The caller settled all claims inside, so a claim found there now was inserted in between.
 fn settled_too_early(error: Error) -> Error {
     match error {
         Error::Refused(Refused::HasInside) => Error::Retry,
@@ -287,7 +287,7 @@ fn settled_too_early(error: Error) -> Error {
     }
 }
 
-/// The holding claims that stand directly inside any of `containers`, held still until the transaction ends.
+/// The holding claims directly inside any of `containers`, locked until the transaction ends.
 async fn inside(conn: &mut Conn, containers: Vec<Uuid>) -> Result<Vec<Claim>> {
     either(
         "SELECT * FROM claim WHERE container IN (SELECT unhex(value) FROM json_each($1)) AND standing = 'holding'",
@@ -298,8 +298,8 @@ async fn inside(conn: &mut Conn, containers: Vec<Uuid>) -> Result<Vec<Claim>> {
     .await
 }
 
-/// Shortens a claim to `span`, and first settles what stands inside it: what reaches beyond is cut at the new end,
-/// what would have begun later or before is released.
+/// Shortens a claim to `span`, and settles the claims inside it first. A claim partly outside `span` is cut to it; a
+/// claim wholly outside is released.
 pub async fn shrink(conn: &mut Conn, id: ClaimId, span: Span, now: Timestamp) -> Result<()> {
     let mut pending = vec![id];
     let mut order = Vec::new();
@@ -328,7 +328,7 @@ pub async fn held_by(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {
         .await
 }
 
-/// Every claim a holder ever had, released ones too.
+/// All claims that a holder has or had, released ones included.
 pub async fn all_of(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {
     query("SELECT * FROM claim WHERE holder = $1 ORDER BY id")
         .bind(holder_columns(holder).1)
@@ -338,8 +338,8 @@ pub async fn all_of(conn: &mut Conn, holder: Holder) -> Result<Vec<Claim>> {
 
 /// The holding claims of one scope that overlap `span` on the resource, above it or below it.
 ///
-/// Here and in the two below `CROSS JOIN` and `OFFSET 0` fix the order: from the few resources of a line to their claims.
-/// Left to itself a planner reads all claims of the past for every refusal.
+/// Here and in the two functions below, `CROSS JOIN` and `OFFSET 0` fix the join order: from the few resources of a
+/// line to their claims. Without them the planner reads all past claims for every refusal.
 pub async fn overlapping(
     conn: &mut Conn,
     resource: ResourceId,
@@ -369,8 +369,8 @@ pub async fn overlapping(
     .await
 }
 
-/// The claims that are over and had part of `span`, on the resource, above it or below it as the tree is now. What
-/// stood inside a container is told by the container.
+/// The ended claims that overlapped `span`, on the resource, above it or below it in the current tree. Claims inside a
+/// container are left out; the container's own claim stands for them.
 pub async fn over_during(
     conn: &mut Conn,
     resource: ResourceId,
@@ -407,7 +407,7 @@ pub async fn over_during(
     .await
 }
 
-/// Every holding claim on a resource or below it, whatever its scope: what a move would take along.
+/// Every holding claim on a resource or below it, in any scope: the claims that a move of the resource takes along.
 pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<Claim>> {
     either(
         "SELECT c.* FROM resource_line l CROSS JOIN claim c ON c.resource = l.below
@@ -422,7 +422,7 @@ pub async fn holding_below(conn: &mut Conn, resource: ResourceId) -> Result<Vec<
     .await
 }
 
-/// The resources that these reservations, windows or claims have, or had, a claim on. Ids that name none are passed over.
+/// The resources on which these reservations, windows or claims have, or had, a claim. Unknown ids are ignored.
 pub async fn touched_by(conn: &mut Conn, subjects: Vec<Uuid>) -> Result<Vec<ResourceId>> {
     either(
         "SELECT resource FROM claim WHERE holder IN (SELECT unhex(value) FROM json_each($1))
@@ -449,15 +449,15 @@ pub async fn holding_on(conn: &mut Conn, resources: Vec<ResourceId>) -> Result<V
     .await
 }
 
-/// Every claim of the store as of one moment, for tests that check the claim rule from outside. It is one statement, because a
-/// commit between two would show a claim beside the one that took its place.
+/// Every claim of the store at one moment, for tests that check the claim rule from outside. It is one statement,
+/// because a commit between two statements would show a claim together with its replacement.
 pub async fn all(conn: &mut Conn) -> Result<Vec<Claim>> {
     query("SELECT * FROM claim ORDER BY id")
         .map(conn, claim)
         .await
 }
 
-/// How many claims there are, and how many of them hold.
+/// The number of claims, and the number of holding claims.
 pub async fn counts(conn: &mut Conn) -> Result<(u64, u64)> {
     let row = query(
         "SELECT count(*) AS n, coalesce(sum(CASE WHEN standing = $1 THEN 1 ELSE 0 END), 0) AS holding FROM claim",

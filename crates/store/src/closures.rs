@@ -1,4 +1,4 @@
-//! Closure calendars and the closed times worked out from them.
+//! Closure calendars and the closed times computed from them.
 
 use berth_model::closure::{ClosedSpan, ClosedTime, Closure, ClosureKind};
 use berth_model::reference::ClosureReference;
@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, either, query, to_json};
 use crate::words::Word;
 
-/// What is kept of a calendar besides what people see: its own text, and what its address called that.
+/// The stored source of a calendar, which users do not see: its text, and the `ETag` that its address sent.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub text: String,
     pub etag: Option<String>,
-    /// When it is to be looked at again.
+    /// When the server next reads the calendar.
     pub due_at: Timestamp,
 }
 
@@ -75,7 +75,7 @@ pub async fn insert(conn: &mut Conn, new: &Closure, source: &Source) -> Result<(
     Ok(())
 }
 
-/// Writes what a look at the calendar brought; whose calendar it is, and its name, stay.
+/// Writes the result of reading the calendar. The name and the site do not change.
 pub async fn update(conn: &mut Conn, new: &Closure, source: &Source) -> Result<()> {
     query(
         "UPDATE closure SET source = $1, etag = $2, notes = $3, read_at = $4, tried_at = $5, trouble = $6, due_at = $7,
@@ -152,7 +152,7 @@ pub async fn get(
     row.as_ref().map(closure).transpose()
 }
 
-/// The calendar with its source, held still until the transaction ends.
+/// The calendar with its source, locked until the transaction ends.
 pub async fn get_locked(conn: &mut Conn, id: ClosureId) -> Result<Option<(Closure, Source)>> {
     let row = either(
         "SELECT * FROM closure WHERE id = $1",
@@ -165,7 +165,6 @@ pub async fn get_locked(conn: &mut Conn, id: ClosureId) -> Result<Option<(Closur
         .transpose()
 }
 
-/// The calendar's own text.
 pub async fn source_of(conn: &mut Conn, id: ClosureId) -> Result<Option<Source>> {
     let row = query("SELECT source, etag, due_at FROM closure WHERE id = $1")
         .bind(id.0)
@@ -174,7 +173,7 @@ pub async fn source_of(conn: &mut Conn, id: ClosureId) -> Result<Option<Source>>
     row.as_ref().map(source).transpose()
 }
 
-/// By name. Without their texts, which may be large.
+/// The calendars of a site by name, without their texts, which may be large.
 pub async fn list(conn: &mut Conn, site: SiteId) -> Result<Vec<Closure>> {
     query(
         "SELECT id, site, name, kind, address, notes, read_at, tried_at, trouble, created_at, version
@@ -185,7 +184,7 @@ pub async fn list(conn: &mut Conn, site: SiteId) -> Result<Vec<Closure>> {
     .await
 }
 
-/// Calendars to be looked at again, the most overdue first.
+/// Calendars that the server must read again, the most overdue first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<(Closure, Source)>> {
     query("SELECT * FROM closure WHERE due_at <= $1 ORDER BY due_at LIMIT $2")
         .bind(now)
@@ -194,7 +193,8 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<(Clo
         .await
 }
 
-/// Makes every calendar of a site due: its days are worked out anew when the site's clock is another one.
+/// Makes every calendar of a site due. After a change of the site's time zone, the server computes their closed times
+/// again.
 pub async fn all_due(conn: &mut Conn, site: SiteId, now: Timestamp) -> Result<()> {
     query("UPDATE closure SET due_at = $1 WHERE site = $2")
         .bind(now)
@@ -216,7 +216,7 @@ pub async fn remove(conn: &mut Conn, id: ClosureId) -> Result<bool> {
     Ok(removed == 1)
 }
 
-/// The closed times of a site that overlap `span`, by start; of one kind, or of both if none is named.
+/// The closed times of a site that overlap `span`, by start: of one kind, or of both if `kind` is `None`.
 pub async fn closed_between(
     conn: &mut Conn,
     site: SiteId,
@@ -247,7 +247,7 @@ pub async fn closed_between(
     .await
 }
 
-/// When the next calendar is to be looked at again.
+/// When the next calendar is due.
 pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
     let row = query("SELECT min(due_at) AS at FROM closure")
         .one(conn)

@@ -28,7 +28,7 @@ impl Code {
         }
     }
 
-    /// The code of the child that took `branch` as its number.
+    /// The code of the child with this branch number.
     pub fn child(self, branch: i64) -> Result<Self> {
         let branch = u64::try_from(branch).map_err(|_| Error::TooDeep)?;
         // Exp-Golomb: the value, shifted past zero, in binary, preceded by one zero for each digit beyond the order's.
@@ -37,7 +37,7 @@ impl Code {
         self.append(u128::from(value), digits + (digits - 1 - ORDER))
     }
 
-    /// The same place below `to` that this code has below `from`.
+    /// The code at the same position below `to` that this code has below `from`.
     pub fn rebased(self, from: Code, to: Code) -> Result<Self> {
         let below = self.len - from.len;
         if below == 0 {
@@ -68,7 +68,7 @@ impl std::fmt::Display for Code {
 impl std::str::FromStr for Code {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        // PostgreSQL leaves the length away when it is all 128 bits.
+        // PostgreSQL omits the length when it is all 128 bits.
         let (address, len) = text.split_once('/').unwrap_or((text, "128"));
         let address: Ipv6Addr = address
             .parse()

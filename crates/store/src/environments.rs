@@ -1,4 +1,4 @@
-//! Managed environments, each row one version of one.
+//! Managed environments. Each row is one version of one environment.
 
 use berth_model::environment::Environment;
 use berth_model::{EnvironmentId, Name, PersonId, SiteId, WorkloadId};
@@ -62,7 +62,7 @@ pub async fn insert(conn: &mut Conn, new: &Environment) -> Result<()> {
     Ok(())
 }
 
-/// Writes what became of it; what it is called and what it consists of stay.
+/// Writes the state and the results of a build. The name and the contents do not change.
 pub async fn update(conn: &mut Conn, new: &Environment) -> Result<()> {
     query(
         "UPDATE environment SET state = $1, trouble = $2, python = $3, bytes = $4, is_on_disk = $5, settled_at = $6
@@ -89,7 +89,7 @@ pub async fn get(conn: &mut Conn, site: SiteId, id: EnvironmentId) -> Result<Opt
     row.as_ref().map(environment).transpose()
 }
 
-/// Held still until the transaction ends.
+/// The environment, locked until the transaction ends.
 pub async fn get_locked(conn: &mut Conn, id: EnvironmentId) -> Result<Option<Environment>> {
     let row = either(
         "SELECT * FROM environment WHERE id = $1",
@@ -101,7 +101,7 @@ pub async fn get_locked(conn: &mut Conn, id: EnvironmentId) -> Result<Option<Env
     row.as_ref().map(environment).transpose()
 }
 
-/// Every version of that name, whoever's it is, the newest first.
+/// Every version of that name, of any owner, the newest first.
 pub async fn called(conn: &mut Conn, site: SiteId, name: &Name) -> Result<Vec<Environment>> {
     query("SELECT * FROM environment WHERE site = $1 AND name = $2 ORDER BY version DESC, id")
         .bind(site.0)
@@ -110,7 +110,7 @@ pub async fn called(conn: &mut Conn, site: SiteId, name: &Name) -> Result<Vec<En
         .await
 }
 
-/// What a site has, but for what is no more; by name, the newest first.
+/// The environments of a site that are not retired, by name, the newest version first.
 pub async fn list(conn: &mut Conn, site: SiteId) -> Result<Vec<Environment>> {
     query(
         "SELECT * FROM environment WHERE site = $1 AND state <> 'retired'
@@ -121,7 +121,7 @@ pub async fn list(conn: &mut Conn, site: SiteId) -> Result<Vec<Environment>> {
     .await
 }
 
-/// How many of a site's are not retired: a person's, or the curated ones.
+/// Counts a site's environments that are not retired: those of `owner`, or the curated ones for `None`.
 pub async fn count(conn: &mut Conn, site: SiteId, owner: Option<PersonId>) -> Result<u64> {
     let row = either(
         "SELECT count(*) AS n FROM environment WHERE site = $1 AND state <> 'retired' AND owner IS $2",
@@ -135,7 +135,7 @@ pub async fn count(conn: &mut Conn, site: SiteId, owner: Option<PersonId>) -> Re
     row.count("n")
 }
 
-/// What a person's own environments take of the disk, at all sites.
+/// Bytes on disk of a person's own environments, at all sites.
 pub async fn bytes_of(conn: &mut Conn, owner: PersonId) -> Result<u64> {
     let row = either(
         "SELECT coalesce(sum(bytes), 0) AS n FROM environment WHERE owner = $1 AND is_on_disk",
@@ -147,7 +147,7 @@ pub async fn bytes_of(conn: &mut Conn, owner: PersonId) -> Result<u64> {
     row.count("n")
 }
 
-/// What a workload makes.
+/// The environment that a workload builds.
 pub async fn made_by(conn: &mut Conn, workload: WorkloadId) -> Result<Option<Environment>> {
     let row = query("SELECT * FROM environment WHERE workload = $1")
         .bind(workload.0)
@@ -156,7 +156,7 @@ pub async fn made_by(conn: &mut Conn, workload: WorkloadId) -> Result<Option<Env
     row.as_ref().map(environment).transpose()
 }
 
-/// What is being made, and what is left on the disk of what failed or is retired.
+/// Environments that are being built, and failed or retired ones that still have files on disk.
 pub async fn unsettled(conn: &mut Conn, limit: u64) -> Result<Vec<Environment>> {
     query(
         "SELECT * FROM environment WHERE is_on_disk AND state <> 'ready' 
@@ -167,7 +167,7 @@ pub async fn unsettled(conn: &mut Conn, limit: u64) -> Result<Vec<Environment>> 
     .await
 }
 
-/// Whether something that can be used, or is being made, stands on it.
+/// Whether an environment extends this one and is building, ready or still on disk.
 pub async fn is_extended(conn: &mut Conn, base: EnvironmentId) -> Result<bool> {
     let row = query(
         "SELECT count(*) AS n FROM environment WHERE base = $1 AND (state IN ('building', 'ready') OR is_on_disk)",
@@ -178,14 +178,15 @@ pub async fn is_extended(conn: &mut Conn, base: EnvironmentId) -> Result<bool> {
     Ok(row.count("n")? > 0)
 }
 
-/// Those that were prepared before there was a server, of all sites.
+/// Environments of all sites that were prepared before there was a server.
 pub async fn prepared(conn: &mut Conn) -> Result<Vec<Environment>> {
     query("SELECT * FROM environment WHERE prepared IS NOT NULL ORDER BY site, id")
         .map(conn, environment)
         .await
 }
 
-/// What one may run in without naming it: the newest ready version of each curated one and of each of a person's own.
+/// The environments that a person may use without naming a version: the newest ready version of each curated
+/// environment and of each of the person's own.
 pub async fn offered(conn: &mut Conn, site: SiteId, person: PersonId) -> Result<Vec<Environment>> {
     let ready: Vec<Environment> = query(
         "SELECT * FROM environment WHERE site = $1 AND state = 'ready' AND (owner IS NULL OR owner = $2)

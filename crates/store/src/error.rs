@@ -1,17 +1,17 @@
-//! One place that reads what the databases say.
+//! Turns the errors of both databases into Berth's own.
 
-/// What the database refused because of a rule of ours, by the name of that rule.
+/// A rule of Berth's that the database enforces and that a statement broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// The claim rule: something else holds the resource, or one above or below it.
+    /// The claim rule: another claim holds the resource, or one above or below it.
     Claim,
-    /// The sum of amounts would exceed what there is.
+    /// The sum of amounts would exceed the capacity.
     Amount,
     /// The claim does not lie inside its container.
     OutsideContainer,
-    /// Claims stand inside; they must be settled first.
+    /// There are claims inside; the caller must settle them first.
     HasInside,
-    /// The claim holds nothing any more.
+    /// The claim no longer holds.
     NotHolding,
     /// The resource is not in this site, or is gone.
     Resource,
@@ -31,7 +31,7 @@ pub enum Refused {
 pub enum Error {
     #[error("the database refused it: {0:?}")]
     Refused(Refused),
-    /// Someone else changed the same rows meanwhile; the same transaction may succeed if tried again.
+    /// Another transaction changed the same rows; the same transaction may succeed if the caller tries it again.
     #[error("another change came between; try again")]
     Retry,
     /// The tree has no code left below this parent.
@@ -59,7 +59,7 @@ impl Error {
         }
     }
 
-    /// Whether the same request may well succeed in a moment: the database is busy, or away for now.
+    /// Whether the same request may succeed in a moment, because the database is busy or briefly unreachable.
     pub fn is_passing(&self) -> bool {
         match self {
             Error::Retry | Error::LeaseLost => true,
@@ -72,7 +72,7 @@ impl Error {
     }
 }
 
-/// PostgreSQL names the constraint; SQLite's triggers raise with the same name as their message.
+/// PostgreSQL names the constraint. SQLite's triggers raise an error with the same name as its message.
 const RULES: [(&str, Refused); 10] = [
     ("claim_rule", Refused::Claim),
     ("claim_exclusive", Refused::Claim),
@@ -86,10 +86,10 @@ const RULES: [(&str, Refused); 10] = [
     ("audit_append_only", Refused::AppendOnly),
 ];
 
-/// Serialisation failure, deadlock, and SQLite's two words for "someone else is writing".
+/// Serialisation failure, deadlock, and SQLite's two codes for "another writer is active".
 const RETRY: [&str; 4] = ["40001", "40P01", "5", "517"];
 
-/// On PostgreSQL a resource's code may have moved, between reading and writing it, under a claim or under a child.
+/// On PostgreSQL a move may change a resource's code between reading it and writing a claim or a child below it.
 const CODES: [&str; 2] = [
     "claim_resource_holds_fkey",
     "resource_parent_parent_subtree_fkey",
@@ -107,14 +107,14 @@ impl From<sqlx::Error> for Error {
         let constraint = database.constraint();
         let named = RULES.iter().find(|(name, _)| match constraint {
             Some(constraint) => constraint == *name,
-            // A trigger's message stands alone; a unique index of SQLite's own is named in a sentence.
+            // A trigger's message is the name alone. SQLite's own unique indexes put the name in a sentence.
             None => database.message() == *name,
         });
         if let Some((_, refused)) = named {
             return Error::Refused(*refused);
         }
         if database.is_unique_violation() {
-            // On SQLite the one unique index on claims speaks of its columns, not of its name.
+            // For its one unique index on claims, SQLite's message names the columns, not the index.
             let claim = database.message().contains("claim.resource");
             return Error::Refused(if claim {
                 Refused::Claim

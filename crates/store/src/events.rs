@@ -1,4 +1,4 @@
-//! The event outbox: written with the change it tells of, read by number once it has one.
+//! The event outbox. A transaction writes an event together with the change; readers read it once it has a number.
 
 use berth_model::event::{Audience, Event, EventKind, NumberedEvent};
 use berth_model::{EventId, PersonId, SiteId};
@@ -68,12 +68,12 @@ pub async fn after(conn: &mut Conn, number: u64, limit: u64) -> Result<Vec<Numbe
         .await
 }
 
-/// What happened in a site: the kind of an event and its subject.
+/// A change in a site: the kind of the event and its subject.
 pub type News = (EventKind, String);
 
-/// What was committed in a site and is not numbered yet, and then what is numbered after `seen`, at most `limit` of the
-/// numbered, with the last number read. In this order nothing slips through: what gets its number between the two
-/// looks is in both.
+/// The committed events of a site without a number, then those numbered after `seen`, at most `limit` of the numbered,
+/// with the last number read. This order loses no event: one that gets its number between the two statements is in
+/// both.
 pub async fn news(
     conn: &mut Conn,
     site: SiteId,
@@ -108,8 +108,8 @@ pub async fn last_number(conn: &mut Conn) -> Result<u64> {
         .count("number")
 }
 
-/// Forgets numbered events from before a moment. Numbers are never given out again, so who resumes later than that
-/// simply begins at the oldest one left.
+/// Deletes numbered events from before a moment. Numbers are never reused, so a reader that resumes later begins at the
+/// oldest event left.
 pub async fn forget_before(conn: &mut Conn, at: Timestamp) -> Result<u64> {
     query("DELETE FROM event WHERE number <= (SELECT max(number) FROM event WHERE at < $1)")
         .bind(at)

@@ -1,4 +1,4 @@
-//! Feeds: who made which, and the bookings and windows that stand in one.
+//! Calendar feeds: their owners, and the bookings and windows that each one shows.
 
 use std::collections::HashMap;
 
@@ -60,7 +60,7 @@ pub async fn insert(conn: &mut Conn, feed: &Feed, secret_hash: &[u8]) -> Result<
     Ok(())
 }
 
-/// The feed behind a secret address, with whoever made it.
+/// The feed of a secret address, with its owner.
 pub async fn find(conn: &mut Conn, secret_hash: &[u8]) -> Result<Option<(Feed, Person)>> {
     let row = query(
         "SELECT p.*, f.id AS feed_id, f.person AS maker, f.label, f.site, f.type_id, f.resource,
@@ -93,7 +93,7 @@ pub async fn touch(conn: &mut Conn, id: FeedId, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Says whether there was one to remove.
+/// Returns whether there was a feed to remove.
 pub async fn remove(conn: &mut Conn, person: PersonId, id: FeedId) -> Result<bool> {
     let removed = query("DELETE FROM feed WHERE id = $1 AND person = $2")
         .bind(id.0)
@@ -111,7 +111,7 @@ pub async fn remove_all(conn: &mut Conn, person: PersonId) -> Result<()> {
     Ok(())
 }
 
-/// Whose bookings a feed shows, or those of what.
+/// Selects the bookings of a feed: by owner, site or resources.
 #[derive(Debug, Clone)]
 pub enum Of {
     Owner(PersonId),
@@ -119,21 +119,21 @@ pub enum Of {
     Resources(Vec<ResourceId>),
 }
 
-/// The stretch of time a feed covers.
+/// The time range of a feed.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch {
     pub from: Timestamp,
     pub now: Timestamp,
     pub to: Timestamp,
-    /// What was given up is shown if that happened after this.
+    /// A cancelled, rejected or failed booking is shown if it became so after this moment.
     pub given_up_since: Timestamp,
 }
 
-/// A reservation lasts no longer than this, so one that reaches into a stretch began no earlier before it.
+/// The longest a reservation may last, so one that overlaps a time range began at most this long before it.
 const LONGEST: SignedDuration = SignedDuration::from_hours(367 * 24);
 
-/// The reservations of a feed, by start. What begins soonest is kept when there are more than `limit`; of what has
-/// begun or is over, the latest.
+/// The reservations of a feed, by start. Above `limit`, upcoming ones win over those that have begun: first the soonest
+/// upcoming, then the latest begun.
 pub async fn reservations(
     conn: &mut Conn,
     of: &Of,
@@ -232,7 +232,7 @@ async fn begun(conn: &mut Conn, of: &Of, stretch: Stretch, limit: u64) -> Result
         .await
 }
 
-/// The site's maintenance windows in a stretch, cancelled ones apart, each with the claims it holds or held.
+/// The site's maintenance windows in a time range, except cancelled ones, each with the claims it holds or held.
 pub async fn windows(
     conn: &mut Conn,
     site: SiteId,
@@ -276,7 +276,7 @@ pub async fn windows(
     Ok(found)
 }
 
-/// The resource, all above it and all below it: what is booked on any of these occupies it, or part of it.
+/// The resource, its ancestors and its descendants: a booking on any of these occupies it, or part of it.
 pub async fn line_of(conn: &mut Conn, resource: ResourceId) -> Result<Vec<ResourceId>> {
     query(
         "WITH RECURSIVE up (id, parent) AS (
@@ -292,7 +292,7 @@ pub async fn line_of(conn: &mut Conn, resource: ResourceId) -> Result<Vec<Resour
     .await
 }
 
-/// The resources of a type, and all above them.
+/// The resources of a type, and their ancestors.
 pub async fn lines_of_type(conn: &mut Conn, kind: TypeId) -> Result<Vec<ResourceId>> {
     query(
         "WITH RECURSIVE up (id, parent) AS (

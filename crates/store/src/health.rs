@@ -1,9 +1,9 @@
-//! What a database says of itself.
+//! The version and the size of the database.
 
 use crate::error::Result;
 use crate::sql::{Conn, either, query};
 
-/// Its version, and how many bytes it takes.
+/// The database's version, and its size in bytes.
 pub async fn database(conn: &mut Conn) -> Result<(String, u64)> {
     let row = either(
         "SELECT sqlite_version() AS version, page_count * page_size AS size
@@ -15,7 +15,7 @@ pub async fn database(conn: &mut Conn) -> Result<(String, u64)> {
     Ok((row.get("version")?, row.count("size")?))
 }
 
-/// The number of the last step its schema took.
+/// The number of the last migration.
 pub async fn schema_step(conn: &mut Conn) -> Result<i64> {
     let row = query("SELECT max(version) AS step FROM _sqlx_migrations WHERE success")
         .one(conn)

@@ -1,4 +1,4 @@
-//! Idempotency keys: a create asked for twice makes one thing.
+//! Idempotency keys: a create request that is sent twice creates one thing.
 
 use berth_model::PersonId;
 use jiff::Timestamp;
@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use crate::error::Result;
 use crate::sql::{Conn, query};
 
-/// What an earlier request with the same key was, and what it made.
+/// The earlier request with the same key, and what it created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
     pub fingerprint: Vec<u8>,
     pub subject: String,
-    /// What an action was answered, once that is known.
+    /// The answer to an action, once it is known.
     pub answer: Option<String>,
 }
 
-/// Claims the key for this transaction, or returns what used it before. Two at once: the second waits for the first.
+/// Claims the key for this transaction, or returns its earlier use. Of two at once, the second waits for the first.
 pub async fn claim(
     conn: &mut Conn,
     person: PersonId,
@@ -41,7 +41,7 @@ pub async fn claim(
     get(conn, person, key).await
 }
 
-/// What used the key before, if anything did.
+/// The earlier use of the key, if any.
 pub async fn get(conn: &mut Conn, person: PersonId, key: &str) -> Result<Option<Earlier>> {
     let row = query(
         "SELECT fingerprint, subject, answer FROM idempotency WHERE person = $1 AND key = $2",
@@ -60,7 +60,7 @@ pub async fn get(conn: &mut Conn, person: PersonId, key: &str) -> Result<Option<
     earlier.transpose()
 }
 
-/// Keeps what the request that claimed the key for `subject` was answered; nothing where another one claimed it.
+/// Keeps the answer of the request that claimed the key for `subject`. Does nothing if another request claimed the key.
 pub async fn keep_answer(
     conn: &mut Conn,
     person: PersonId,

@@ -60,7 +60,7 @@ pub async fn update_type(conn: &mut Conn, kind: &ResourceType, version: u64) -> 
     Ok(changed == 1)
 }
 
-/// Removes a type that no resource has; says whether it did.
+/// Removes a type that no resource has. Returns whether it was removed.
 pub async fn remove_type(conn: &mut Conn, id: TypeId, now: Timestamp) -> Result<bool> {
     let removed = query(
         "UPDATE resource_type SET removed_at = $1, version = version + 1
@@ -80,7 +80,7 @@ pub async fn types(conn: &mut Conn, site: SiteId) -> Result<Vec<ResourceType>> {
         .await
 }
 
-/// Types by id, removed ones too: the past still has a name.
+/// Types by id, removed ones included, because past bookings still name them.
 pub async fn types_named(conn: &mut Conn, ids: Vec<TypeId>) -> Result<Vec<ResourceType>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -186,7 +186,7 @@ pub async fn insert(conn: &mut Conn, new: &Resource, now: Timestamp) -> Result<(
     Ok(())
 }
 
-/// On PostgreSQL: the parent's code, and a fresh one below it. The counter's row lock keeps branches apart.
+/// On PostgreSQL: the parent's code, and a new one below it. The counter's row lock keeps branch numbers unique.
 async fn take_branch(
     conn: &mut Conn,
     site: SiteId,
@@ -219,7 +219,7 @@ async fn take_branch(
     Ok((above, above.child(branch)?))
 }
 
-/// Writes what an admin may edit; place and status have functions of their own.
+/// Writes the fields that an admin may edit. Parent and status have functions of their own.
 pub async fn update(conn: &mut Conn, new: &Resource, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE resource SET type_id = $1, name = $2, title = $3, attributes = $4, facts = $5, capacity = $6, unit = $7,
@@ -271,8 +271,8 @@ pub async fn set_status(
     Ok(true)
 }
 
-/// A resource's changes of status, newest first, those before the given number. They are counted from the oldest, so
-/// that a number stays what it is.
+/// A resource's changes of status before the given number, newest first. They are numbered from the oldest, so that a
+/// number never changes.
 pub async fn status_history(
     conn: &mut Conn,
     resource: ResourceId,
@@ -300,7 +300,7 @@ pub async fn status_history(
     .await
 }
 
-/// Hangs a subtree below another parent (or at the root). The rule is asked again for every claim on it.
+/// Moves a subtree below another parent (or to the root). The database checks the claim rule for every claim on it.
 pub async fn move_subtree(
     conn: &mut Conn,
     site: SiteId,
@@ -325,10 +325,10 @@ pub async fn move_subtree(
     }
 }
 
-/// Keeps every subtree of a site where it is until the transaction ends, for those who change claims that stand: a move
-/// waits for them, or they for it. Without this they meet half-way, for a move goes from resources to claims and a
-/// changed amount from its claim to the resource, and PostgreSQL takes a second to see that both wait for each other.
-/// The claim rule does not depend on it.
+/// Keeps other transactions from moving a subtree of the site until this transaction ends. Callers that change existing
+/// claims use it: a move waits for them, or they wait for the move. Without it they deadlock, because a move locks
+/// resources before claims and a changed amount locks its claim before the resource. PostgreSQL takes a second to
+/// detect that. The claim rule does not depend on it.
 pub async fn keep_still(conn: &mut Conn, site: SiteId) -> Result<()> {
     if conn.is_postgres() {
         either(
@@ -342,8 +342,8 @@ pub async fn keep_still(conn: &mut Conn, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// Lets one at a time change a site's shape, until the transaction ends; new bookings go on meanwhile. Whoever changes
-/// more than one thing takes this first, so that two of them take turns. On SQLite writers take turns anyway.
+/// Lets one transaction at a time change a site's tree; new bookings go on meanwhile. A caller that changes more than
+/// one thing takes this lock first, so that two such callers take turns. On SQLite writers take turns anyway.
 pub async fn hold_shape(conn: &mut Conn, site: SiteId) -> Result<()> {
     if !conn.is_postgres() {
         return Ok(());
@@ -365,7 +365,7 @@ pub async fn hold_shape(conn: &mut Conn, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// PostgreSQL's move: new codes for the whole subtree, which the claims on it follow by foreign key.
+/// PostgreSQL's move: new codes for the whole subtree. The claims on it follow by foreign key.
 async fn rewrite_codes(
     conn: &mut Conn,
     site: SiteId,
@@ -388,7 +388,7 @@ async fn rewrite_codes(
         return Err(Error::Refused(Refused::Resource));
     };
     if removed_at.is_some() && rows.len() > 1 {
-        // It had no child when we looked.
+        // It had no child when we checked.
         return Err(Error::Retry);
     }
     let from: Code = top.parsed("subtree")?;
@@ -412,7 +412,7 @@ async fn rewrite_codes(
         codes.push(code.rebased(from, to)?.to_string());
         parent_codes.push(parent_code.to_string());
     }
-    // A container and what stands inside it change one after the other; only the end result is judged.
+    // A container and the claims inside it change one after the other; the database must check only the end result.
     either(
         "SELECT NULL",
         "SET CONSTRAINTS claim_container, claim_inside DEFERRED",
@@ -444,13 +444,13 @@ async fn rewrite_codes(
     Ok(())
 }
 
-/// Takes a leaf that nothing holds out of the inventory; says whether it did. Its past stays on record.
+/// Removes a leaf without claims from the inventory. Returns whether it was removed. Its past stays on record.
 pub async fn remove(conn: &mut Conn, site: SiteId, id: ResourceId, now: Timestamp) -> Result<bool> {
     if is_used(conn, id).await? {
         return Ok(false);
     }
     if conn.is_postgres() {
-        // A new code makes every booking that is under way on the old one fail its foreign key and look again.
+        // A new code makes every concurrent booking on the old one fail its foreign key and start again.
         rewrite_codes(conn, site, id, None, Some(now)).await?;
     } else {
         let removed = query(
@@ -466,7 +466,7 @@ pub async fn remove(conn: &mut Conn, site: SiteId, id: ResourceId, now: Timestam
             return Err(Error::Refused(Refused::Resource));
         }
     }
-    // From here on nobody can come in; whoever did since we looked is found when this is tried again.
+    // From here on nobody can add a claim or a child. If somebody did since our check, the retry finds it.
     if is_used(conn, id).await? {
         return Err(Error::Retry);
     }
@@ -502,7 +502,7 @@ pub async fn by_id(conn: &mut Conn, site: SiteId, id: ResourceId) -> Result<Opti
     row.as_ref().map(resource).transpose()
 }
 
-/// The whole inventory of a site, by name.
+/// All resources of a site, by name.
 pub async fn of_site(conn: &mut Conn, site: SiteId) -> Result<Vec<Resource>> {
     query("SELECT * FROM resource WHERE site = $1 AND removed_at IS NULL ORDER BY name")
         .bind(site.0)
@@ -510,7 +510,7 @@ pub async fn of_site(conn: &mut Conn, site: SiteId) -> Result<Vec<Resource>> {
         .await
 }
 
-/// The sites that have a resource of this status: of one, or of all.
+/// The sites that have a resource of this status: the given site, or all sites.
 pub async fn sites_with(
     conn: &mut Conn,
     status: Status,
@@ -526,7 +526,7 @@ pub async fn sites_with(
     .await
 }
 
-/// Names of resources by id, removed ones too: the past still has a name.
+/// Resources by id, removed ones included, because past bookings still name them.
 pub async fn named(conn: &mut Conn, ids: Vec<ResourceId>) -> Result<Vec<Resource>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -540,19 +540,19 @@ pub async fn named(conn: &mut Conn, ids: Vec<ResourceId>) -> Result<Vec<Resource
     .await
 }
 
-/// A resource that someone wants, with its type and its way to the root.
+/// A resource with its type and its ancestors, for a booking.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub resource: Resource,
     pub kind: ResourceType,
-    /// What stands above it, nearest first.
+    /// The ancestors, nearest first.
     pub above: Vec<Resource>,
 }
 
-/// The resources named by id or by name, each with type and ancestors, in one question. Unknown ones are left out.
+/// The resources with these ids or names, each with type and ancestors, in one statement. Unknown ones are left out.
 ///
-/// Every booking asks this, so both texts leave the planner no choice but to look each row up by its key: left to itself
-/// it reads the whole site (`CROSS JOIN` fixes the order on SQLite, `OFFSET 0` keeps PostgreSQL from joining by hash).
+/// Every booking runs this, so both texts force the planner to look each row up by its key; otherwise it reads the
+/// whole site. `CROSS JOIN` fixes the join order on SQLite, and `OFFSET 0` prevents a hash join on PostgreSQL.
 pub async fn wanted(
     conn: &mut Conn,
     site: SiteId,
@@ -623,7 +623,8 @@ pub async fn wanted(
 }
 
 impl Wanted {
-    /// The status that counts, and which resource it comes from: the worst on the way to the root, the nearest first.
+    /// The effective status and the resource it comes from: the worst one of the resource and its ancestors, the
+    /// nearest if several are equal.
     pub fn effective_status(&self) -> (Status, &Resource) {
         let mut worst = &self.resource;
         for above in &self.above {

@@ -1,7 +1,7 @@
 //! Leases: of several servers on one database, one at a time runs each controller.
 //!
-//! The database's own clock decides, so that servers need not agree on the time. Each new holder gets a higher fence;
-//! a controller's transaction checks its fence first, so one that was paused past its lease changes nothing.
+//! The database's own clock decides, so the servers need not agree on the time. Each new holder gets a higher fence. A
+//! controller's transaction checks its fence first, so a server that was paused past its lease changes nothing.
 
 use berth_model::Name;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ pub struct Lease {
     pub fence: u64,
 }
 
-/// Takes the lease, or keeps it if it is ours; none if another server holds it.
+/// Takes the lease, or renews it if this holder has it. `None` if another server holds it.
 pub async fn acquire(
     conn: &mut Conn,
     name: &Name,
@@ -54,7 +54,7 @@ pub async fn acquire(
     .transpose()
 }
 
-/// Makes sure, inside the transaction that is about to act, that nobody has taken the lease since.
+/// Checks, inside the transaction that is about to act, that no other server has taken the lease.
 pub async fn check(conn: &mut Conn, lease: &Lease) -> Result<()> {
     let row = either(
         "SELECT fence FROM lease WHERE name = $1 AND holder = $2 AND fence = $3",
@@ -68,7 +68,7 @@ pub async fn check(conn: &mut Conn, lease: &Lease) -> Result<()> {
     row.map(|_| ()).ok_or(Error::LeaseLost)
 }
 
-/// Gives the lease back, so that the next server need not wait for it to run out.
+/// Releases the lease, so that the next server need not wait for it to expire.
 pub async fn give_back(conn: &mut Conn, lease: &Lease) -> Result<()> {
     query("UPDATE lease SET until = 0 WHERE name = $1 AND holder = $2 AND fence = $3")
         .bind(lease.name.as_str())
@@ -79,17 +79,17 @@ pub async fn give_back(conn: &mut Conn, lease: &Lease) -> Result<()> {
     Ok(())
 }
 
-/// A lease as it was last taken. One that has run out is nobody's until it is taken again.
+/// The last state of a lease. An expired lease has no holder until a server takes it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     pub name: String,
     pub holder: String,
     pub fence: u64,
-    /// By the database's clock; none once it was given back.
+    /// By the database's clock. `None` once it was released.
     pub until: Option<Timestamp>,
 }
 
-/// Every lease that was ever taken, by name.
+/// Every lease, by name, expired and released ones included.
 pub async fn all(conn: &mut Conn) -> Result<Vec<Held>> {
     query("SELECT name, holder, fence, nullif(until, 0) AS until FROM lease ORDER BY name")
         .map(conn, |row| {

@@ -1,10 +1,10 @@
-//! What must survive a crash: people, sites, the inventory, claims, reservations, audit and events.
+//! The durable state: people, sites, the inventory, claims, reservations, audit and events.
 //!
-//! All SQL of Berth lives here, written once for SQLite and PostgreSQL (see [`sql`]). The claim rule is enforced by
-//! the database itself, on both, so that a bug elsewhere gives a refusal and never a double booking. Functions take a
-//! [`Conn`] and return model types; whoever calls them decides what goes into one transaction.
+//! All SQL of Berth lives here, written once for SQLite and PostgreSQL (see [`sql`]). Both databases enforce the claim
+//! rule themselves, so a bug elsewhere causes a refusal and never a double booking. Functions take a [`Conn`] and
+//! return model types; the caller decides what goes into one transaction.
 //!
-//! This crate must not decide anything: no rights, no policies, no clock. Moments come in as arguments.
+//! This crate must not decide anything: no permissions, no policies, no clock. Moments come in as arguments.
 
 pub mod audit;
 pub mod booking;

@@ -1,4 +1,4 @@
-//! The logos of sites. Their digests stand with the sites, so that nobody reads an image to learn whether there is one.
+//! The logos of sites. A logo's digest is in the site's row, so no query reads an image to learn whether there is one.
 
 use berth_model::SiteId;
 use berth_model::branding::{Logo, LogoKind};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::sql::{Conn, query};
 use crate::words::Word;
 
-/// Sets a site's logo, if nobody changed the site since `version`; says whether it did.
+/// Sets a site's logo, if nobody changed the site since `version`. Returns whether it did.
 pub async fn set(
     conn: &mut Conn,
     site: SiteId,
@@ -30,7 +30,7 @@ pub async fn set(
     Ok(true)
 }
 
-/// Takes a site's logo away, if nobody changed the site since `version`; says whether it did.
+/// Removes a site's logo, if nobody changed the site since `version`. Returns whether it did.
 pub async fn remove(conn: &mut Conn, site: SiteId, version: u64) -> Result<bool> {
     if !set_digest(conn, site, version, None).await? {
         return Ok(false);

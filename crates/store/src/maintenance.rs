@@ -1,4 +1,4 @@
-//! Planned maintenance windows. The window says why; its claims occupy the timeline.
+//! Planned maintenance windows. The window holds the reason; its claims occupy the timeline.
 
 use berth_model::{Name, PersonId, SiteId, Span, Text, WindowId};
 use jiff::Timestamp;
@@ -87,7 +87,7 @@ pub async fn get(conn: &mut Conn, site: SiteId, id: WindowId) -> Result<Option<W
     row.as_ref().map(window).transpose()
 }
 
-/// Windows by start, those after the given one.
+/// Windows after the given one, by start.
 pub async fn list(
     conn: &mut Conn,
     site: SiteId,
@@ -110,7 +110,7 @@ pub async fn list(
     .await
 }
 
-/// Ends or cancels a window that is still planned; says whether it was.
+/// Ends or cancels a planned window. Returns whether it was still planned.
 pub async fn finish(conn: &mut Conn, id: WindowId, state: WindowState) -> Result<bool> {
     let changed = query("UPDATE maintenance SET state = $1, version = version + 1 WHERE id = $2 AND state = 'planned'")
         .bind(state.as_str())
@@ -120,7 +120,7 @@ pub async fn finish(conn: &mut Conn, id: WindowId, state: WindowState) -> Result
     Ok(changed == 1)
 }
 
-/// Windows that are over but not yet closed.
+/// Planned windows that are past their end.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Window>> {
     query("SELECT * FROM maintenance WHERE state = 'planned' AND ends <= $1 ORDER BY ends LIMIT $2")
         .bind(now)

@@ -14,23 +14,23 @@ static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 pub(crate) async fn run(store: &Store) -> Result<()> {
     match &store.backend {
         Backend::Sqlite(sqlite) => SQLITE.run(&mut *sqlite.writer_connection().await?).await?,
-        // sqlx takes an advisory lock, so that of several servers starting at once one migrates and the others wait.
+        // sqlx takes an advisory lock: of several servers that start at once, one migrates and the others wait.
         Backend::Postgres(pool) => POSTGRES.run(pool).await?,
     }
     Ok(())
 }
 
-/// How a database's schema differs from the one this version is written for.
+/// How a database's schema differs from the one that this version needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SchemaGap {
-    /// Steps that `berth serve` will take when it starts.
+    /// Migrations that `berth serve` will run when it starts.
     pub pending: Vec<String>,
-    /// Steps that only a newer Berth knows.
+    /// Migrations that only a newer Berth knows.
     pub unknown: Vec<i64>,
 }
 
 impl Store {
-    /// Compares the steps the database has taken with those this version knows; changes nothing.
+    /// Compares the migrations in the database with those that this version knows. Changes nothing.
     pub async fn schema_gap(&self) -> Result<SchemaGap> {
         let known = match &self.backend {
             Backend::Sqlite(_) => &SQLITE,

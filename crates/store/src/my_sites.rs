@@ -1,4 +1,4 @@
-//! What one person has in each site, and when something last happened there.
+//! What one person owns in each site, and the last activity there.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use jiff::Timestamp;
 use crate::error::Result;
 use crate::sql::{Conn, query};
 
-/// How many of a person's own things are not over.
+/// Number of a person's own things that are not over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Owned {
     pub reservations: u64,
-    /// Without those that belong to a session.
+    /// Without the workloads of sessions.
     pub workloads: u64,
     pub sessions: u64,
 }
 
-/// By site; sites where the person has nothing are left out.
+/// By site, without sites where the person owns nothing.
 pub async fn owned(
     conn: &mut Conn,
     person: PersonId,

@@ -1,4 +1,4 @@
-//! Notifications: what each person is told, and what of it they have read.
+//! Notifications of each person, and which of them the person has read.
 
 use berth_model::event::EventKind;
 use berth_model::notification::Notification;
@@ -22,7 +22,7 @@ fn notification(row: &Row) -> Result<Notification> {
     })
 }
 
-/// Says whether it is news: a person is told of an event once.
+/// Returns whether the notification is new: a person gets one notification per event.
 pub async fn insert(conn: &mut Conn, new: &Notification) -> Result<bool> {
     let told = query(
         "INSERT INTO notification (person, number, kind, site, subject, at, data, read_at)
@@ -41,11 +41,11 @@ pub async fn insert(conn: &mut Conn, new: &Notification) -> Result<bool> {
     Ok(told == 1)
 }
 
-/// What to list. Empty filters mean everything.
+/// Selects the notifications to list. An empty field does not filter.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub person: PersonId,
-    /// The number before which the page begins.
+    /// The page begins before this number.
     pub before: u64,
     pub unread: bool,
     pub kinds: Vec<EventKind>,
@@ -53,7 +53,7 @@ pub struct Filter {
     pub limit: u64,
 }
 
-/// A person's notifications, newest first. Two statements, so that what is unread is found by its own index.
+/// A person's notifications, newest first. There are two statements, so that unread ones are found by their own index.
 pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Notification>> {
     let asked = if filter.unread {
         either(
@@ -85,7 +85,7 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Notification>>
         .await
 }
 
-/// How many a person has not read yet.
+/// Number of a person's unread notifications.
 pub async fn unread(conn: &mut Conn, person: PersonId) -> Result<u64> {
     query("SELECT count(*) AS unread FROM notification WHERE person = $1 AND read_at IS NULL")
         .bind(person.0)
@@ -94,7 +94,8 @@ pub async fn unread(conn: &mut Conn, person: PersonId) -> Result<u64> {
         .count("unread")
 }
 
-/// Marks these as read; says how many were not. Numbers that the person was not told of are passed over.
+/// Marks these as read. Returns how many were unread. Numbers of events without a notification to this person are
+/// ignored.
 pub async fn mark_read(
     conn: &mut Conn,
     person: PersonId,
@@ -128,7 +129,7 @@ pub async fn mark_read_up_to(
         .await
 }
 
-/// Marks these as not read.
+/// Marks these as unread.
 pub async fn mark_unread(conn: &mut Conn, person: PersonId, numbers: &[u64]) -> Result<u64> {
     either(
         "UPDATE notification SET read_at = NULL
@@ -148,7 +149,7 @@ fn signed(numbers: &[u64]) -> Vec<i64> {
     signed.collect()
 }
 
-/// Forgets what was told before a moment, read or not.
+/// Deletes notifications from before a moment, read or not.
 pub async fn forget_before(conn: &mut Conn, at: Timestamp) -> Result<u64> {
     query("DELETE FROM notification WHERE at < $1")
         .bind(at)
@@ -156,7 +157,7 @@ pub async fn forget_before(conn: &mut Conn, at: Timestamp) -> Result<u64> {
         .await
 }
 
-/// Forgets everything a person was told.
+/// Deletes all notifications of a person.
 pub async fn remove_all(conn: &mut Conn, person: PersonId) -> Result<()> {
     query("DELETE FROM notification WHERE person = $1")
         .bind(person.0)

@@ -1,4 +1,4 @@
-//! What owners of bookings were last notified of about resources that are out of service.
+//! The last outage notice that each booking's owner received about resources out of service.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ pub async fn put(
     Ok(())
 }
 
-/// Forgets a notice: the next outage of the same booking is news again.
+/// Deletes a notice, so that the next outage of the same booking sends a new one.
 pub async fn remove(conn: &mut Conn, reservation: ReservationId) -> Result<()> {
     query("DELETE FROM outage_notice WHERE reservation = $1")
         .bind(reservation.0)

@@ -41,7 +41,7 @@ pub async fn insert(conn: &mut Conn, person: &Person) -> Result<()> {
     Ok(())
 }
 
-/// Writes the person's changeable parts if nobody changed them since `version`; says whether it did.
+/// Writes the person's changeable fields if nobody changed them since `version`. Returns whether it did.
 pub async fn update(conn: &mut Conn, person: &Person, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE person SET login = $1, display_name = $2, email = $3, time_zone = $4, global_admin = $5, state = $6,
@@ -81,7 +81,7 @@ pub async fn by_login(conn: &mut Conn, login: &LoginName) -> Result<Option<Perso
         .transpose()
 }
 
-/// People by login, those after `after`.
+/// People after `after`, by login.
 pub async fn list(conn: &mut Conn, after: &str, limit: u64) -> Result<Vec<Person>> {
     query("SELECT * FROM person WHERE login > $1 AND state <> 'removed' ORDER BY login LIMIT $2")
         .bind(after)
@@ -102,7 +102,7 @@ pub async fn are_several(conn: &mut Conn) -> Result<bool> {
     Ok(active > 1)
 }
 
-/// How many active global admins there are besides this one; the last must not go.
+/// Number of active global admins besides this one. The last one must not be removed.
 pub async fn other_global_admins(conn: &mut Conn, id: PersonId) -> Result<u64> {
     query("SELECT count(*) AS n FROM person WHERE global_admin AND state = $1 AND id <> $2")
         .bind(PersonState::Active.word())
@@ -112,7 +112,7 @@ pub async fn other_global_admins(conn: &mut Conn, id: PersonId) -> Result<u64> {
         .count("n")
 }
 
-/// Those who administer all sites and can act.
+/// The active global admins.
 pub async fn global_admins(conn: &mut Conn) -> Result<Vec<PersonId>> {
     query("SELECT id FROM person WHERE global_admin AND state = $1 ORDER BY login")
         .bind(PersonState::Active.word())
@@ -149,7 +149,7 @@ pub async fn password_hash(conn: &mut Conn, id: PersonId) -> Result<Option<Strin
     row.map(|row| row.get("password_hash")).transpose()
 }
 
-/// People by id, removed ones too: the past still has a name.
+/// People by id, removed ones included, because past bookings still name them.
 pub async fn named(conn: &mut Conn, ids: Vec<PersonId>) -> Result<Vec<Person>> {
     if ids.is_empty() {
         return Ok(Vec::new());

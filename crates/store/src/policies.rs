@@ -1,4 +1,4 @@
-//! Policies: every version that ever was, the newest of each scope, and the counter that says when they changed.
+//! Policies: all versions, the newest of each scope, and the counter that records that they changed.
 
 use berth_model::policy::{Policy, Scope};
 use berth_model::{PersonId, SiteId, Text};
@@ -8,14 +8,14 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::sql::{Conn, Row, either, query, to_json};
 
-/// What a scope asked of bookings from `set_at` until its next version.
+/// The policy of a scope from `set_at` until its next version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// None for the ceilings and the defaults of the whole installation.
+    /// `None` for the ceilings and the defaults of the whole installation.
     pub site: Option<SiteId>,
     pub scope: Scope,
     pub version: u64,
-    /// None where this version took the policy away.
+    /// `None` where this version removed the policy.
     pub policy: Option<Policy>,
     pub set_by: Option<PersonId>,
     pub set_at: Timestamp,
@@ -38,8 +38,8 @@ fn version(row: &Row) -> Result<Version> {
     })
 }
 
-/// Says that the policies of a site are about to change. Until the transaction ends nobody else changes them; bookings
-/// go on meanwhile.
+/// Raises a site's policy version before a change of its policies. Until the transaction ends nobody else changes them;
+/// bookings go on meanwhile.
 pub async fn touch_site(conn: &mut Conn, site: SiteId) -> Result<()> {
     query("UPDATE site SET policy_version = policy_version + 1 WHERE id = $1")
         .bind(site.0)
@@ -48,8 +48,8 @@ pub async fn touch_site(conn: &mut Conn, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// The same for what concerns all sites. A site that is being opened waits, or is waited for: otherwise it would not
-/// learn of the change.
+/// Like [`touch_site`], for the policies of all sites. Creating a site waits for it, or it waits for that; otherwise
+/// the new site would miss the change.
 pub async fn touch_all(conn: &mut Conn) -> Result<()> {
     if conn.is_postgres() {
         either("SELECT NULL", "LOCK TABLE site IN SHARE ROW EXCLUSIVE MODE")
@@ -62,7 +62,7 @@ pub async fn touch_all(conn: &mut Conn) -> Result<()> {
     Ok(())
 }
 
-/// Everything that holds in a site now: its own policies, and those of the whole installation.
+/// Every policy in force in a site: its own, and those of the whole installation.
 pub async fn holding_in(conn: &mut Conn, site: SiteId) -> Result<Vec<Version>> {
     query(
         "SELECT * FROM policy WHERE (site = $1 OR site IS NULL) AND newest AND rules IS NOT NULL ORDER BY scope",
@@ -72,7 +72,7 @@ pub async fn holding_in(conn: &mut Conn, site: SiteId) -> Result<Vec<Version>> {
     .await
 }
 
-/// The ceilings and the defaults.
+/// The ceilings and the defaults of the whole installation.
 pub async fn of_all(conn: &mut Conn) -> Result<Vec<Version>> {
     query("SELECT * FROM policy WHERE site IS NULL AND newest AND rules IS NOT NULL ORDER BY scope")
         .map(conn, version)
@@ -104,7 +104,7 @@ pub async fn history(
         .await
 }
 
-/// Writes the next version of a scope. Whoever does has called [`touch_site`] or [`touch_all`] first.
+/// Writes the next version of a scope. The caller must call [`touch_site`] or [`touch_all`] first.
 pub async fn insert(conn: &mut Conn, id: Uuid, new: &Version) -> Result<()> {
     either(
         "UPDATE policy SET newest = FALSE WHERE site IS $1 AND scope = $2 AND newest",

@@ -80,7 +80,7 @@ pub async fn by_id(conn: &mut Conn, site: SiteId, id: ProjectId) -> Result<Optio
     row.as_ref().map(project).transpose()
 }
 
-/// Projects by id, removed ones too: a past reservation still says whose it was.
+/// Projects by id, removed ones included, because past reservations still name them.
 pub async fn named(conn: &mut Conn, ids: Vec<ProjectId>) -> Result<Vec<Project>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -103,7 +103,7 @@ pub async fn list(conn: &mut Conn, site: SiteId, after: &str, limit: u64) -> Res
         .await
 }
 
-/// Who is in a project by login, and since when.
+/// The members of a project by login, and since when.
 pub async fn members(
     conn: &mut Conn,
     id: ProjectId,
@@ -121,7 +121,7 @@ pub async fn members(
     .await
 }
 
-/// Every project of a site, with the logins of those who are in it.
+/// Every project of a site, with the logins of its members.
 pub async fn with_members(
     conn: &mut Conn,
     site: SiteId,
@@ -147,7 +147,7 @@ pub async fn with_members(
     Ok(found)
 }
 
-/// Everybody who is in one of the projects of these names.
+/// The members of the projects with these names.
 pub async fn in_any(conn: &mut Conn, site: SiteId, names: Vec<String>) -> Result<Vec<PersonId>> {
     either(
         "SELECT DISTINCT m.person FROM project p JOIN project_member m ON m.project = p.id
@@ -161,7 +161,7 @@ pub async fn in_any(conn: &mut Conn, site: SiteId, names: Vec<String>) -> Result
     .await
 }
 
-/// Since when a person is in a project, if they are.
+/// Since when a person is a member of a project, if they are.
 pub async fn member_since(
     conn: &mut Conn,
     id: ProjectId,
@@ -175,7 +175,7 @@ pub async fn member_since(
     row.map(|row| row.moment("since")).transpose()
 }
 
-/// The projects of a site, or of all sites, that a person is in.
+/// The projects of a person in one site, or in all sites.
 pub async fn of_person(
     conn: &mut Conn,
     site: Option<SiteId>,

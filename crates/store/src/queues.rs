@@ -1,4 +1,4 @@
-//! How the sites' queues are run: a document each, and the grants of urgency.
+//! The queue policies of sites, one document each, and the urgent grants.
 
 use berth_model::queue::{Grant, QueuePolicy};
 use berth_model::{GrantId, PersonId, SiteId};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::error::Result;
 use crate::sql::{Conn, Row, query, to_json};
 
-/// How a site's queue is run; as it is when nobody said anything, if nobody did.
+/// A site's queue policy, or the default if there is none.
 pub async fn policy(conn: &mut Conn, site: SiteId) -> Result<QueuePolicy> {
     let row = query("SELECT policy, version FROM queue_policy WHERE site = $1")
         .bind(site.0)
@@ -23,7 +23,7 @@ pub async fn policy(conn: &mut Conn, site: SiteId) -> Result<QueuePolicy> {
     })
 }
 
-/// Writes it, if nobody changed it since `version`; a document that nobody wrote yet has the version 0.
+/// Writes the policy, if nobody changed it since `version`. A site without a policy has version 0.
 pub async fn set_policy(
     conn: &mut Conn,
     site: SiteId,
@@ -50,7 +50,7 @@ pub async fn set_policy(
     Ok(changed == 1)
 }
 
-/// The sites that have a queue.
+/// The sites that have a queue policy.
 pub async fn sites(conn: &mut Conn) -> Result<Vec<SiteId>> {
     query("SELECT site FROM queue_policy ORDER BY site")
         .map(conn, |row| Ok(SiteId(row.get("site")?)))
@@ -90,7 +90,7 @@ pub async fn insert_grant(conn: &mut Conn, new: &Grant) -> Result<()> {
     Ok(())
 }
 
-/// Takes a grant back; says no where that had happened already.
+/// Revokes a grant. Returns `false` if it was already revoked.
 pub async fn revoke_grant(
     conn: &mut Conn,
     site: SiteId,

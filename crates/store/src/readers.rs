@@ -1,9 +1,9 @@
-//! Readers: how far each has come that follows the stream of events, or the time, and must not lose its place.
+//! The positions of readers that follow the event stream, or the time, across restarts.
 
 use crate::error::Result;
 use crate::sql::{Conn, query};
 
-/// The last number that a reader has dealt with; none before it has begun.
+/// The last number that a reader has processed. `None` before it begins.
 pub async fn position(conn: &mut Conn, name: &str) -> Result<Option<u64>> {
     let row = query("SELECT number FROM reader WHERE name = $1")
         .bind(name)
@@ -12,7 +12,7 @@ pub async fn position(conn: &mut Conn, name: &str) -> Result<Option<u64>> {
     row.map(|row| row.count("number")).transpose()
 }
 
-/// Where a reader begins. One that has begun already stays where it is.
+/// Sets the first position of a reader. A reader that already has a position keeps it.
 pub async fn begin(conn: &mut Conn, name: &str, number: u64) -> Result<()> {
     query("INSERT INTO reader (name, number) VALUES ($1, $2) ON CONFLICT DO NOTHING")
         .bind(name)
@@ -22,7 +22,7 @@ pub async fn begin(conn: &mut Conn, name: &str, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Moves a reader on, in the transaction that does what it read about; says whether it still stood at `from`.
+/// Advances a reader, in the transaction that acts on the events it read. Returns whether it was still at `from`.
 pub async fn advance(conn: &mut Conn, name: &str, from: u64, to: u64) -> Result<bool> {
     let moved = query("UPDATE reader SET number = $1 WHERE name = $2 AND number = $3")
         .bind(to)

@@ -1,4 +1,4 @@
-//! GPUs that are cut anew.
+//! MIG repartitions of GPUs.
 
 use berth_model::recut::{CutOutcome, Recut};
 use berth_model::{RecutId, ResourceId, SiteId, WorkloadId};
@@ -51,7 +51,7 @@ pub async fn insert(conn: &mut Conn, new: &Recut) -> Result<()> {
     Ok(())
 }
 
-/// Those of a site that are under way, and those that ended after a moment, in the order in which they began.
+/// A site's running repartitions, and those that ended after a moment, in the order in which they began.
 pub async fn recent(conn: &mut Conn, site: SiteId, after: Timestamp) -> Result<Vec<Recut>> {
     query("SELECT * FROM recut WHERE site = $1 AND (ended_at IS NULL OR ended_at > $2) ORDER BY began, id")
         .bind(site.0)
@@ -60,7 +60,7 @@ pub async fn recent(conn: &mut Conn, site: SiteId, after: Timestamp) -> Result<V
         .await
 }
 
-/// Writes down how it ended, if it has not yet; says whether it did.
+/// Writes the outcome of a repartition, if it has none yet. Returns whether it did.
 pub async fn end(conn: &mut Conn, id: RecutId, at: Timestamp, outcome: CutOutcome) -> Result<bool> {
     let changed =
         query("UPDATE recut SET ended_at = $1, outcome = $2 WHERE id = $3 AND ended_at IS NULL")

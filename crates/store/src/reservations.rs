@@ -1,4 +1,5 @@
-//! Reservations and their history. A state changes only by a [`Transition`], and only from the state it starts from.
+//! Reservations and their history. A state changes only by a [`Transition`], and only from that transition's start
+//! state.
 
 use berth_model::reservation::{HistoryEntry, Reservation, State, Transition};
 use berth_model::{
@@ -44,7 +45,7 @@ fn occurrence(row: &Row) -> Result<Option<Occurrence>> {
     }))
 }
 
-/// An occurrence as it stands in its three columns.
+/// The three columns of an occurrence.
 pub(crate) fn occurrence_columns(
     occurrence: Option<Occurrence>,
 ) -> (Option<Uuid>, Option<String>, bool) {
@@ -55,7 +56,7 @@ pub(crate) fn occurrence_columns(
     )
 }
 
-/// Writes everything but the state, if nobody changed the reservation since `version`.
+/// Writes all fields but the state, if nobody changed the reservation since `version`.
 pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<bool> {
     let (series, occurrence, differs) = occurrence_columns(new.occurrence);
     let changed = query(
@@ -87,8 +88,8 @@ pub async fn update(conn: &mut Conn, new: &Reservation, version: u64) -> Result<
     Ok(changed == 1)
 }
 
-/// Changes the state by compare-and-set on state and version; says whether it did. `after` is the reservation as it then
-/// is; of it only what a transition may change is written.
+/// Changes the state by compare-and-set on state and version. Returns whether it did. `after` is the reservation after
+/// the transition; only the fields that a transition may change are written.
 pub async fn apply(
     conn: &mut Conn,
     transition: Transition,
@@ -148,7 +149,7 @@ fn history_entry(row: &Row) -> Result<HistoryEntry> {
     })
 }
 
-/// How a reservation came to be what it is. Each version has one entry, in order: the first is that of version 1.
+/// The history of a reservation. Each version has one entry, in order: the first belongs to version 1.
 pub async fn history(conn: &mut Conn, id: ReservationId) -> Result<Vec<HistoryEntry>> {
     query("SELECT * FROM reservation_history WHERE reservation = $1 ORDER BY ord")
         .bind(id.0)
@@ -156,7 +157,7 @@ pub async fn history(conn: &mut Conn, id: ReservationId) -> Result<Vec<HistoryEn
         .await
 }
 
-/// The same for several, each one's entries in order.
+/// The history of several reservations, each one's entries in order.
 pub async fn histories(conn: &mut Conn, ids: &[ReservationId]) -> Result<Vec<HistoryEntry>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -171,7 +172,7 @@ pub async fn histories(conn: &mut Conn, ids: &[ReservationId]) -> Result<Vec<His
     .await
 }
 
-/// Reservations by id, of whatever sites; those that there are.
+/// Reservations by id, at any site. Unknown ids are left out.
 pub async fn of_ids(conn: &mut Conn, ids: &[ReservationId]) -> Result<Vec<Reservation>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -194,7 +195,7 @@ pub async fn get(conn: &mut Conn, site: SiteId, id: ReservationId) -> Result<Opt
     row.as_ref().map(reservation).transpose()
 }
 
-/// The reservation, held still until the transaction ends.
+/// The reservation, locked until the transaction ends.
 pub async fn get_locked(
     conn: &mut Conn,
     site: SiteId,
@@ -211,7 +212,7 @@ pub async fn get_locked(
     row.as_ref().map(reservation).transpose()
 }
 
-/// These reservations of a site, by id, held still until the transaction ends. Unknown ones are left out.
+/// These reservations of a site, by id, locked until the transaction ends. Unknown ones are left out.
 pub async fn all_locked(
     conn: &mut Conn,
     site: SiteId,
@@ -227,7 +228,7 @@ pub async fn all_locked(
     .await
 }
 
-/// The instances of a series, by start, whatever became of them.
+/// The instances of a series in any state, by start.
 pub async fn of_series(conn: &mut Conn, series: SeriesId) -> Result<Vec<Reservation>> {
     query("SELECT * FROM reservation WHERE series = $1 ORDER BY starts, id")
         .bind(series.0)
@@ -235,7 +236,7 @@ pub async fn of_series(conn: &mut Conn, series: SeriesId) -> Result<Vec<Reservat
         .await
 }
 
-/// The same, held still until the transaction ends.
+/// The instances of a series in any state, by start, locked until the transaction ends.
 pub async fn of_series_locked(conn: &mut Conn, series: SeriesId) -> Result<Vec<Reservation>> {
     either(
         "SELECT * FROM reservation WHERE series = $1 ORDER BY starts, id",
@@ -246,25 +247,26 @@ pub async fn of_series_locked(conn: &mut Conn, series: SeriesId) -> Result<Vec<R
     .await
 }
 
-/// What to list. Empty filters mean everything.
+/// Selects the reservations to list. An empty field does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub site: Option<SiteId>,
     pub owner: Option<PersonId>,
     pub project: Option<ProjectId>,
-    /// Holding, or having held, this very resource.
+    /// With a claim on this very resource, now or in the past.
     pub resource: Option<ResourceId>,
     pub states: Vec<State>,
-    /// Ending after this moment.
+    /// Ends after this moment.
     pub from: Option<Timestamp>,
-    /// Starting before this moment.
+    /// Starts before this moment.
     pub to: Option<Timestamp>,
-    /// The start and id after which the page begins.
+    /// The page begins after this start and id.
     pub after: Option<(Timestamp, ReservationId)>,
     pub limit: u64,
 }
 
-/// Reservations by start. One statement per way in, so that each has its index; the other conditions filter.
+/// Reservations by start. Each main filter has a statement of its own, so that it uses its index; the other conditions
+/// filter.
 pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> {
     let states: Vec<String> = filter
         .states
@@ -314,7 +316,7 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Reservation>> 
         .await
 }
 
-/// Those that may still be given others of their kind and meet this span, by start.
+/// Reservations that overlap this span and may still move to other resources of the same type, by start.
 pub async fn movable(
     conn: &mut Conn,
     site: SiteId,
@@ -335,7 +337,7 @@ pub async fn movable(
     .await
 }
 
-/// Those who wait for room in a site, or in any, whoever came first first.
+/// The waitlist of a site, or of all sites, in order of arrival.
 pub async fn waiting(
     conn: &mut Conn,
     site: Option<SiteId>,
@@ -352,7 +354,7 @@ pub async fn waiting(
     .await
 }
 
-/// Reservations whose time has come, the most overdue first.
+/// Reservations with a due transition, the most overdue first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Reservation>> {
     query("SELECT * FROM reservation WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2")
         .bind(now)
@@ -361,7 +363,7 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: u64) -> Result<Vec<Rese
         .await
 }
 
-/// What is confirmed and starts after one moment and not after another. Found by when it falls due, which is its start.
+/// Confirmed reservations that start after `after` and not after `until`. The query uses `due_at`, which is the start.
 pub async fn starting(
     conn: &mut Conn,
     after: Timestamp,
@@ -374,7 +376,7 @@ pub async fn starting(
         .await
 }
 
-/// What runs and ends after one moment and not after another.
+/// Active reservations that end after `after` and not after `until`.
 pub async fn ending(
     conn: &mut Conn,
     after: Timestamp,
@@ -387,7 +389,7 @@ pub async fn ending(
         .await
 }
 
-/// When the next reservation falls due.
+/// When the next reservation is due.
 pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
     let row = query("SELECT min(due_at) AS at FROM reservation WHERE due_at IS NOT NULL")
         .one(conn)
@@ -395,7 +397,7 @@ pub async fn next_due(conn: &mut Conn) -> Result<Option<Timestamp>> {
     row.optional_moment("at")
 }
 
-/// Holds a person still until the transaction ends, so that two requests at once count each other's bookings.
+/// Locks a person until the transaction ends, so that two concurrent requests count each other's bookings.
 pub async fn hold_person(conn: &mut Conn, person: PersonId) -> Result<()> {
     either(
         "SELECT id FROM person WHERE id = $1",
@@ -407,7 +409,7 @@ pub async fn hold_person(conn: &mut Conn, person: PersonId) -> Result<()> {
     Ok(())
 }
 
-/// The same for a project.
+/// Locks a project like [`hold_person`].
 pub async fn hold_project(conn: &mut Conn, project: ProjectId) -> Result<()> {
     either(
         "SELECT id FROM project WHERE id = $1",
@@ -419,15 +421,15 @@ pub async fn hold_project(conn: &mut Conn, project: ProjectId) -> Result<()> {
     Ok(())
 }
 
-/// Whose bookings a limit counts.
+/// The person or project that a booking limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     Person(PersonId),
     Project(ProjectId),
 }
 
-/// What a limit counts: all in a site that hold now or did, and touch the time between two moments. No reservation is
-/// longer than `longest`, so that those that ended long before need not be read.
+/// The reservations that a limit counts: all in a site that hold time between two moments, or held it. No reservation
+/// is longer than `longest`, so the query need not read those that ended long before.
 pub async fn counted(
     conn: &mut Conn,
     site: SiteId,
@@ -456,7 +458,7 @@ pub async fn counted(
         .await
 }
 
-/// What waits for approval in the given sites, by start.
+/// The reservations that wait for approval in the given sites, by start.
 pub async fn pending(conn: &mut Conn, sites: &[SiteId], limit: u64) -> Result<Vec<Reservation>> {
     either(
         "SELECT * FROM reservation WHERE site IN (SELECT unhex(value) FROM json_each($1)) AND state = 'pending_approval'
@@ -469,7 +471,7 @@ pub async fn pending(conn: &mut Conn, sites: &[SiteId], limit: u64) -> Result<Ve
     .await
 }
 
-/// How many holds a person has now; the person is held still, see [`hold_person`].
+/// Number of the person's current holds. Locks the person, see [`hold_person`].
 pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
     hold_person(conn, owner).await?;
     query("SELECT count(*) AS held FROM reservation WHERE owner = $1 AND state = 'held'")
@@ -479,7 +481,7 @@ pub async fn count_held(conn: &mut Conn, owner: PersonId) -> Result<u64> {
         .count("held")
 }
 
-/// How many things a person waits for.
+/// Number of the person's waitlist entries.
 pub async fn count_waiting(conn: &mut Conn, owner: PersonId) -> Result<u64> {
     query("SELECT count(*) AS waiting FROM reservation WHERE owner = $1 AND state = 'waiting'")
         .bind(owner.0)
@@ -488,7 +490,7 @@ pub async fn count_waiting(conn: &mut Conn, owner: PersonId) -> Result<u64> {
         .count("waiting")
 }
 
-/// A person's reservations in a site that still hold something; in every site when none is named.
+/// A person's reservations that still hold something, in one site, or in every site for `None`.
 pub async fn holding_of(
     conn: &mut Conn,
     owner: PersonId,

@@ -1,24 +1,24 @@
-//! Space inside SQLite's own files, so that the server can write when the disk is full.
+//! Reserved space inside SQLite's own files, so that the server can write when the disk is full.
 //!
-//! A file beside the database that is removed when the disk is full helps whoever writes first, which is the program that
-//! filled the disk. So the space is taken into the database's file, as pages that hold nothing, and into its log, which
-//! SQLite writes again from its beginning. Nobody else can have it. On PostgreSQL all of this does nothing.
+//! A spare file that the server removes when the disk is full would help the first writer, which is the program that
+//! filled the disk. So the reserve is in the database file, as free pages, and in SQLite's log, which SQLite overwrites
+//! from its beginning. No other program can take it. On PostgreSQL all of this does nothing.
 
 use crate::error::Result;
 use crate::sql::{Conn, either};
 use crate::store::{Engine, Store};
 
-/// The log grows to this size before its beginning is written again: SQLite's own limit of 1000 pages, and a transaction.
+/// SQLite restarts its log at this size: its own limit of 1000 pages, plus one transaction.
 const LOG_BYTES: u64 = 8 << 20;
-/// Others write between two parts of this size.
+/// The reserve is filled in parts of this size, so that other writers get turns in between.
 const PART_BYTES: u64 = 1 << 20;
 
-/// What has to be written so that the reserve is whole.
+/// The bytes to write until the reserve is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missing {
-    /// By how much the database's file has to grow.
+    /// Growth of the database file.
     pub file_bytes: u64,
-    /// By how much the log may grow.
+    /// Growth of the log.
     pub log_bytes: u64,
 }
 
@@ -29,13 +29,13 @@ impl Missing {
 }
 
 impl Store {
-    /// What is missing of a reserve of so many bytes. The log is new whenever the database is opened.
+    /// How much of a reserve of `bytes` is missing. The log is new whenever the database is opened.
     pub async fn missing_reserve(&self, bytes: u64, is_new_log: bool) -> Result<Missing> {
         if self.engine() == Engine::Postgres || bytes == 0 {
             return Ok(Missing::default());
         }
         if is_new_log {
-            // A server before this one may have been cut off while it filled.
+            // An earlier server may have stopped while it filled the reserve.
             self.empty().await?;
         }
         let mut reader = self.read().await?;
@@ -46,12 +46,12 @@ impl Store {
         })
     }
 
-    /// Takes what is missing from the disk. Cut off anywhere, it leaves rows that the next server removes.
+    /// Writes the missing bytes to disk. If it stops midway, it leaves rows that the next server removes.
     pub async fn fill_reserve(&self, missing: Missing) -> Result<()> {
         if missing.is_nothing() {
             return Ok(());
         }
-        // One transaction, for the log grows by what is written at once.
+        // One transaction, because the log grows by the size of one transaction.
         let mut left = missing.file_bytes;
         if missing.log_bytes > 0 {
             self.fill(missing.log_bytes).await?;
@@ -65,7 +65,7 @@ impl Store {
         self.empty().await
     }
 
-    /// SQLite keeps the pages of what is deleted, and uses them before it asks the disk for more.
+    /// SQLite keeps the pages of deleted rows, and uses them before it takes more disk space.
     async fn empty(&self) -> Result<()> {
         let mut tx = self.begin().await?;
         either("DELETE FROM reserve", "SELECT NULL")
@@ -87,7 +87,7 @@ impl Store {
     }
 }
 
-/// The space of the pages in the database's file that hold nothing.
+/// Bytes of the free pages in the database file.
 async fn free_bytes(conn: &mut Conn) -> Result<u64> {
     let row = either(
         "SELECT freelist_count * page_size AS n FROM pragma_freelist_count, pragma_page_size",

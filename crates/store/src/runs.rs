@@ -1,4 +1,4 @@
-//! Runs that are over, for the server that removes their records.
+//! Ended runs, for the server that removes their records.
 
 use berth_model::RunId;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::error::Result;
 use crate::sql::{Conn, either};
 
-/// Those of these runs that ended at a moment or before it.
+/// The runs among these that ended at a moment or before it.
 pub async fn ended_by(conn: &mut Conn, runs: &[RunId], moment: Timestamp) -> Result<Vec<RunId>> {
     if runs.is_empty() {
         return Ok(Vec::new());

@@ -53,7 +53,7 @@ pub async fn of_reservation(conn: &mut Conn, id: ReservationId) -> Result<Vec<Se
         .await
 }
 
-/// A finished reservation needs its secrets no more.
+/// Deletes the secrets of a reservation, which a finished one no longer needs.
 pub async fn forget(conn: &mut Conn, id: ReservationId) -> Result<()> {
     query("DELETE FROM secret WHERE reservation = $1")
         .bind(id.0)

@@ -1,8 +1,8 @@
-//! Numbers for audit entries and events, given after their commit and before anyone reads them.
+//! Numbers for audit entries and events. A row gets its number after its commit and before anyone reads it.
 //!
-//! A booking writes its rows without a number and waits for nobody. One server at a time (it holds the lease, and the
-//! head row's lock besides) then numbers what is new, in the order it was written, and chains the audit entries.
-//! Readers only ever ask for numbered rows, so for them the sequence has no gaps.
+//! A booking writes its rows without a number and waits for nobody. One server at a time then numbers the new rows in
+//! the order they were written, and chains the audit entries. That server holds the lease, and also the lock on the
+//! head row. Readers read only numbered rows, so they see no gaps.
 
 use jiff::Timestamp;
 
@@ -10,10 +10,10 @@ use crate::audit::{Link, hash_column};
 use crate::error::Result;
 use crate::sql::{Conn, either, query};
 
-/// How many rows one step takes, so that a long backlog is worked off in bounded transactions.
+/// Rows per step, so that a long backlog is processed in bounded transactions.
 const STEP: u64 = 500;
 
-/// Numbers one step's worth of rows; says how many, so that the caller goes on until there are none.
+/// Numbers the rows of one step and returns how many. The caller repeats it until there are none.
 pub async fn step(conn: &mut Conn) -> Result<u64> {
     Ok(chain_audit(conn).await? + number_events(conn).await?)
 }
@@ -56,7 +56,8 @@ async fn chain_audit(conn: &mut Conn) -> Result<u64> {
     .execute(conn)
     .await?;
     if chained != count {
-        // Another sequencer chained some of these between our reading and our lock; nothing of ours may stand.
+        // Another sequencer chained some of these rows after we read them and before we locked the head; undo all of
+        // ours.
         return Err(crate::Error::Retry);
     }
     query("UPDATE sequence_head SET number = $1, hash = $2 WHERE name = 'audit'")
@@ -106,7 +107,7 @@ async fn number_events(conn: &mut Conn) -> Result<u64> {
     Ok(count)
 }
 
-/// Whether rows wait for their number.
+/// Whether there are rows without a number.
 pub async fn has_work(conn: &mut Conn) -> Result<bool> {
     query(
         "SELECT EXISTS (SELECT 1 FROM audit_entry WHERE number IS NULL)
@@ -117,8 +118,8 @@ pub async fn has_work(conn: &mut Conn) -> Result<bool> {
     .get("work")
 }
 
-/// Since when the oldest row has waited for its number. Events are written beside an audit entry, so those tell; the few
-/// that are not, because nothing changed (a reminder), are numbered in the same steps.
+/// Since when the oldest row has waited for its number. An event has an audit entry of the same change, so the audit
+/// entries answer for both. The few events without one, such as reminders, are numbered in the same steps.
 pub async fn waiting_since(conn: &mut Conn) -> Result<Option<Timestamp>> {
     query("SELECT at FROM audit_entry WHERE number IS NULL ORDER BY ord LIMIT 1")
         .optional(conn)

@@ -1,4 +1,4 @@
-//! Series: what the instances of one rule have in common. The instances themselves are reservations.
+//! Series: the common data of the instances of one recurrence rule. The instances themselves are reservations.
 
 use berth_model::{PersonId, Series, SeriesId, SiteId};
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ pub async fn insert(conn: &mut Conn, new: &Series) -> Result<()> {
     Ok(())
 }
 
-/// Writes it, if nobody changed it since `version`.
+/// Writes the series, if nobody changed it since `version`.
 pub async fn update(conn: &mut Conn, new: &Series, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE series SET title = $1, privacy = $2, pattern = $3, ends = $4, updated_at = $5, version = version + 1
@@ -70,8 +70,8 @@ pub async fn get(conn: &mut Conn, site: SiteId, id: SeriesId) -> Result<Option<S
     row.as_ref().map(series).transpose()
 }
 
-/// The series, held still until the transaction ends. Whoever changes several instances at once takes hold of their
-/// series first, so that two of them come one after the other.
+/// The series, locked until the transaction ends. A caller that changes several instances at once locks their series
+/// first, so that two such callers take turns.
 pub async fn get_locked(conn: &mut Conn, site: SiteId, id: SeriesId) -> Result<Option<Series>> {
     let row = either(
         "SELECT * FROM series WHERE id = $1 AND site = $2",
@@ -84,14 +84,14 @@ pub async fn get_locked(conn: &mut Conn, site: SiteId, id: SeriesId) -> Result<O
     row.as_ref().map(series).transpose()
 }
 
-/// What to list, in the order in which they were made.
+/// Selects the series to list, in the order of their creation.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub site: SiteId,
     pub owner: Option<PersonId>,
-    /// Only those that end after this.
+    /// Only series that end after this moment.
     pub from: Timestamp,
-    /// The one after which the page begins.
+    /// The page begins after this series.
     pub after: Option<SeriesId>,
     pub limit: u64,
 }

@@ -1,4 +1,4 @@
-//! Sessions, every attempt to start one, and the profiles that are paused.
+//! Sessions, their start attempts, and paused profiles.
 
 use berth_model::session::{Pause, Session, Start};
 use berth_model::{
@@ -69,7 +69,7 @@ pub async fn insert(conn: &mut Conn, new: &Session) -> Result<()> {
     Ok(())
 }
 
-/// Writes what may change of a session, if nobody else did since `version`.
+/// Writes the changeable fields of a session, if nobody else changed it since `version`.
 pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE session SET project = $1, name = $2, profile = $3, environment = $4, inside = $5, state = $6, workload = $7,
@@ -99,7 +99,7 @@ pub async fn update(conn: &mut Conn, new: &Session, version: u64) -> Result<bool
     Ok(changed == 1)
 }
 
-/// Something was done in it at that moment, if that is news. It is nobody's change, and so its version stays.
+/// Records activity in a session, if it is later than the last. The version stays, because nobody changed the session.
 pub async fn note_active(conn: &mut Conn, id: SessionId, at: Timestamp) -> Result<()> {
     query("UPDATE session SET active_at = $1, warned_at = NULL WHERE id = $2 AND active_at < $1")
         .bind(at)
@@ -109,7 +109,7 @@ pub async fn note_active(conn: &mut Conn, id: SessionId, at: Timestamp) -> Resul
     Ok(())
 }
 
-/// It is kept for the record, and nobody finds it any more.
+/// Marks a session as removed. The row stays for the record, but no query finds it.
 pub async fn remove(conn: &mut Conn, id: SessionId, version: u64, now: Timestamp) -> Result<bool> {
     let changed = query(
         "UPDATE session SET removed_at = $1, version = version + 1 WHERE id = $2 AND version = $3 AND removed_at IS NULL",
@@ -122,7 +122,7 @@ pub async fn remove(conn: &mut Conn, id: SessionId, version: u64, now: Timestamp
     Ok(changed == 1)
 }
 
-/// A session by its id, wherever it is.
+/// A session by id, at any site.
 pub async fn get(conn: &mut Conn, id: SessionId) -> Result<Option<Session>> {
     let row = query("SELECT * FROM session WHERE id = $1 AND removed_at IS NULL")
         .bind(id.0)
@@ -131,7 +131,7 @@ pub async fn get(conn: &mut Conn, id: SessionId) -> Result<Option<Session>> {
     row.as_ref().map(session).transpose()
 }
 
-/// The session, held still until the transaction ends.
+/// The session, locked until the transaction ends.
 pub async fn get_locked(conn: &mut Conn, id: SessionId) -> Result<Option<Session>> {
     let row = either(
         "SELECT * FROM session WHERE id = $1 AND removed_at IS NULL",
@@ -176,12 +176,12 @@ pub async fn by_workload(conn: &mut Conn, workload: WorkloadId) -> Result<Option
     row.as_ref().map(session).transpose()
 }
 
-/// What to list. Those that live come first, then the newest.
+/// Selects the sessions to list: first live ones, then the newest.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub site: Option<SiteId>,
     pub owner: Option<PersonId>,
-    /// Only what waits or runs.
+    /// Only waiting or running sessions.
     pub is_live: bool,
     pub limit: u64,
 }
@@ -203,7 +203,7 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Session>> {
     .await
 }
 
-/// Those that somebody else lets this person into, at one site.
+/// The sessions at one site that other people share with this person.
 pub async fn shared_with(
     conn: &mut Conn,
     site: SiteId,
@@ -221,7 +221,7 @@ pub async fn shared_with(
     .await
 }
 
-/// Those whose GPUs are lent: of one site, or of all.
+/// The sessions that lend their GPUs: of one site, or of all.
 pub async fn lending(conn: &mut Conn, site: Option<SiteId>) -> Result<Vec<Session>> {
     either(
         "SELECT * FROM session WHERE lends_since IS NOT NULL AND removed_at IS NULL AND ($1 IS NULL OR site = $1) ORDER BY id",
@@ -233,7 +233,7 @@ pub async fn lending(conn: &mut Conn, site: Option<SiteId>) -> Result<Vec<Sessio
     .await
 }
 
-/// All that wait or run, at every site, in the order in which they came to be so.
+/// All live sessions, at every site, in the order in which they entered their state.
 pub async fn live(conn: &mut Conn) -> Result<Vec<Session>> {
     query(
         "SELECT * FROM session WHERE removed_at IS NULL AND state NOT IN ('stopped', 'failed') ORDER BY since, id",
@@ -242,7 +242,7 @@ pub async fn live(conn: &mut Conn) -> Result<Vec<Session>> {
     .await
 }
 
-/// How many sessions begin.
+/// Number of sessions that are starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beginning {
     /// At every site.
@@ -252,7 +252,8 @@ pub struct Beginning {
     pub of_person: u64,
 }
 
-/// How many begin: those that start, and those that were let go since a moment and not placed yet.
+/// Counts the starting sessions: those in state `starting`, and those released to the queue since a moment and not
+/// placed yet.
 pub async fn beginning(
     conn: &mut Conn,
     since: Timestamp,
@@ -327,7 +328,7 @@ pub async fn note_ready(conn: &mut Conn, workload: WorkloadId, at: Timestamp) ->
     Ok(())
 }
 
-/// Writes down how a start, and what it came to, ended. It has failed if it never answered, and was not to end.
+/// Records the end of a start attempt. It failed if it never became ready and nobody stopped it.
 pub async fn note_end(
     conn: &mut Conn,
     workload: WorkloadId,
@@ -348,7 +349,7 @@ pub async fn note_end(
     Ok(())
 }
 
-/// The starts of a session, the newest first.
+/// The start attempts of a session, the newest first.
 pub async fn starts_of(conn: &mut Conn, session: SessionId, limit: u64) -> Result<Vec<Start>> {
     query("SELECT * FROM session_start WHERE session = $1 ORDER BY asked_at DESC, id DESC LIMIT $2")
         .bind(session.0)
@@ -357,7 +358,7 @@ pub async fn starts_of(conn: &mut Conn, session: SessionId, limit: u64) -> Resul
         .await
 }
 
-/// The starts of a profile by one person that are over or answered, the newest first.
+/// One person's start attempts of a profile that ended or became ready, the newest first.
 pub async fn recent_starts(
     conn: &mut Conn,
     site: SiteId,
@@ -378,7 +379,7 @@ pub async fn recent_starts(
     .await
 }
 
-/// How many people's starts of a profile failed since then.
+/// Number of people with a failed start of a profile since a moment.
 pub async fn failed_for(
     conn: &mut Conn,
     site: SiteId,
@@ -397,7 +398,7 @@ pub async fn failed_for(
     row.count("n")
 }
 
-/// Pauses a profile; says whether it was not paused before.
+/// Pauses a profile. Returns whether it was not paused before.
 pub async fn pause(conn: &mut Conn, new: &Pause) -> Result<bool> {
     let changed = query(
         "INSERT INTO profile_pause (site, profile, since, said) VALUES ($1, $2, $3, $4) ON CONFLICT (site, profile) DO NOTHING",

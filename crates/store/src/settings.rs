@@ -1,10 +1,10 @@
-//! The database's live settings that our promises rest on, read back rather than assumed.
+//! The database's live settings that Berth's guarantees depend on, read back rather than assumed.
 
 use crate::error::Result;
 use crate::sql::{Conn, Raw, Row, either};
 use crate::store::{Engine, Store};
 
-/// One setting: what it is, what it must be.
+/// One setting: its value, and the value it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     pub name: &'static str,
@@ -13,7 +13,7 @@ pub struct Setting {
     pub good: bool,
 }
 
-/// The settings that durability and the claim rule stand on, as the writing connection has them.
+/// The settings that durability and the claim rule depend on, as the writing connection has them.
 pub async fn read(store: &Store) -> Result<Vec<Setting>> {
     let mut tx = store.begin().await?;
     match store.engine() {
@@ -28,7 +28,7 @@ pub async fn read(store: &Store) -> Result<Vec<Setting>> {
                 setting("journal_mode", journal, "wal", |is| is == "wal"),
                 setting("synchronous", synchronous, "2 (FULL)", |is| is == "2"),
                 setting("foreign_keys", keys, "1", |is| is == "1"),
-                // `unixepoch('subsec')`, by which leases are timed, is no older.
+                // `unixepoch('subsec')`, which times the leases, needs this version.
                 setting("sqlite_version", text(&version)?, "3.42 or later", |is| {
                     at_least(is, (3, 42))
                 }),
@@ -45,7 +45,7 @@ pub async fn read(store: &Store) -> Result<Vec<Setting>> {
                     .bind(name)
                     .one(&mut tx)
                     .await?;
-                // `remote_apply` and the like promise more than `on`; only these two promise less.
+                // `remote_apply` and the like guarantee more than `on`; only these two guarantee less.
                 settings.push(setting(name, text(&row)?, wanted, |is| {
                     is != "off" && is != "local"
                 }));
@@ -105,7 +105,7 @@ fn at_least(version: &str, wanted: (u32, u32)) -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= wanted
 }
 
-/// A pragma answers with a column of its own name and type, so it is read by place.
+/// A pragma's result column has its own name and type, so it is read by position.
 async fn pragma(conn: &mut Conn, sql: &'static str) -> Result<String> {
     use sqlx::Row as _;
     Ok(match conn.raw() {

@@ -1,5 +1,5 @@
-//! Ways of showing who one is: browser sessions, API tokens, one-time links; and the guesses that failed.
-//! Only hashes of secrets are kept.
+//! Authentication: browser sign-ins, API tokens, one-time links, and failed attempts. The store keeps only hashes of
+//! secrets.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub async fn insert(conn: &mut Conn, session: &SignIn, token_hash: &[u8]) -> Res
     Ok(())
 }
 
-/// A session with its person, and the hash of the cookie that belongs to it.
+/// A sign-in with its person, and the hash of its cookie.
 #[derive(Debug, Clone)]
 pub struct Found {
     pub token_hash: Vec<u8>,
@@ -44,7 +44,7 @@ pub struct Found {
     pub person: Person,
 }
 
-/// The sessions behind any of these cookies.
+/// The sign-ins of these cookies.
 pub async fn find(conn: &mut Conn, token_hashes: Vec<Vec<u8>>) -> Result<Vec<Found>> {
     either(
         "SELECT p.*, s.token_hash, s.id AS session_id, s.created_at AS session_created_at, s.last_seen_at, s.expires_at
@@ -86,7 +86,7 @@ pub async fn end(conn: &mut Conn, id: SignInId) -> Result<()> {
     Ok(())
 }
 
-/// Ends every session of a person, and makes their pending one-time links useless.
+/// Ends all sign-ins of a person, and invalidates their pending one-time links.
 pub async fn end_all(conn: &mut Conn, person: PersonId) -> Result<()> {
     query("DELETE FROM sign_in WHERE person = $1")
         .bind(person.0)
@@ -164,7 +164,7 @@ pub async fn touch_token(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result
     Ok(())
 }
 
-/// Says whether there was a live token to revoke.
+/// Returns whether there was a live token to revoke.
 pub async fn revoke_token(
     conn: &mut Conn,
     person: PersonId,
@@ -182,7 +182,7 @@ pub async fn revoke_token(
     Ok(revoked == 1)
 }
 
-/// Says how many live tokens there were.
+/// Returns the number of live tokens that it revoked.
 pub async fn revoke_all_tokens(conn: &mut Conn, person: PersonId, now: Timestamp) -> Result<u64> {
     query("UPDATE api_token SET revoked_at = $1 WHERE person = $2 AND revoked_at IS NULL AND expires_at > $1")
         .bind(now)
@@ -208,7 +208,7 @@ pub async fn insert_link(
     Ok(())
 }
 
-/// Whether a one-time link still works.
+/// Whether a one-time link is valid.
 pub async fn is_link(conn: &mut Conn, token_hash: &[u8], now: Timestamp) -> Result<bool> {
     let row =
         query("SELECT 1 AS there FROM one_time_link WHERE token_hash = $1 AND expires_at > $2")
@@ -219,7 +219,7 @@ pub async fn is_link(conn: &mut Conn, token_hash: &[u8], now: Timestamp) -> Resu
     Ok(row.is_some())
 }
 
-/// Takes a one-time link out of the world and says whose it was. Of two who use it at once, one finds it gone.
+/// Deletes a one-time link and returns its person. Of two concurrent uses, one finds it gone.
 pub async fn take_link(
     conn: &mut Conn,
     token_hash: &[u8],
@@ -254,7 +254,7 @@ pub async fn note_failure(conn: &mut Conn, subject: &str, now: Timestamp) -> Res
     Ok(())
 }
 
-/// The failures of a subject since a moment: how many, and when the first of them was.
+/// The failures of a subject since a moment: their number, and the moment of the first.
 pub async fn failures_since(
     conn: &mut Conn,
     subject: &str,
@@ -268,7 +268,7 @@ pub async fn failures_since(
     Ok((row.count("n")?, row.optional_moment("first")?))
 }
 
-/// Takes back what was noted at that moment.
+/// Deletes the failure recorded at that moment.
 pub async fn forget_failure(conn: &mut Conn, subject: &str, at: Timestamp) -> Result<()> {
     query("DELETE FROM sign_in_failure WHERE subject = $1 AND at = $2")
         .bind(subject)
@@ -278,7 +278,7 @@ pub async fn forget_failure(conn: &mut Conn, subject: &str, at: Timestamp) -> Re
     Ok(())
 }
 
-/// Forgets the failures of every subject that begins so.
+/// Deletes the failures of every subject with this prefix.
 pub async fn forget_failures_below(conn: &mut Conn, prefix: &str) -> Result<()> {
     query("DELETE FROM sign_in_failure WHERE substr(subject, 1, length($1)) = $1")
         .bind(prefix)
@@ -287,10 +287,10 @@ pub async fn forget_failures_below(conn: &mut Conn, prefix: &str) -> Result<()> 
     Ok(())
 }
 
-/// The most networks that are remembered of one person.
+/// The most networks remembered per person.
 const NETWORKS_MAX: u64 = 100;
 
-/// Remembers that somebody signed in from a network, and forgets the oldest of too many.
+/// Remembers a network that a person signed in from, and deletes the oldest above the limit.
 pub async fn know_network(
     conn: &mut Conn,
     person: PersonId,
@@ -317,7 +317,7 @@ pub async fn know_network(
     Ok(())
 }
 
-/// Forgets the networks of somebody who is removed.
+/// Deletes the networks of a removed person.
 pub async fn forget_networks(conn: &mut Conn, person: PersonId) -> Result<()> {
     query("DELETE FROM known_network WHERE person = $1")
         .bind(person.0)
@@ -343,10 +343,10 @@ pub async fn forget_failures(conn: &mut Conn, subject: &str) -> Result<()> {
     Ok(())
 }
 
-/// How long a network is remembered from which nobody signs in any more.
+/// How long an unused network is remembered.
 const NETWORK_KEPT: SignedDuration = SignedDuration::from_hours(400 * 24);
 
-/// Removes what has run out: sessions, links, failures and idempotency keys.
+/// Deletes expired rows: sign-ins, links, failures, networks and idempotency keys.
 pub async fn sweep(
     conn: &mut Conn,
     now: Timestamp,
@@ -380,7 +380,7 @@ pub async fn sweep(
     Ok(swept)
 }
 
-/// Ends every session of a person but this one.
+/// Ends every sign-in of a person but this one.
 pub async fn end_others(conn: &mut Conn, person: PersonId, but: SignInId) -> Result<()> {
     query("DELETE FROM sign_in WHERE person = $1 AND id <> $2")
         .bind(person.0)
@@ -394,7 +394,7 @@ pub async fn end_others(conn: &mut Conn, person: PersonId, but: SignInId) -> Res
     Ok(())
 }
 
-/// Whether a session still stands, and its person may still come in.
+/// Whether a sign-in is still valid and its person is active.
 pub async fn lives(conn: &mut Conn, id: SignInId, now: Timestamp) -> Result<bool> {
     let row = query(
         "SELECT 1 AS yes FROM sign_in s JOIN person p ON p.id = s.person
@@ -411,7 +411,7 @@ pub async fn token_lives(conn: &mut Conn, id: TokenId, now: Timestamp) -> Result
     Ok(token_until(conn, id, now).await?.is_some())
 }
 
-/// Until when a token is good; none if it is not, or its person may not come in.
+/// When a token expires. `None` if it is not valid or its person is not active.
 pub async fn token_until(
     conn: &mut Conn,
     id: TokenId,

@@ -1,4 +1,4 @@
-//! Sites, who belongs to them, and who asks to.
+//! Sites, their members, and requests to join.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ pub async fn update(conn: &mut Conn, site: &Site, version: u64) -> Result<bool> 
     Ok(changed == 1)
 }
 
-/// A site with the role of `person` in it, if any: what every request about a site starts from.
+/// A site with the role of `person` in it, if any. Every request about a site starts from this.
 pub async fn by_name_for(
     conn: &mut Conn,
     name: &Name,
@@ -120,8 +120,9 @@ pub async fn by_name(conn: &mut Conn, name: &Name) -> Result<Option<Site>> {
     row.as_ref().map(site).transpose()
 }
 
-/// The same for whoever books there, with the membership held still until the transaction ends: a booking and a removal
-/// of its owner take turns. Says also whether the site has blackouts, so that a booking elsewhere need not ask.
+/// Like [`by_name_for`], for a booking. Locks the membership until the transaction ends: a booking and a removal of its
+/// owner take turns. Also returns whether the site has blackouts, so that the booking need not query them if it has
+/// none.
 pub async fn held_for(
     conn: &mut Conn,
     reference: &SiteReference,
@@ -157,8 +158,8 @@ pub async fn held_for(
     .transpose()
 }
 
-/// Sites by name after `after`, each with the person's role; those that show themselves to nobody else only if
-/// `person` belongs to them or `all` is asked for.
+/// Sites after `after` by name, each with the person's role. A site hidden from outsiders is listed only if `person` is
+/// a member or `all` is set.
 pub async fn list_for(
     conn: &mut Conn,
     person: PersonId,
@@ -188,7 +189,7 @@ fn membership(row: &Row) -> Result<Membership> {
     })
 }
 
-/// The person's role, held still until the transaction ends: a booking and a removal of its owner take turns.
+/// The person's role, locked until the transaction ends: a booking and a removal of its owner take turns.
 pub async fn role_locked(conn: &mut Conn, site: SiteId, person: PersonId) -> Result<Option<Role>> {
     let row = either(
         "SELECT role FROM membership WHERE site = $1 AND person = $2",
@@ -201,7 +202,7 @@ pub async fn role_locked(conn: &mut Conn, site: SiteId, person: PersonId) -> Res
     row.map(|row| row.word("role")).transpose()
 }
 
-/// The roles of several people in a site; of those who have none, nothing.
+/// The roles of several people in a site. People without a role are left out.
 pub async fn roles_of(
     conn: &mut Conn,
     site: SiteId,
@@ -230,7 +231,7 @@ pub async fn membership_of(
     row.as_ref().map(membership).transpose()
 }
 
-/// Everything a person belongs to, with the sites' names.
+/// All memberships of a person, with their sites.
 pub async fn memberships_of(conn: &mut Conn, person: PersonId) -> Result<Vec<(Site, Membership)>> {
     query(
         "SELECT s.*, m.site, m.person AS member, m.role, m.since FROM membership m JOIN site s ON s.id = m.site
@@ -258,7 +259,7 @@ pub async fn members(
     .await
 }
 
-/// Those of these logins that belong to members of the site.
+/// The logins among these that belong to members of the site.
 pub async fn members_among(
     conn: &mut Conn,
     site: SiteId,
@@ -277,7 +278,7 @@ pub async fn members_among(
     Ok(found.into_iter().collect())
 }
 
-/// The admins of a site who can act.
+/// The active admins of a site.
 pub async fn admins(conn: &mut Conn, site: SiteId) -> Result<Vec<PersonId>> {
     query(
         "SELECT m.person FROM membership m JOIN person p ON p.id = m.person
@@ -290,7 +291,7 @@ pub async fn admins(conn: &mut Conn, site: SiteId) -> Result<Vec<PersonId>> {
     .await
 }
 
-/// Those with these logins whose word can count in the site: its members, and whoever administers all sites.
+/// People with these logins who can approve in the site: its members, and global admins.
 pub async fn called(conn: &mut Conn, site: SiteId, logins: Vec<String>) -> Result<Vec<PersonId>> {
     either(
         "SELECT p.id FROM json_each($2) v CROSS JOIN person p ON p.login = v.value
@@ -374,7 +375,7 @@ pub async fn join_request_by_id(
     row.as_ref().map(join_request).transpose()
 }
 
-/// Requests still waiting, oldest first, each with who asks.
+/// Pending join requests with the person who made each, oldest first.
 pub async fn join_requests(conn: &mut Conn, site: SiteId) -> Result<Vec<(JoinRequest, Person)>> {
     query(
         "SELECT p.*, j.id AS request_id, j.site, j.person AS asker, j.message, j.state AS request_state, j.created_at AS asked_at
@@ -386,7 +387,7 @@ pub async fn join_requests(conn: &mut Conn, site: SiteId) -> Result<Vec<(JoinReq
     .await
 }
 
-/// The sites that a person has asked to join and not heard from yet.
+/// The pending join requests of a person, with their sites.
 pub async fn join_requests_by(
     conn: &mut Conn,
     asker: PersonId,
@@ -400,7 +401,7 @@ pub async fn join_requests_by(
     .await
 }
 
-/// Decides a request that still waits; of two admins who decide at once, one finds it decided.
+/// Decides a pending join request. Of two concurrent decisions, the second finds it decided.
 pub async fn decide_join_request(
     conn: &mut Conn,
     id: JoinRequestId,

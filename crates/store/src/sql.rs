@@ -1,9 +1,9 @@
-//! One way to ask two databases.
+//! One query interface for both databases.
 //!
-//! Both speak nearly the same SQL, and we store only what both have: 64-bit integers, texts, bytes, UUIDs, booleans;
-//! instants are microseconds in an integer. So a statement is written once with `$1` placeholders, and only where the
-//! two differ (locks, lists, the claim rule's own columns) does [`either`] give both texts. Statements are `'static`:
-//! no value can ever become part of one. A test prepares every statement of this crate on both databases.
+//! Both use nearly the same SQL, and Berth stores only types that both have: 64-bit integers, texts, bytes, UUIDs and
+//! booleans; instants are microseconds in an integer. So a statement is written once with `$1` placeholders. Only where
+//! the two differ (locks, lists, the claim rule's own columns) does [`either`] give both texts. Statements are
+//! `'static`: no value can ever become part of one. A test prepares every statement of this crate on both databases.
 
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::sqlite::Turn;
 
-/// A connection of either database, inside a transaction or not.
+/// A connection to either database, inside a transaction or not.
 #[derive(Debug)]
 pub struct Conn(pub(crate) Inner);
 
@@ -95,7 +95,7 @@ values! {
     Vec<Vec<u8>> => Blobs, |v| v;
 }
 
-/// A statement with its values.
+/// A statement with its bound values.
 #[must_use]
 pub(crate) struct Query {
     sqlite: &'static str,
@@ -103,12 +103,12 @@ pub(crate) struct Query {
     values: Vec<Value>,
 }
 
-/// A statement that both databases understand.
+/// A statement with the same text on both databases.
 pub(crate) fn query(sql: &'static str) -> Query {
     either(sql, sql)
 }
 
-/// A statement that they spell differently. Lists: `= ANY($1)` on PostgreSQL, `json_each($1)` on SQLite.
+/// A statement with a text per database. Lists: `= ANY($1)` on PostgreSQL, `json_each($1)` on SQLite.
 pub(crate) fn either(sqlite: &'static str, postgres: &'static str) -> Query {
     Query {
         sqlite,
@@ -161,7 +161,7 @@ impl Query {
             })
     }
 
-    /// Runs it and says how many rows it touched.
+    /// Runs the statement and returns the number of affected rows.
     pub async fn execute(self, conn: &mut Conn) -> Result<u64> {
         Ok(match conn.raw() {
             Raw::Sqlite(conn) => self.sqlite().execute(conn).await?.rows_affected(),
@@ -205,7 +205,7 @@ impl Query {
             .ok_or_else(|| Error::Corrupt("a row that must exist is missing".into()))
     }
 
-    /// Reads rows as they come, for answers that are too long to hold in memory.
+    /// Streams rows, for results that are too long to hold in memory.
     pub async fn each(
         self,
         conn: &mut Conn,
@@ -228,7 +228,7 @@ impl Query {
         Ok(())
     }
 
-    /// All rows, each read by `read`.
+    /// All rows, each converted by `read`.
     pub async fn map<T>(self, conn: &mut Conn, read: impl Fn(&Row) -> Result<T>) -> Result<Vec<T>> {
         self.all(conn).await?.iter().map(read).collect()
     }
@@ -274,7 +274,7 @@ impl Row {
         self.get::<Option<i64>>(column)?.map(moment).transpose()
     }
 
-    /// A text column holding one of our words, names or identifiers.
+    /// Reads a text column with one of Berth's words, names or identifiers.
     pub fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self, column: &str) -> Result<T> {
         self.get::<String>(column)?
             .parse()
@@ -293,7 +293,7 @@ impl Row {
         .transpose()
     }
 
-    /// A text column holding JSON.
+    /// Reads a text column with JSON.
     pub fn json<T: serde::de::DeserializeOwned>(&self, column: &str) -> Result<T> {
         let text: String = self.get(column)?;
         serde_json::from_str(&text).map_err(|error| Error::Corrupt(format!("{column}: {error}")))
@@ -309,7 +309,8 @@ pub(crate) fn moment(micros: i64) -> Result<Timestamp> {
     Timestamp::from_microsecond(micros).map_err(|error| Error::Corrupt(error.to_string()))
 }
 
-/// JSON for a text column. Our own types always serialise; if one did not, the database would refuse the empty text.
+/// JSON for a text column. Berth's own types always serialise; if one did not, the database would refuse the empty
+/// text.
 pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

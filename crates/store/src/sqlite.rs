@@ -1,8 +1,8 @@
-//! SQLite's side: one writer with group commit, and readers beside it.
+//! SQLite's backend: one writer with group commit, and concurrent readers.
 //!
 //! Transactions take turns on one connection. A finished one releases its savepoint and, if others wait, leaves the
-//! commit to the last of them: one flush to disk then makes all of them durable, and only then does any of them
-//! report success. When nobody waits, it commits at once, so a lone caller pays for nobody.
+//! commit to the last of them. One flush to disk then makes all of them durable, and only then does any of them report
+//! success. When nobody waits, the transaction commits at once, so a lone caller has no delay.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use crate::error::{Error, Result};
 
-/// The most transactions that share one commit. Past this the first would wait long for the last.
+/// The most transactions that share one commit. With more, the first would wait long for the last.
 const BATCH_MAX: usize = 64;
 const READERS: u32 = 8;
 
@@ -31,22 +31,22 @@ pub(crate) struct Sqlite {
 struct Writer {
     connection: SqliteConnection,
     shared: Shared,
-    /// Whether a turn was dropped half-way; the next one first undoes what it did.
+    /// Whether a turn was dropped midway; the next one first undoes its changes.
     abandoned: bool,
-    /// Those who finished and wait for the commit.
+    /// Finished turns that wait for the commit.
     finished: Vec<oneshot::Sender<bool>>,
 }
 
-/// What is known of the transaction that the turns share.
+/// The state of the transaction that the turns share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shared {
     Closed,
-    /// BEGIN was said, and whoever said it may have gone away before the answer.
+    /// BEGIN was sent, but its caller may have been dropped before the answer.
     Opening,
     Open,
 }
 
-/// One transaction's time on the writer.
+/// One transaction's turn on the writer.
 #[derive(Debug)]
 pub(crate) struct Turn {
     writer: Option<OwnedMutexGuard<Writer>>,
@@ -65,7 +65,7 @@ impl Sqlite {
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(10))
             .statement_cache_capacity(500)
-            // Rows cross from SQLite's own thread in batches of this many; a calendar has thousands.
+            // Rows pass from SQLite's own thread in batches of this size; a calendar has thousands.
             .row_buffer_size(2000)
             .pragma("cache_size", "-65536")
             .pragma("mmap_size", "8589934592")
@@ -121,7 +121,7 @@ impl Sqlite {
         }))
     }
 
-    /// Commits for those who finished, unless someone waits who will do it.
+    /// Commits the finished turns, unless a waiting turn will do it.
     async fn flush(&self) {
         let mut writer = self.writer.clone().lock_owned().await;
         if writer.clean().await.is_ok() && self.waiting.load(Ordering::SeqCst) == 0 {
@@ -161,18 +161,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Opens the shared transaction; says whether there was none. A statement is carried out even when whoever said
-    /// it has gone away, so only SQLite knows, and tells by refusing a BEGIN inside another.
+    /// Opens the shared transaction. Returns whether there was none. SQLite runs a statement even if its caller was
+    /// dropped, so only SQLite knows the state, and it refuses a BEGIN inside another.
     async fn begin(&mut self) -> Result<bool> {
         match self.say("BEGIN IMMEDIATE").await {
             Ok(()) => Ok(true),
-            // Being in a transaction has no code of its own, unlike all else that can stop a BEGIN.
+            // "Already in a transaction" has no code of its own, unlike all other errors of BEGIN.
             Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("1") => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Undoes what a turn left behind that was dropped half-way.
+    /// Undoes the changes of a turn that was dropped midway.
     async fn clean(&mut self) -> Result<()> {
         if !self.abandoned {
             return Ok(());
@@ -180,18 +180,18 @@ impl Writer {
         if self.say("ROLLBACK TO turn").await.is_ok() {
             self.say("RELEASE turn").await?;
         } else if self.begin().await? {
-            // Not only the savepoint was gone: SQLite undid everything, as it does when the disk is full.
+            // SQLite undid the whole transaction, not only the savepoint, as it does when the disk is full.
             self.tell(false);
         }
         self.abandoned = false;
         Ok(())
     }
 
-    /// Makes everything finished so far durable, and tells those who wait whether it worked.
+    /// Makes all finished turns durable, and notifies them whether it worked.
     async fn commit(&mut self) {
         let durable = match self.shared {
             Shared::Closed => return,
-            // Nobody has finished in a transaction whose opener went away at once.
+            // No turn can have finished in a transaction without an answer to BEGIN.
             Shared::Opening => {
                 self.say("ROLLBACK").await.ok();
                 false
@@ -242,8 +242,8 @@ impl Turn {
         }
     }
 
-    /// Undoes the turn, and returns once all that it saw is durable. A turn sees what others finished and have not
-    /// committed yet; a refusal that rests on it must not be heard before it is true for everyone.
+    /// Undoes the turn, and returns once everything it read is durable. A turn reads changes of finished turns that are
+    /// not committed yet. A refusal that depends on them must not reach its caller before they are durable.
     pub async fn withdraw(mut self) -> Result<()> {
         let writer = self.writer();
         writer.clean().await?;
@@ -254,8 +254,8 @@ impl Turn {
         }
     }
 
-    /// Waits for the commit of all who finished, or sees to it if nobody else will; says whether it worked. A server
-    /// that stops in between promised nothing.
+    /// Waits for the commit of all finished turns, or starts it if no other turn will. Returns whether it worked. If
+    /// the server stops in between, it has reported nothing as done.
     async fn share_the_commit(mut self) -> bool {
         let (tell, durable) = oneshot::channel();
         let Some(mut writer) = self.writer.take() else {
@@ -263,7 +263,7 @@ impl Turn {
         };
         writer.finished.push(tell);
         if self.sqlite.waiting.load(Ordering::SeqCst) == 0 || writer.finished.len() >= BATCH_MAX {
-            // In a task of its own: a caller who goes away must not cut a commit in two.
+            // In a task of its own: a caller that is dropped must not interrupt a commit.
             tokio::spawn(async move { writer.commit().await });
         } else {
             drop(writer);
@@ -273,7 +273,8 @@ impl Turn {
 }
 
 impl Drop for Turn {
-    /// A turn that ends without commit is undone by whoever comes next; this makes sure that someone does.
+    /// The next turn undoes a turn that ends without commit. This starts a flush, so that it happens even if no other
+    /// turn comes.
     fn drop(&mut self) {
         if self.writer.take().is_some() {
             self.sqlite.flush_soon();
@@ -281,7 +282,7 @@ impl Drop for Turn {
     }
 }
 
-/// Someone who waits for the writer. Others may have left their commit to them, so giving up is not silent.
+/// A turn that waits for the writer. Others may have left their commit to it, so it starts a flush if it is dropped.
 struct Place<'a> {
     sqlite: &'a Sqlite,
     left: bool,
@@ -300,7 +301,7 @@ impl Drop for Place<'_> {
 mod tests {
     use super::*;
 
-    /// A database with a table, in a file that may not grow any more.
+    /// A database with a table, in a file that cannot grow any more.
     async fn full(directory: &tempfile::TempDir) -> Sqlite {
         let path = directory.path().join("full.db").display().to_string();
         let sqlite = Sqlite::open(&path).await.unwrap();
@@ -327,8 +328,8 @@ mod tests {
         count.fetch_one(&sqlite.readers).await.unwrap()
     }
 
-    /// When the disk is full SQLite undoes the whole transaction, not only the statement that found no room. Those who
-    /// share it must hear so, and whoever comes next must not be told the opposite of what happened.
+    /// When the disk is full, SQLite undoes the whole transaction, not only the statement that found no room. Every
+    /// turn that shares it must get an error, and the next turn must get a correct result.
     #[tokio::test]
     async fn a_full_disk_is_told_to_everyone_it_concerns() {
         let directory = tempfile::TempDir::new().unwrap();

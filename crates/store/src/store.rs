@@ -1,4 +1,4 @@
-//! The store: one database, reached through readers and transactions.
+//! The store: one database, used through readers and transactions.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::migrate;
 use crate::sql::{Conn, Inner};
 use crate::sqlite::Sqlite;
 
-/// How often a transaction that met another is tried again before the caller hears of it.
+/// How often a transaction is tried if it conflicts with others, before the caller gets the error.
 const ATTEMPTS_MAX: u32 = 8;
 
-/// What every PostgreSQL session is told, whatever the server's own defaults: the isolation that the claim rule's
-/// triggers are written for, and one plan per statement, made once. Ours look rows up by key or by range of an index,
-/// so a plan for these very values would be the same, and making it costs more than following it.
+/// Settings of every PostgreSQL session, whatever the server's own defaults. The claim rule's triggers need this
+/// isolation. Each statement gets one generic plan: Berth's statements look rows up by key or by range of an index, so
+/// a plan for particular values would be the same, and making it costs more than running it.
 const SESSION: &str = "SET default_transaction_isolation = 'read committed'; SET plan_cache_mode = force_generic_plan";
 
-/// After how long unused a connection is asked whether it still lives.
+/// A connection unused for longer than this is tested before use.
 const RESTED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -39,23 +39,23 @@ pub enum Engine {
     Postgres,
 }
 
-/// A connection for looking only.
+/// A read-only connection.
 #[derive(Debug)]
 pub struct Reader(Conn);
 
-/// A transaction. Dropped without [`Tx::commit`], it never happened.
+/// A transaction. If it is dropped without [`Tx::commit`], it is undone.
 #[derive(Debug)]
 pub struct Tx(Conn);
 
 impl Store {
-    /// Opens the database named by `url` (`sqlite:PATH` or `postgres://…`) and brings its schema up to date.
+    /// Opens the database named by `url` (`sqlite:PATH` or `postgres://…`) and migrates its schema.
     pub async fn open(url: &str, connections_max: u32) -> Result<Self> {
         let store = Self::connect(url, connections_max).await?;
         migrate::run(&store).await?;
         Ok(store)
     }
 
-    /// Opens the database as it is, for those who only look at its state.
+    /// Opens the database without migrating it, to inspect its state.
     pub async fn connect(url: &str, connections_max: u32) -> Result<Self> {
         let backend = if let Some(path) = url.strip_prefix("sqlite:") {
             Backend::Sqlite(Sqlite::open(path).await?)
@@ -90,8 +90,8 @@ impl Store {
         })))
     }
 
-    /// Whether a transaction that failed with `error` should be tried again, having failed `attempt` times before.
-    /// Waits a little, longer each time, so that two who met do not meet again.
+    /// Whether to retry a transaction that failed with `error`, after `attempt` earlier failures. Waits a little,
+    /// longer each time, so that two conflicting transactions do not conflict again.
     pub async fn should_retry(&self, error: &Error, attempt: u32) -> bool {
         let again = matches!(error, Error::Retry) && attempt + 1 < ATTEMPTS_MAX;
         if again {
@@ -128,7 +128,7 @@ async fn open_postgres(url: &str, connections_max: u32) -> Result<PgPool> {
                 Ok(())
             })
         })
-        // A connection in constant use proves itself; only one that has rested is asked whether it still lives.
+        // A connection in constant use proves that it works; only an idle one is tested.
         .test_before_acquire(false)
         .before_acquire(|conn, known| {
             Box::pin(async move {
@@ -156,12 +156,12 @@ impl Tx {
         }
     }
 
-    /// Ends it as if it had never happened, and returns once everything it saw is there for everyone and durable: for
-    /// whoever has a refusal to tell. Simply dropping it undoes it too, but does not wait.
+    /// Undoes the transaction, and returns once everything it read is committed and durable. Callers that report a
+    /// refusal need this. Dropping the transaction undoes it too, but does not wait.
     pub async fn withdraw(self) -> Result<()> {
         match self.0.0 {
             Inner::SqliteWrite(turn) => turn.withdraw().await,
-            // It only ever saw what was committed.
+            // It read only committed data.
             Inner::PostgresWrite(_) | Inner::SqliteRead(_) | Inner::PostgresRead(_) => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
-//! Many workloads at once, with everything that their making leaves behind: a few statements, however many there are.
+//! Inserts many workloads at once, with their variables, audit entries and events, in a constant number of statements.
 //!
-//! People submit by the thousand. What they submit within the same moment is written by one transaction, and a
-//! statement for each would cost most of it.
+//! People submit thousands of workloads. One transaction writes all submissions of the same moment, and one statement
+//! per workload would be most of its cost.
 
 use berth_model::Workload;
 use berth_model::audit::AuditEntry;
@@ -14,11 +14,11 @@ use crate::traces::{self, Trace, digits};
 use crate::variables::SealedVariables;
 use crate::words::Word;
 
-/// A workload that nobody has worked on yet, and what is told of it.
+/// A new workload, with its audit entry and event.
 #[derive(Debug, Clone)]
 pub struct Submission {
     pub workload: Workload,
-    /// Its environment variables, which are not in what it asks for.
+    /// Its environment variables, which are not in `ask`.
     pub variables: Option<SealedVariables>,
     pub entry: AuditEntry,
     pub event: Event,

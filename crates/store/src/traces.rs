@@ -1,4 +1,4 @@
-//! What many changes at once leave behind: their audit entries and their events, in one question to the database.
+//! The audit entries and events of many changes at once, in one round trip to the database.
 
 use berth_model::Text;
 use berth_model::audit::AuditEntry;
@@ -12,9 +12,9 @@ use crate::error::Result;
 use crate::events::audience_columns;
 use crate::sql::{Conn, either};
 
-/// The audit entry and the event of one change, as part of a row of JSON that also has its `nth` place and its `site`.
-/// Identifiers are 32 digits, which both databases read; what is JSON in its column is a text here too, so that not a
-/// byte of it changes on the way.
+/// The audit entry and the event of one change, as part of a row of JSON that also has its `nth` position and its
+/// `site`. Identifiers are 32 hex digits, which both databases read. JSON columns are passed as text, so that no byte
+/// of them changes.
 #[derive(Serialize)]
 pub(crate) struct Trace<'a> {
     at: i64,
@@ -61,7 +61,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The same, of the moment and for the reason that another record of the change has.
+    /// The same, with the moment and the reason of another record of the change.
     pub fn together_with(self, at: Timestamp, reason: Option<&'a Text>) -> Self {
         Self {
             at: at.as_microsecond(),

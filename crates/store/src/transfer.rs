@@ -1,15 +1,14 @@
-//! Carrying everything from SQLite to PostgreSQL: the engine of `berth db move`.
+//! Copies everything from SQLite to PostgreSQL: the engine of `berth db move`.
 //!
-//! A lab begins with a file and grows into a server. The move takes all of it along, history, secrets and the audit
-//! chain included, in one transaction of the target: whatever goes wrong, the target is as empty as before and the
-//! source was only read. Before the commit both sides are read back in the same order and compared by count and hash.
+//! A lab begins with a file and grows into a server. The move copies all data, with history, secrets and the audit
+//! chain, in one transaction of the target. If anything fails, the target stays empty and the source was only read.
+//! Before the commit, the move reads both sides back in the same order and compares them by count and hash.
 //!
-//! Which tables and columns there are is read from the two schemas, so a later migration's table is carried without a
-//! word here; a test holds every migration to that. Only the tree's codes are made up on the way (see [`tree`]),
-//! because SQLite has none. The rules of the target stay on while it is filled: a source that breaks the claim rule
-//! cannot arrive.
+//! The tables and columns come from the two schemas, so a table of a later migration needs no change here; a test
+//! checks this for every migration. Only the tree's codes are made during the copy (see [`tree`]), because SQLite has
+//! none. The rules of the target stay on during the copy: a source that breaks the claim rule cannot be copied.
 //!
-//! This must not change anything on the way: no clean-up, no conversion, no numbering of what has no number yet.
+//! This must not change any data: no clean-up, no conversion, no numbering of rows without a number.
 
 mod copy;
 mod digest;
@@ -29,15 +28,15 @@ pub use error::{Difference, Error, Result};
 use schema::Table;
 use tree::Tree;
 
-/// How long we wait for a running server to let go of the target's tables.
+/// How long to wait for a running server to release the target's tables.
 const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
 
-/// How far the move is.
+/// The progress of the move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     pub step: Step,
     pub table: String,
-    /// Rows of this table done so far.
+    /// Rows of this table done up to now.
     pub rows: u64,
     pub rows_total: u64,
 }
@@ -48,7 +47,7 @@ pub enum Step {
     Checking,
 }
 
-/// What was carried, table by table, each found the same on both sides.
+/// The copied tables, each verified to be the same on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
     pub tables: Vec<Carried>,
@@ -82,8 +81,8 @@ pub async fn run(
             Ok(report)
         }
         Err(error) => {
-            // Said aloud, so that the target's locks are gone when the caller hears of it. If even this fails, the
-            // connection is lost and the server undoes it by itself.
+            // An explicit rollback, so that the target's locks are gone when the caller gets the error. If even this
+            // fails, the connection is lost and the server rolls back by itself.
             target.rollback().await.ok();
             Err(error)
         }
@@ -107,14 +106,14 @@ async fn carry(
                 source,
             })?;
     }
-    // The tree's own rules wait for the commit; hear them now, while we can still say what is wrong.
+    // The tree's constraints are deferred to the commit. Check them now, while the move can still report the fault.
     sqlx::query("SET CONSTRAINTS ALL IMMEDIATE")
         .execute(&mut *target)
         .await?;
     compare(source, target, &tables, progress).await
 }
 
-/// Reads both stores and compares them, table by table; the error names those that differ.
+/// Reads both stores and compares them, table by table. The error names the tables that differ.
 pub async fn verify(
     from: &Store,
     to: &Store,
@@ -138,7 +137,7 @@ fn engines<'a>(from: &'a Store, to: &'a Store) -> Result<(&'a Sqlite, &'a PgPool
     }
 }
 
-/// Takes the source's write lock. We write nothing with it; it is there so that nobody else does until we are done.
+/// Takes the source's write lock. The move writes nothing with it; it only keeps other writers out.
 async fn hold_source(sqlite: &Sqlite) -> Result<Turn> {
     sqlite.turn().await.map_err(|error| match error {
         crate::Error::Retry => Error::SourceInUse,
@@ -148,7 +147,7 @@ async fn hold_source(sqlite: &Sqlite) -> Result<Turn> {
 
 /// Keeps every other writer out of the target until the commit.
 async fn hold_target(target: &mut PgConnection, tables: &[Table]) -> Result<()> {
-    // A server may cut off what takes long; a move takes as long as there is to carry.
+    // A server may limit how long statements take; a move takes as long as its data needs.
     for setting in [
         LOCK_WAIT,
         "SET LOCAL statement_timeout = 0",
@@ -169,8 +168,8 @@ async fn hold_target(target: &mut PgConnection, tables: &[Table]) -> Result<()> 
     }
 }
 
-/// An empty store may hold what migrations put there and what a server that was only started left behind, and the
-/// copy replaces those. Whoever has people, sites or a past has a store of their own.
+/// An empty store may hold rows from migrations and from a server that only started; the copy replaces those. A target
+/// with people, sites or a past is a store in use.
 async fn refuse_unless_empty(target: &mut PgConnection) -> Result<()> {
     let (people, sites, events, audit): (bool, bool, bool, bool) = sqlx::query_as(
         "SELECT EXISTS (SELECT 1 FROM person), EXISTS (SELECT 1 FROM site), EXISTS (SELECT 1 FROM event),

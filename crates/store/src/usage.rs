@@ -1,8 +1,8 @@
-//! What the figures of a site's use are worked out from: what there was, when it was out, what was taken and by whom,
-//! and what became of bookings.
+//! The data for the usage figures of a site: its resources, their outages, the claims and their owners, and the
+//! outcomes of bookings.
 //!
-//! The two long lists, of what was taken and of bookings, are handed over row by row: a year of a busy site is a
-//! million rows, and nobody needs them all at once.
+//! The two long lists, of claims and of bookings, are passed on row by row: a year of a busy site is a million rows,
+//! and no caller needs them all at once.
 
 use berth_model::reservation::State;
 use berth_model::{Amount, PersonId, ProjectId, ResourceId, SiteId, Span, Status, TypeId};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, either, query};
 
-/// A resource and the time it has been there.
+/// A resource and when it existed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thing {
     pub id: ResourceId,
@@ -24,7 +24,7 @@ pub struct Thing {
     pub removed_at: Option<Timestamp>,
 }
 
-/// The resources of a site that were there for a part of a time, as the tree is now.
+/// The resources of a site that existed during a part of a span, in the current tree.
 pub async fn things(conn: &mut Conn, site: SiteId, during: Span) -> Result<Vec<Thing>> {
     query(
         "SELECT id, parent, type_id, capacity, created_at, removed_at FROM resource
@@ -54,7 +54,7 @@ fn amount(row: &Row, column: &str) -> Result<Option<Amount>> {
         .map_err(|error| Error::Corrupt(format!("{column}: {error}")))
 }
 
-/// Every change of status in a site up to a moment, of each resource the oldest first.
+/// Every change of status in a site up to a moment, by resource, the oldest first.
 pub async fn status_changes(
     conn: &mut Conn,
     site: SiteId,
@@ -73,7 +73,7 @@ pub async fn status_changes(
     .await
 }
 
-/// What maintenance windows of a site occupied of a time.
+/// The claims of a site's maintenance windows within a span.
 pub async fn maintained(
     conn: &mut Conn,
     site: SiteId,
@@ -98,22 +98,22 @@ fn span(row: &Row) -> Result<Span> {
         .map_err(|error| Error::Corrupt(error.to_string()))
 }
 
-/// A claim that is no maintenance, and for whom it was.
+/// A claim that is not maintenance, and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// The place of its resource in the list that was asked about.
+    /// The index of its resource in `resources` of [`taken`].
     pub place: usize,
     pub span: Span,
     pub amount: Option<Amount>,
-    /// None for what nobody booked.
+    /// `None` if no person booked it.
     pub owner: Option<PersonId>,
     pub project: Option<ProjectId>,
-    /// Whether the queue took it; else somebody booked it.
+    /// Whether it is a workload's claim from the queue rather than a booking.
     pub is_queued: bool,
 }
 
-/// Hands over what was, is or will be taken of these resources within a time. No claim lasts longer than `longest`,
-/// which keeps a look at last year from reading all that came since.
+/// Passes on all claims on these resources that overlap a span, in the past or the future. No claim lasts longer than
+/// `longest`, so a query about last year does not read all later claims.
 pub async fn taken(
     conn: &mut Conn,
     resources: &[ResourceId],
@@ -156,7 +156,7 @@ pub async fn taken(
     .await
 }
 
-/// A booking, as far as it matters for what became of it.
+/// The data of a booking that its outcome depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Booking {
     pub owner: PersonId,
@@ -165,13 +165,13 @@ pub struct Booking {
     pub span: Span,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Until when its owner had to check in, where they never did.
+    /// The check-in deadline, if the owner never checked in.
     pub awaited_until: Option<Timestamp>,
-    /// Of one that was cancelled: what it was before.
+    /// The state before the cancellation, if it was cancelled.
     pub cancelled_from: Option<State>,
 }
 
-/// Hands over the reservations of a site that start within a time.
+/// Passes on the reservations of a site that start within a span.
 pub async fn bookings(
     conn: &mut Conn,
     site: SiteId,
@@ -210,18 +210,18 @@ pub async fn bookings(
     .await
 }
 
-/// How often bookings were refused in a site on one of its days, for one reason.
+/// Number of refused bookings in a site on one of its days, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusals {
     pub site: SiteId,
     pub day: Date,
     pub code: String,
-    /// The rule of a policy, where one was the reason.
+    /// The policy rule that refused them, if one did.
     pub rule: Option<String>,
     pub count: u64,
 }
 
-/// Adds to what was counted already.
+/// Adds to the existing count.
 pub async fn add_refusals(conn: &mut Conn, new: &Refusals) -> Result<()> {
     query(
         "INSERT INTO refusal (site, day, code, rule, count) VALUES ($1, $2, $3, $4, $5)
@@ -237,7 +237,7 @@ pub async fn add_refusals(conn: &mut Conn, new: &Refusals) -> Result<()> {
     Ok(())
 }
 
-/// What was refused in a site from one day to another, both included: code, rule and how often, the most first.
+/// The refusals in a site from one day to another, both included: code, rule and count, the most frequent first.
 pub async fn refusals(
     conn: &mut Conn,
     site: SiteId,

@@ -1,6 +1,6 @@
 //! The sealed environment variables of workloads. The store keeps them; only `app` has the key.
 //!
-//! They have a table of their own so that nothing reads them but what starts a run, and their owner.
+//! They have a table of their own, so that only their owner and the code that starts a run read them.
 
 use berth_model::{SiteId, Workload, WorkloadId};
 
@@ -15,7 +15,7 @@ pub struct SealedVariables {
     pub sealed: Vec<u8>,
 }
 
-/// Those of a workload; none where it has none, or where an earlier version wrote them in clear into its row.
+/// The variables of a workload. `None` if it has none, or if an earlier version wrote them unsealed into its row.
 pub async fn of_workload(conn: &mut Conn, id: WorkloadId) -> Result<Option<SealedVariables>> {
     let row = query(
         "SELECT key_id, sealed FROM workload_variables WHERE workload = $1 AND sealed IS NOT NULL",
@@ -32,7 +32,7 @@ pub async fn of_workload(conn: &mut Conn, id: WorkloadId) -> Result<Option<Seale
     sealed.transpose()
 }
 
-/// Some of the workloads whose variables an earlier version wrote in clear.
+/// Some of the workloads with variables that an earlier version wrote unsealed.
 pub async fn unsealed(conn: &mut Conn, limit: u64) -> Result<Vec<(SiteId, WorkloadId)>> {
     query(
         "SELECT w.site, w.id FROM workload_variables v JOIN workload w ON w.id = v.workload
@@ -45,7 +45,7 @@ pub async fn unsealed(conn: &mut Conn, limit: u64) -> Result<Vec<(SiteId, Worklo
     .await
 }
 
-/// Replaces variables in clear by sealed ones. What `of` asks for has none any more.
+/// Replaces unsealed variables by sealed ones. `of.ask` no longer contains any.
 pub async fn seal(conn: &mut Conn, of: &Workload, sealed: &SealedVariables) -> Result<()> {
     workloads::set_ask(conn, of).await?;
     query(
@@ -59,7 +59,7 @@ pub async fn seal(conn: &mut Conn, of: &Workload, sealed: &SealedVariables) -> R
     Ok(())
 }
 
-/// Forgets that a workload may have variables in clear.
+/// Deletes the mark that a workload may have unsealed variables.
 pub async fn forget_unsealed(conn: &mut Conn, id: WorkloadId) -> Result<()> {
     query("DELETE FROM workload_variables WHERE workload = $1 AND sealed IS NULL")
         .bind(id.0)

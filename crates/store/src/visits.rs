@@ -1,4 +1,4 @@
-//! Who has come in to a session. Only hashes of codes and keys are kept.
+//! Visits of people to sessions. The store keeps only hashes of codes and keys.
 
 use berth_model::session::Visit;
 use berth_model::{PersonId, SessionId, SignInId, Text, TokenId, VisitId};
@@ -22,7 +22,7 @@ fn visit(row: &Row) -> Result<Visit> {
     })
 }
 
-/// A visit that begins with a code, which is good once and until `code_until`.
+/// Inserts a visit that begins with a code. The code is valid once, and until `code_until`.
 pub async fn insert(
     conn: &mut Conn,
     new: &Visit,
@@ -50,7 +50,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Spends a code for a key, once; says whose visit it is.
+/// Exchanges a code for a key, once. Returns its visit.
 pub async fn redeem(
     conn: &mut Conn,
     session: SessionId,
@@ -71,7 +71,7 @@ pub async fn redeem(
     row.as_ref().map(visit).transpose()
 }
 
-/// The visits to a session behind any of these keys, each with the hash of its key.
+/// The visits to a session with any of these keys, each with the hash of its key.
 pub async fn find(
     conn: &mut Conn,
     session: SessionId,
@@ -90,7 +90,7 @@ pub async fn find(
     .await
 }
 
-/// Those who came to a session, the newest first.
+/// The visits to a session, the newest first.
 pub async fn of_session(conn: &mut Conn, session: SessionId, limit: u64) -> Result<Vec<Visit>> {
     query("SELECT * FROM visit WHERE session = $1 AND code_hash IS NULL ORDER BY began DESC, id DESC LIMIT $2")
         .bind(session.0)
@@ -99,7 +99,7 @@ pub async fn of_session(conn: &mut Conn, session: SessionId, limit: u64) -> Resu
         .await
 }
 
-/// Ends somebody's visits to a session; everybody's, if none is named.
+/// Ends a person's visits to a session, or everybody's if `person` is `None`.
 pub async fn end(
     conn: &mut Conn,
     session: SessionId,

@@ -1,4 +1,4 @@
-//! The words that stand in text columns for our enums: each list is complete by construction, and read back strictly.
+//! The words for Berth's enums in text columns. Each list is complete by construction, and unknown words are refused.
 
 use berth_model::branding::LogoKind;
 use berth_model::closure::ClosureKind;

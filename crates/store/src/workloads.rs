@@ -31,8 +31,8 @@ fn workload(row: &Row) -> Result<Workload> {
     })
 }
 
-/// The numbers that the next `count` workloads of a site get, of which this is the first. Whoever else submits there
-/// waits until the transaction ends.
+/// Reserves the numbers of the next `count` workloads of a site, and returns the first. Other submissions to the site
+/// wait until the transaction ends.
 pub async fn next_numbers(conn: &mut Conn, site: SiteId, count: u64) -> Result<u64> {
     let row = query(
         "INSERT INTO queue_number (site, last) VALUES ($1, $2)
@@ -45,7 +45,7 @@ pub async fn next_numbers(conn: &mut Conn, site: SiteId, count: u64) -> Result<u
     Ok(row.count("last")?.saturating_sub(count) + 1)
 }
 
-/// The number of the workload that came last to a site; 0 where none did.
+/// The number of a site's newest workload; 0 if it has none.
 pub async fn last_number(conn: &mut Conn, site: SiteId) -> Result<u64> {
     let row = query("SELECT last FROM queue_number WHERE site = $1")
         .bind(site.0)
@@ -54,7 +54,7 @@ pub async fn last_number(conn: &mut Conn, site: SiteId) -> Result<u64> {
     row.map_or(Ok(0), |row| row.count("last"))
 }
 
-/// Writes what may change of a workload, if nobody else did since `version`.
+/// Writes the changeable fields of a workload, if nobody else changed it since `version`.
 pub async fn update(conn: &mut Conn, new: &Workload, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE workload SET state = $1, reason = $2, waiting = $3, running = $4, completed = $5, failed = $6,
@@ -94,7 +94,7 @@ pub async fn by_number(conn: &mut Conn, site: SiteId, number: u64) -> Result<Opt
     row.as_ref().map(workload).transpose()
 }
 
-/// The workload, held still until the transaction ends.
+/// The workload, locked until the transaction ends.
 pub async fn get_locked(conn: &mut Conn, site: SiteId, id: WorkloadId) -> Result<Option<Workload>> {
     let row = either(
         "SELECT * FROM workload WHERE id = $1 AND site = $2",
@@ -107,7 +107,7 @@ pub async fn get_locked(conn: &mut Conn, site: SiteId, id: WorkloadId) -> Result
     row.as_ref().map(workload).transpose()
 }
 
-/// All of a site that are not over, in the order in which they came.
+/// All live workloads of a site, in the order of their submission.
 pub async fn live(conn: &mut Conn, site: SiteId) -> Result<Vec<Workload>> {
     query("SELECT * FROM workload WHERE site = $1 AND ended_at IS NULL ORDER BY number")
         .bind(site.0)
@@ -115,7 +115,7 @@ pub async fn live(conn: &mut Conn, site: SiteId) -> Result<Vec<Workload>> {
         .await
 }
 
-/// Those of a list that are there.
+/// The workloads with these ids, as far as they exist.
 pub async fn some(conn: &mut Conn, site: SiteId, ids: Vec<WorkloadId>) -> Result<Vec<Workload>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -131,7 +131,7 @@ pub async fn some(conn: &mut Conn, site: SiteId, ids: Vec<WorkloadId>) -> Result
     .await
 }
 
-/// How many workloads of one person wait at a site, held ones included.
+/// Number of one person's waiting workloads at a site, held ones included.
 pub async fn waiting_of(conn: &mut Conn, site: SiteId, owner: PersonId) -> Result<u64> {
     let row = query(
         "SELECT count(*) AS n FROM workload
@@ -144,7 +144,7 @@ pub async fn waiting_of(conn: &mut Conn, site: SiteId, owner: PersonId) -> Resul
     row.count("n")
 }
 
-/// What of one person's is not over, at one site or at all of them.
+/// One person's live workloads, at one site or at all.
 pub async fn live_of(
     conn: &mut Conn,
     owner: PersonId,
@@ -170,11 +170,11 @@ pub struct Alike {
     pub class: Class,
     pub state: State,
     pub workloads: u64,
-    /// How many of their tasks run.
+    /// Number of their running tasks.
     pub running: u64,
 }
 
-/// What of a site is not over, counted.
+/// Counts of a site's live workloads.
 pub async fn alike(conn: &mut Conn, site: SiteId) -> Result<Vec<Alike>> {
     either(
         "SELECT owner, project, state, ask ->> '$.class' AS class, count(*) AS workloads, sum(running) AS running
@@ -197,20 +197,20 @@ pub async fn alike(conn: &mut Conn, site: SiteId) -> Result<Vec<Alike>> {
     .await
 }
 
-/// What to list, the newest first.
+/// Selects the workloads to list, the newest first.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub site: SiteId,
     pub owner: Option<PersonId>,
     pub project: Option<ProjectId>,
     pub class: Option<Class>,
-    /// In its title, its number, or its owner's name; or it runs on this node.
+    /// Matches the title, the number, the owner's name, or a node that it runs on.
     pub text: Option<String>,
     pub node: Option<ResourceId>,
     pub states: Vec<State>,
-    /// Only what was over after this, or is not over.
+    /// Only workloads that ended after this moment, or have not ended.
     pub since: Option<Timestamp>,
-    /// The number before which the page begins.
+    /// The page begins before this number.
     pub before: Option<u64>,
     pub limit: u64,
 }
@@ -223,7 +223,7 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
     let states: Vec<String> = states.iter().map(|state| state.word().to_owned()).collect();
     let is_live = !filter.states.is_empty() && filter.states.iter().all(|state| !state.is_final());
     let select = match is_live {
-        // What is over is most of a site's history, and not read for those who ask what is not.
+        // Most of a site's workloads have ended, so a query for live ones does not read them.
         true => either(
             "SELECT * FROM workload WHERE site = $1 AND number < $2 AND ended_at IS NULL AND ($3 IS NULL OR owner = $3)
                  AND ($4 IS NULL OR project = $4) AND state IN (SELECT value FROM json_each($5)) AND since > $6
@@ -278,7 +278,7 @@ pub async fn list(conn: &mut Conn, filter: &Filter) -> Result<Vec<Workload>> {
         .await
 }
 
-/// A text that is looked for as it stands, whatever signs are in it.
+/// Escapes a search text, so that it matches literally.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for sign in text.chars() {
@@ -318,7 +318,7 @@ pub(crate) fn run(row: &Row) -> Result<Run> {
     })
 }
 
-/// What a run counts for against quotas and budgets.
+/// A run's weight against quotas and budgets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weighs {
     pub gpus_milli: u64,
@@ -354,8 +354,8 @@ pub async fn insert_run(conn: &mut Conn, new: &Run, weighs: Weighs) -> Result<()
     Ok(())
 }
 
-/// Writes down that a run goes on after its reservation, with claims of its own, and what it weighs from then on; if
-/// nobody else changed it since `version`.
+/// Records that a run continues after its reservation: its own claims, and its weight from then on. Changes nothing if
+/// somebody else changed the run since `version`.
 pub async fn keep_run(conn: &mut Conn, new: &Run, weighs: Weighs, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE run SET until = $1, claims = $2, kept_from = $3, gpus_milli = $4, cores_milli = $5, version = version + 1,
@@ -374,7 +374,7 @@ pub async fn keep_run(conn: &mut Conn, new: &Run, weighs: Weighs, version: u64) 
     Ok(changed == 1)
 }
 
-/// Writes what a workload asks for, where that has changed: it no longer stands inside a reservation.
+/// Writes a changed `ask` of a workload, such as one that is no longer inside a reservation.
 pub async fn set_ask(conn: &mut Conn, of: &Workload) -> Result<()> {
     query("UPDATE workload SET ask = $1 WHERE id = $2")
         .bind(to_json(&of.ask))
@@ -384,7 +384,7 @@ pub async fn set_ask(conn: &mut Conn, of: &Workload) -> Result<()> {
     Ok(())
 }
 
-/// Carries a run on, if nobody else did since `version`.
+/// Writes the progress of a run, if nobody else changed it since `version`.
 pub async fn update_run(conn: &mut Conn, new: &Run, version: u64) -> Result<bool> {
     let changed = query(
         "UPDATE run SET state = $1, until = $2, ended_at = $3, said = $4, version = version + 1,
@@ -410,8 +410,8 @@ pub async fn get_run(conn: &mut Conn, id: RunId) -> Result<Option<Run>> {
     row.as_ref().map(run).transpose()
 }
 
-/// The supervisor of a run has received this deadline. Nothing is written where the run has another by now, which the
-/// supervisor may have received, too.
+/// Records that the supervisor of a run received this deadline. Writes nothing if the run has another deadline by now,
+/// which the supervisor may have received, too.
 pub async fn note_deadline(conn: &mut Conn, id: RunId, until: Timestamp) -> Result<()> {
     query("UPDATE run SET supervisor_until = $1 WHERE id = $2 AND until = $1")
         .bind(until)
@@ -421,7 +421,7 @@ pub async fn note_deadline(conn: &mut Conn, id: RunId, until: Timestamp) -> Resu
     Ok(())
 }
 
-/// The runs on a machine that are not over.
+/// The live runs on a machine.
 pub async fn live_runs_on(conn: &mut Conn, machine: &str) -> Result<Vec<Run>> {
     query("SELECT * FROM run WHERE machine = $1 AND ended_at IS NULL ORDER BY id")
         .bind(machine)
@@ -429,7 +429,7 @@ pub async fn live_runs_on(conn: &mut Conn, machine: &str) -> Result<Vec<Run>> {
         .await
 }
 
-/// The runs of a site that are not over.
+/// The live runs of a site.
 pub async fn live_runs(conn: &mut Conn, site: SiteId) -> Result<Vec<Run>> {
     query("SELECT * FROM run WHERE site = $1 AND ended_at IS NULL ORDER BY id")
         .bind(site.0)
@@ -437,7 +437,7 @@ pub async fn live_runs(conn: &mut Conn, site: SiteId) -> Result<Vec<Run>> {
         .await
 }
 
-/// The runs of a workload that are not over.
+/// The live runs of a workload.
 pub async fn live_runs_of(conn: &mut Conn, workload: WorkloadId) -> Result<Vec<Run>> {
     query("SELECT * FROM run WHERE workload = $1 AND ended_at IS NULL ORDER BY task")
         .bind(workload.0)
@@ -448,7 +448,7 @@ pub async fn live_runs_of(conn: &mut Conn, workload: WorkloadId) -> Result<Vec<R
 /// Enough for a page of workloads of a few tasks each.
 const NEWEST_RUNS_MAX: u64 = 5000;
 
-/// Of these workloads the runs that are not over, and of those that have none their newest; a wide array's not all.
+/// The live runs of these workloads, and the newest run of each workload without live ones; of a wide array, not all.
 pub async fn newest_runs(conn: &mut Conn, workloads: Vec<WorkloadId>) -> Result<Vec<Run>> {
     if workloads.is_empty() {
         return Ok(Vec::new());
@@ -476,7 +476,7 @@ pub async fn runs_of(conn: &mut Conn, workload: WorkloadId, limit: u64) -> Resul
         .await
 }
 
-/// How often a task has begun.
+/// Number of a task's attempts.
 pub async fn attempts(conn: &mut Conn, workload: WorkloadId, task: u32) -> Result<u32> {
     let row =
         query("SELECT coalesce(max(attempt), 0) AS n FROM run WHERE workload = $1 AND task = $2")
@@ -487,7 +487,7 @@ pub async fn attempts(conn: &mut Conn, workload: WorkloadId, task: u32) -> Resul
     Ok(u32::try_from(row.count("n")?).unwrap_or(u32::MAX))
 }
 
-/// What somebody's runs hold at this moment: of a site, or of one project or person in it.
+/// GPUs and cores that live runs hold at this moment: of a site, or of one project or person in it.
 pub async fn held(
     conn: &mut Conn,
     site: SiteId,
@@ -515,7 +515,7 @@ pub async fn held(
     })
 }
 
-/// What somebody's runs that are over have used of GPUs since a moment, in thousandths times microseconds.
+/// GPU time that ended runs have used since a moment, in thousandths of a GPU times microseconds.
 pub async fn spent(
     conn: &mut Conn,
     site: SiteId,
@@ -546,7 +546,7 @@ pub async fn spent(
     Ok(spent)
 }
 
-/// What somebody's runs that are not over will have used of GPUs at the most, in thousandths times microseconds.
+/// GPU time that live runs will use at most, in thousandths of a GPU times microseconds.
 pub async fn committed(
     conn: &mut Conn,
     site: SiteId,
@@ -577,13 +577,13 @@ pub async fn committed(
     Ok(committed)
 }
 
-/// A run that is over, as far as it matters for shares and for what to expect of the next.
+/// The data of an ended run that fair shares and runtime predictions need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Past {
     pub owner: PersonId,
     pub project: Option<ProjectId>,
     pub began: Timestamp,
-    /// Later than its beginning where it began inside a reservation, which counts by itself.
+    /// When the run starts to count. Later than `began` if it began inside a reservation, which counts by itself.
     pub counts_from: Timestamp,
     pub ended: Timestamp,
     pub until: Timestamp,
@@ -591,7 +591,7 @@ pub struct Past {
     pub state: RunState,
 }
 
-/// The runs of a site that were over after a moment, the oldest first.
+/// The runs of a site that ended after a moment, the oldest first.
 pub async fn past(conn: &mut Conn, site: SiteId, since: Timestamp) -> Result<Vec<Past>> {
     query(
         "SELECT w.owner, w.project, r.began, coalesce(r.kept_from, r.began) AS counts_from, r.ended_at, r.until,
@@ -619,7 +619,7 @@ pub async fn past(conn: &mut Conn, site: SiteId, since: Timestamp) -> Result<Vec
     .await
 }
 
-/// Notes when a workload is expected to begin.
+/// Records a forecast of a workload's start.
 pub async fn insert_forecast(
     conn: &mut Conn,
     site: SiteId,
@@ -639,7 +639,7 @@ pub async fn insert_forecast(
     Ok(())
 }
 
-/// What was forecast of a workload has come to be.
+/// Records the actual start for a workload's open forecasts.
 pub async fn score_forecasts(
     conn: &mut Conn,
     workload: WorkloadId,
@@ -653,7 +653,7 @@ pub async fn score_forecasts(
     Ok(())
 }
 
-/// A forecast beside what happened.
+/// A forecast and the actual start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scored {
     pub made_at: Timestamp,
@@ -661,7 +661,7 @@ pub struct Scored {
     pub began: Timestamp,
 }
 
-/// How many workloads of all sites wait, and how many of their tasks run.
+/// Number of waiting workloads at all sites, and number of their running tasks.
 pub async fn counts(conn: &mut Conn) -> Result<(u64, u64)> {
     let row = query(
         "SELECT (SELECT count(*) FROM workload WHERE ended_at IS NULL AND running = 0) AS waiting,
@@ -672,7 +672,7 @@ pub async fn counts(conn: &mut Conn) -> Result<(u64, u64)> {
     Ok((row.count("waiting")?, row.count("running")?))
 }
 
-/// The forecasts of a site that came true or not after a moment, at most so many, the newest first.
+/// At most `limit` of a site's forecasts with an actual start after a moment, the newest first.
 pub async fn scored(
     conn: &mut Conn,
     site: SiteId,

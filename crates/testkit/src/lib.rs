@@ -1,10 +1,11 @@
-//! Real components for tests: a throw-away PostgreSQL, a small Slurm, the real `berth serve`, and honest waiting.
+//! Real components for tests: a throw-away PostgreSQL, a small Slurm, the real `berth serve`, and waiting with
+//! deadlines.
 //!
-//! Tests run against the programs users run, so this crate starts them, gives every test a place of
-//! its own (database, port, directory) and leaves nothing behind, even when the test process is killed.
-//! What a test needs and does not find fails the test; nothing is skipped in silence.
+//! Tests run against the programs that users run. So this crate starts these programs and gives every test its own
+//! database, port and directory. It leaves nothing behind, even if the test process is killed. A test that needs a
+//! missing program fails; no test is skipped silently.
 //!
-//! This crate is a dev-dependency only and depends on no other room, so that every room can use it.
+//! This crate is a dev-dependency only and depends on no other crate of the workspace, so that every crate can use it.
 
 pub mod lossy;
 pub mod naive;

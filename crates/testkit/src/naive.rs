@@ -1,25 +1,25 @@
-//! A naive judge of bookings: what a site should answer, worked out the slow way from first principles.
+//! A naive model of bookings: it computes a site's correct answer the slow way, from first principles.
 //!
-//! It looks at every quarter of an hour by itself and at every claim by name. It shares no code with the product, so
-//! that a mistake of the product is not its mistake too. Times are minutes since some moment.
+//! It checks every quarter of an hour separately and every claim by name. It shares no code with the product, so that
+//! it does not share the product's mistakes. Times are minutes since an arbitrary moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 const QUARTER: i64 = 15;
 
-/// Something that stands on a resource.
+/// A claim on a resource.
 #[derive(Debug, Clone)]
 pub struct Standing {
     pub resource: &'static str,
     pub from: i64,
     pub to: i64,
-    /// How much of it; all of it for none.
+    /// The claimed amount; `None` means the whole resource.
     pub amount: Option<u64>,
-    /// Gives way to every booking.
+    /// Whether the claim gives way to every booking.
     pub yields: bool,
 }
 
-/// What a site asks of the bookings of its people.
+/// A site's rules for the bookings of its members.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// Minutes after midnight, on the site's clock.
@@ -33,33 +33,33 @@ pub struct Rules {
 
 #[derive(Debug, Clone, Default)]
 pub struct Site {
-    /// Each resource with the one that it is part of.
+    /// Each resource with its parent resource.
     pub parents: BTreeMap<&'static str, Option<&'static str>>,
     pub capacity: BTreeMap<&'static str, u64>,
     pub standing: Vec<Standing>,
-    /// Times in which members book nothing.
+    /// Times for which members cannot book anything.
     pub closed: Vec<(i64, i64)>,
     pub out_of_service: BTreeSet<&'static str>,
     pub rules: Rules,
     pub now: i64,
 }
 
-/// A booking that is asked for, or what a change makes of one.
+/// A requested booking, or the result of a requested change.
 #[derive(Debug, Clone)]
 pub struct Asked {
     pub resource: &'static str,
     pub from: i64,
     pub to: i64,
     pub amount: Option<u64>,
-    /// The part that its owner does not have yet.
+    /// The time span that the booking's owner does not have yet.
     pub gains: (i64, i64),
-    /// How many other bookings its owner has.
+    /// How many other bookings the owner has.
     pub others: usize,
-    /// Whether its start is new.
+    /// Whether the start is new.
     pub moves: bool,
 }
 
-/// Why a booking cannot be had.
+/// Why a booking is not possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     OutOfService,
@@ -71,7 +71,7 @@ pub enum Reason {
 }
 
 impl Site {
-    /// All reasons against a booking; none if it can be had. `minute_of_day` is the site's clock.
+    /// All reasons against a booking; empty if it is possible. `minute_of_day` is the site's clock.
     pub fn reasons(&self, asked: &Asked, minute_of_day: impl Fn(i64) -> i64) -> BTreeSet<Reason> {
         let mut reasons = BTreeSet::new();
         if self
@@ -115,7 +115,7 @@ impl Site {
                 .is_some_and(|most| asked.others + 1 > most)
     }
 
-    /// Whether nothing firm stands in the way of this much of a resource, at any quarter of the time.
+    /// Whether no firm claim blocks this amount of a resource, at any quarter of the time.
     pub fn is_free(&self, resource: &str, amount: Option<u64>, from: i64, to: i64) -> bool {
         quarters(from, to).all(|at| self.is_free_at(resource, amount, at))
     }
@@ -141,7 +141,7 @@ impl Site {
         amount.is_none_or(|amount| used + amount <= capacity)
     }
 
-    /// A resource and all that it is part of.
+    /// A resource and all its ancestors.
     fn line<'a>(&'a self, resource: &'a str) -> BTreeSet<&'a str> {
         let mut line = BTreeSet::new();
         let mut next = Some(resource);

@@ -3,17 +3,17 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Below the range the kernel takes clients' own ports from. A port inside that range could be taken by
-/// some client's connection while a killed server is down, and the restart would find it in use.
+/// Below the kernel's range of ephemeral ports. While a killed server is down, a client's connection could take a port
+/// inside that range, and the restart would fail.
 const FIRST: u16 = 20_000;
 const COUNT: u16 = 10_000;
 
-/// A port that nobody listens on at this moment.
+/// A port on which nothing listens at this moment.
 ///
 /// # Panics
 /// When all ten thousand candidates are taken.
 pub fn free() -> u16 {
-    // A random start keeps test processes that run side by side out of each other's way.
+    // A random start keeps concurrent test processes out of each other's way.
     let offset = (RandomState::new().hash_one(std::process::id()) % u64::from(COUNT)) as u16;
     (0..COUNT)
         .map(|step| FIRST + (offset + step) % COUNT)

@@ -1,9 +1,9 @@
 //! Child processes that cannot outlive the test that started them.
 //!
-//! A guard that kills on drop is not enough: a test process that is killed drops nothing. So the kernel is
-//! asked to signal the child when its parent dies (`setpriv --pdeathsig`). The kernel means the parent
-//! *thread*, and threads of a test runner or of a tokio runtime come and go; every child is therefore
-//! started by one thread that lives as long as the process.
+//! A guard that kills on drop is not enough, because a test process that is killed drops nothing. So the kernel signals
+//! the child when its parent dies (`setpriv --pdeathsig`). By parent the kernel means the parent *thread*, and threads
+//! of a test runner or of a tokio runtime come and go. So one thread that lives as long as the process starts every
+//! child.
 
 use std::ffi::OsStr;
 use std::io;
@@ -21,7 +21,7 @@ pub struct Tethered {
     child: Child,
 }
 
-/// What a process can be told, from outside.
+/// The signals that a test can send to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     Int,
@@ -30,17 +30,17 @@ pub enum Signal {
     Term,
 }
 
-/// Who a child process runs as.
+/// The user of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
-    /// Whoever runs the test.
+    /// The user who runs the test.
     Same,
-    /// Another user; only root may ask for that.
+    /// Another user, which only root may choose.
     Named(&'static str),
 }
 
-/// A command whose process gets `at_parents_death` when the test process is gone.
-/// Arguments and environment are added by the caller; `spawn` starts it.
+/// A command for a process that gets `at_parents_death` when the test process is gone. The caller adds arguments and
+/// environment; `spawn` starts it.
 pub fn command(program: impl AsRef<OsStr>, user: User, at_parents_death: Signal) -> Command {
     let mut command = Command::new("setpriv");
     command.arg("--pdeathsig").arg(at_parents_death.name());
@@ -61,7 +61,7 @@ pub fn spawn(command: Command) -> Result<Tethered> {
         let (orders, queue) = channel::<Order>();
         std::thread::spawn(move || {
             for (mut command, reply) in queue {
-                // Nobody waits for the reply only when the asking thread died; its child dies with it.
+                // The reply has no receiver only if the asking thread has died; its child dies with it.
                 reply.send(command.spawn()).ok();
             }
         });
@@ -84,7 +84,7 @@ impl Tethered {
         self.child.id()
     }
 
-    /// How the process ended, if it has.
+    /// The exit status of the process, if it has ended.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
@@ -95,7 +95,7 @@ impl Tethered {
         Ok(self.child.wait()?)
     }
 
-    /// Asks the process to end and waits for it; it is killed when it takes longer than `patience`.
+    /// Asks the process to end and waits for it. Kills it if that takes longer than `patience`.
     pub fn stop(&mut self, signal: Signal, patience: Duration) -> Result<ExitStatus> {
         if let Some(status) = self.ended()? {
             return Ok(status);
@@ -136,7 +136,7 @@ impl Signal {
 
 impl Drop for Tethered {
     fn drop(&mut self) {
-        // An error here means that the process has ended and been waited for already.
+        // An error means that the process has ended and was reaped.
         self.kill9().ok();
     }
 }
@@ -152,7 +152,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// A shell whose `$1` is a file to leave signs of life in.
+    /// A shell with `$1` as a file into which it writes signs of life.
     fn shell(script: &str, signs: &Path) -> Tethered {
         let mut command = command("sh", User::Same, Signal::Kill);
         command.args(["-c", script, "sh"]).arg(signs);

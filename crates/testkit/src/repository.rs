@@ -1,4 +1,4 @@
-//! The repository the tests run in, for tests that read the code itself.
+//! The repository in which the tests run, for tests that read the code itself.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every file that is in the repository, or is new and not ignored; relative to the top.
+/// Every file that is in the repository, or is new and not ignored, relative to the top.
 pub fn files() -> Result<Vec<PathBuf>> {
     let listed = run(
         "git",
@@ -28,13 +28,13 @@ pub fn files() -> Result<Vec<PathBuf>> {
         ],
     )?;
     let names = listed.split_terminator('\0').map(PathBuf::from);
-    // A file that is deleted but not committed yet is still listed.
+    // Git still lists a file that is deleted but not committed.
     Ok(names.filter(|name| root().join(name).is_file()).collect())
 }
 
-/// Runs `cargo` at the top and gives back what it printed.
+/// Runs `cargo` at the top and returns its output.
 pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<String> {
-    // Set by the cargo that runs the tests, so that no other toolchain answers.
+    // The cargo that runs the tests sets this, so that no other toolchain answers.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     run(cargo, arguments)
 }
@@ -57,7 +57,7 @@ fn run<'a>(
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Where what is costly to make is kept between runs, as `scripts/setup` has it.
+/// The folder for costly files that are kept between runs, as in `scripts/setup`.
 pub fn cache() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let own = |folder: PathBuf| folder.join("berth");

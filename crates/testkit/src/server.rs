@@ -1,4 +1,4 @@
-//! The real `berth serve`, as a process a test can kill.
+//! The real `berth serve`, as a process that a test can kill.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,32 +20,32 @@ const READY_PATIENCE: Duration = Duration::from_secs(60);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 const TAIL_LINES: usize = 60;
 
-/// What to start and how to know that it is ready.
+/// How to start a server, and how to know that it is ready.
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// The program: `env!("CARGO_BIN_EXE_berth")` in the tests of the `berth` crate.
     pub binary: PathBuf,
-    /// The text of the config file. `{port}` stands for the server's port on loopback and `{directory}`
-    /// for a directory of its own that outlives restarts.
+    /// The text of the config file. `{port}` stands for the server's port on loopback. `{directory}` stands for the
+    /// server's own directory, which outlives restarts.
     pub config: String,
-    /// What is put in front of the program, such as what starts it in a network of its own.
+    /// Words in front of the program, such as a command that starts it in a network of its own.
     pub inside: Vec<String>,
-    /// Where it listens, for whoever asks it from here.
+    /// The address on which the server listens, as seen from the test.
     pub address: Ipv4Addr,
     /// Further arguments after `serve --config FILE`.
     pub arguments: Vec<String>,
-    /// Environment beside the inherited one, from which every `BERTH_…` has been taken: a setting of
-    /// whoever runs the tests must not reach into them.
+    /// Environment variables in addition to the inherited ones. Every inherited `BERTH_…` is removed, because a
+    /// developer's own setting must not affect the tests.
     pub environment: Vec<(String, String)>,
     pub ready: Ready,
 }
 
-/// The sign that a server is ready.
+/// How to see that a server is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
     /// This path answers 200 over plain HTTP.
     Path(String),
-    /// The port takes connections: for a server that speaks TLS.
+    /// The port accepts connections: for a server that speaks TLS.
     Listening,
 }
 
@@ -68,8 +68,8 @@ impl Launch {
     }
 }
 
-/// A running (or killed, or stopped) server; whatever still runs is killed on drop.
-/// When the test is failing at that moment, the end of the server's log goes to stderr.
+/// A server that is running, killed or stopped; a running one is killed on drop. If the test is failing at that moment,
+/// the end of the server's log goes to stderr.
 #[derive(Debug)]
 pub struct BerthServer {
     launch: Launch,
@@ -105,17 +105,17 @@ impl BerthServer {
         self.directory().join("berth.toml")
     }
 
-    /// `http://127.0.0.1:PORT` followed by the path, or the same with the address that it was started with.
+    /// `http://127.0.0.1:PORT` followed by the path, or the same with the address from [`Launch`].
     pub fn url(&self, path: &str) -> String {
         format!("http://{}:{}{path}", self.launch.address, self.port)
     }
 
-    /// The process that serves, while there is one.
+    /// The process id of the server, while it is running.
     pub fn id(&self) -> Option<u32> {
         self.process.as_ref().map(Tethered::id)
     }
 
-    /// Whether there is a process, be it ready or still starting.
+    /// Whether the server's process exists, ready or still starting.
     pub fn is_running(&self) -> bool {
         self.process.is_some()
     }
@@ -127,7 +127,7 @@ impl BerthServer {
         Ok(())
     }
 
-    /// An orderly shutdown (SIGTERM), and how it ended.
+    /// Shuts the server down in an orderly way (SIGTERM), and returns its exit status.
     pub async fn stop(&mut self) -> Result<ExitStatus> {
         let mut process = self.process.take().context("the server is not running")?;
         let stopped =
@@ -135,8 +135,7 @@ impl BerthServer {
         stopped.with_context(|| format!("the server's last words:\n{}", self.log_tail()))
     }
 
-    /// Starts the server again with the same config, directory and port; one that still runs is stopped
-    /// in order first.
+    /// Restarts the server with the same config, directory and port. A running server is shut down first.
     pub async fn restart(&mut self) -> Result<()> {
         if self.process.is_some() {
             self.stop().await?;
@@ -144,7 +143,7 @@ impl BerthServer {
         self.launch_process().await
     }
 
-    /// Everything the server has written to stdout and stderr, over all its lives.
+    /// Everything that the server has written to stdout and stderr, over all restarts.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
@@ -207,7 +206,7 @@ impl BerthServer {
     async fn wait_until_ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + READY_PATIENCE;
         loop {
-            // One deadline for each look as well: a server that accepts and never answers is not ready.
+            // One timeout for each poll as well: a server that accepts and never answers is not ready.
             let look = tokio::time::timeout(Duration::from_secs(5), self.is_ready());
             if matches!(look.await, Ok(Ok(true))) {
                 return Ok(());

@@ -1,7 +1,7 @@
-//! A small Slurm on loopback, to compare Berth's look-alikes of its programs with.
+//! A small Slurm on loopback, with which tests compare Berth's replacements of Slurm's programs.
 //!
-//! Four nodes are served by daemons of this machine, two more are known but never there. Nothing is read from or
-//! written to the machine's own configuration, and a cluster is gone with its test. Users are not authenticated.
+//! Daemons on this machine serve four nodes; two more nodes are configured but never up. The cluster does not read or
+//! write the machine's own configuration, and is removed with its test. Users are not authenticated.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -15,28 +15,28 @@ use tempfile::TempDir;
 use crate::process::{self, Signal, Tethered, User};
 use crate::{port, tool, wait};
 
-/// How long the nodes may take to be ready: seconds on an idle machine.
+/// Timeout until the nodes are ready: seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long to rest between two looks.
+/// Pause between two polls.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The nodes that a daemon serves, and those without.
+/// The nodes with a daemon, and the nodes without one.
 pub const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 pub const ABSENT: [&str; 2] = ["m01", "m02"];
 
-/// A zone with summer time that needs no database of zones.
+/// A time zone with daylight saving time that needs no zone database.
 pub const ZONE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
 
 #[derive(Debug)]
 pub struct Cluster {
-    /// Ended before the directory that they write to is removed.
+    /// They end before the directory to which they write is removed.
     daemons: Vec<Tethered>,
     directory: TempDir,
 }
 
 impl Cluster {
-    /// Starts one, and returns when its nodes are idle.
+    /// Starts a cluster, and returns when its nodes are idle.
     pub async fn start() -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let mut cluster = Self {
@@ -107,7 +107,7 @@ impl Cluster {
             port::free()
         );
         fs::write(self.config(), config)?;
-        // Any character device will do for a GPU, and these are on every machine.
+        // Any character device can stand for a GPU, and these exist on every machine.
         let gpus =
             "NodeName=n[1-4] Name=gpu Type=a100 File=/dev/null,/dev/zero,/dev/full,/dev/random\n";
         fs::write(self.path().join("gres.conf"), gpus)?;
@@ -131,7 +131,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// One of Slurm's programs with this cluster, and with nothing of the caller's environment that would change its mind.
+    /// One of Slurm's programs for this cluster, without the caller's environment, which could change its behaviour.
     pub fn command(&self, program: &str) -> Result<Command> {
         let mut command = Command::new(tool::find(program)?);
         command.env_clear();
@@ -148,7 +148,7 @@ impl Cluster {
         command.output().with_context(|| format!("{command:?}"))
     }
 
-    /// What a program prints, which must succeed.
+    /// The output of a program, which must succeed.
     pub fn output(&self, program: &str, arguments: &[&str]) -> Result<String> {
         let output = self.run(program, arguments)?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -159,7 +159,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // What the daemons of the nodes started would outlive them, so it ends first.
+        // Jobs that the nodes' daemons started would outlive the daemons, so the jobs end first.
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             let ended = self.run("scancel", &["--me", "--full", "--signal=KILL", "--quiet"]);

@@ -1,15 +1,15 @@
-//! Where the programs are that tests call: installed by `scripts/setup test`, never skipped when missing.
+//! Finds the programs that tests call. `scripts/setup test` installs them; a missing program is an error, never a skip.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result};
 
-/// The version `scripts/setup` installs; a test in this crate holds the two together.
+/// The version that `scripts/setup` installs. A test in this crate checks that both agree.
 pub const SCHEMATHESIS_VERSION: &str = "4.32.5";
 pub const ICALENDAR_VERSION: &str = "7.3.0";
 
-/// A program by name: on the `PATH`, or where Debian keeps daemons and PostgreSQL's own programs.
+/// Finds a program by name: on the `PATH`, or where Debian keeps daemons and PostgreSQL's own programs.
 pub fn find(name: &str) -> Result<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path)
@@ -45,7 +45,7 @@ pub fn python_with_icalendar() -> Result<PathBuf> {
     Ok(home.join("bin/python"))
 }
 
-/// What survives a clean checkout: compiled dependencies and installed tools.
+/// The folder for files that survive a clean checkout: compiled dependencies and installed tools.
 fn cache() -> Result<PathBuf> {
     let set = |name| {
         env::var_os(name)
@@ -58,7 +58,7 @@ fn cache() -> Result<PathBuf> {
         .context("neither BERTH_CACHE nor HOME is set, so there is no cache directory")
 }
 
-/// Debian keeps `initdb` and `postgres` off the `PATH`, one directory a version; the newest first.
+/// Debian keeps `initdb` and `postgres` off the `PATH`, in one directory per version; the newest comes first.
 fn postgres_directories() -> Vec<PathBuf> {
     let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(Path::new("/usr/lib/postgresql"))
         .into_iter()

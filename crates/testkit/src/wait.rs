@@ -1,17 +1,17 @@
-//! Waiting for something to become true, with a deadline, instead of sleeping and hoping.
+//! Waits with a deadline until a condition is true, instead of sleeping for a guessed time.
 //!
-//! The predicate looks at a value ("the reservation is active"), never at a change ("it changed"): a
-//! change that happened before the first look would be waited for in vain.
+//! The predicate must check a state ("the reservation is active"), never a change ("it changed"). A change before the
+//! first check would never be seen.
 
 use std::panic::Location;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long to rest between two looks: short beside any deadline, long beside the look itself.
+/// Pause between two checks: short compared with any deadline, long compared with a check.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Waits until `predicate` answers true.
+/// Waits until `predicate` returns true.
 ///
 /// # Panics
 /// When `deadline` passes first; the message says `what` was awaited, for how long, and where.
@@ -25,7 +25,7 @@ where
     })
 }
 
-/// Waits until `look` finds something, and gives it back.
+/// Waits until `look` returns a value, and returns that value.
 ///
 /// # Panics
 /// When `deadline` passes first; the message says `what` was awaited, for how long, and where.
@@ -38,7 +38,7 @@ where
     async move {
         let end = Instant::now() + deadline;
         loop {
-            // A look that hangs is as late as one that answers "not yet".
+            // A check that hangs until the deadline counts as "not yet".
             if let Ok(Some(found)) = tokio::time::timeout_at(end, look()).await {
                 return found;
             }
@@ -55,7 +55,7 @@ where
 mod tests {
     use super::*;
 
-    /// Ample for what comes true at once; what never comes true is given up after `BRIEF`.
+    /// Long enough for a condition that becomes true at once; `BRIEF` is the deadline for one that never does.
     const AMPLE: Duration = Duration::from_secs(30);
     const BRIEF: Duration = Duration::from_millis(25);
 

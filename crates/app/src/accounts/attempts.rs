@@ -1,7 +1,7 @@
-//! Attempts to show a password, counted before the password is hashed.
+//! Sign-in attempts, counted before the password is hashed.
 //!
-//! An attempt counts as a failure until the password proves right, so guesses that arrive together cannot all be tried.
-//! Three counts hold within [`Settings::LOCK_OUT`]: of a login from one network, of a login, and of a network. A refused
+//! An attempt counts as a failure until the password proves right. So guesses that arrive together cannot all be tried.
+//! Three counts hold within [`Settings::LOCK_OUT`]: per login and network, per login, and per network. A refused
 //! attempt is not counted. A global admin is never locked out of a network they signed in from before; the limit of
 //! requests from one network still slows guesses down there.
 
@@ -21,7 +21,7 @@ use crate::transact::transact;
 #[derive(Debug)]
 pub(super) struct Attempt {
     network: String,
-    /// What it counts against; nothing, where nobody is locked out.
+    /// The subjects that the attempt counts against. None if nobody is locked out here.
     subjects: Option<Subjects>,
     at: Timestamp,
 }
@@ -34,7 +34,7 @@ struct Subjects {
 }
 
 impl App {
-    /// Counts an attempt, or refuses it. `person` is who has the login, if anybody does.
+    /// Counts an attempt, or refuses it. `person` is the owner of the login, if it has one.
     pub(super) async fn begin_attempt(
         &self,
         login: &LoginName,
@@ -55,7 +55,7 @@ impl App {
             {
                 return Ok(true);
             }
-            // In this order in every transaction, so that two never wait for each other.
+            // Every transaction takes the locks in this order, so two never wait for each other.
             for (subject, allowed) in [
                 (&subjects.network, self.settings.sign_in_attempts_network_max),
                 (&subjects.login, self.settings.sign_in_attempts_login_max),
@@ -79,7 +79,7 @@ impl App {
         })
     }
 
-    /// The password was right: the attempt was no failure.
+    /// Uncounts the attempt, because the password was right.
     pub(super) async fn attempt_succeeded(
         &self,
         conn: &mut Conn,
@@ -91,18 +91,19 @@ impl App {
             sign_ins::forget_failure(conn, &subjects.login, attempt.at).await?;
             sign_ins::forget_failures(conn, &subjects.login_from_network).await?;
         }
-        // Of everybody: who is made a global admin later keeps the networks that they used before.
+        // Networks are stored for everybody: a person who becomes a global admin later keeps the networks they used
+        // before.
         Ok(sign_ins::know_network(conn, person.id, &attempt.network, self.now()).await?)
     }
 
-    /// Forgets all failures of a login: its person showed in another way who they are.
+    /// Forgets all failures of a login. Its owner has proved their identity in another way.
     pub(super) async fn forget_attempts(&self, conn: &mut Conn, login: &LoginName) -> Result<()> {
         sign_ins::forget_failures(conn, &format!("login {login}")).await?;
         Ok(sign_ins::forget_failures_below(conn, &from_anywhere(login)).await?)
     }
 }
 
-/// How the subjects of a login from one network begin. A login has no spaces.
+/// The prefix of all subjects of one login from one network. A login has no spaces.
 fn from_anywhere(login: &LoginName) -> String {
     format!("login {login} from ")
 }

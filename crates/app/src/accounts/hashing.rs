@@ -1,7 +1,7 @@
 //! Argon2, a few hashes at a time, in memory that is allocated once for each.
 //!
 //! A hash takes a core and 19 MiB for a moment. Allocators keep such blocks for each thread that had one, so a burst of
-//! sign-ins would leave hundreds of MiB behind: the blocks are kept here instead, as many as hashes run at once.
+//! sign-ins would leave hundreds of MiB behind. So this module keeps the blocks itself, as many as hashes run at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -78,7 +78,7 @@ impl Hasher {
         .await
     }
 
-    /// The turn belongs to the work and not to the request, which may be given up meanwhile.
+    /// The permit belongs to the work and not to the request: the request may be dropped before the work ends.
     async fn in_turn<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Vec<Block>) -> Result<T> + Send + 'static,

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::record::{By, Change};
 use crate::transact::transact;
 
-/// A secret text that lets whoever has it set a new password, once.
+/// A secret text that allows its holder to set a new password, once.
 #[derive(Debug, Clone)]
 pub struct ResetLink {
     pub token: SecretString,
@@ -26,10 +26,10 @@ pub struct ResetLink {
 }
 
 const LINK_LIFE: SignedDuration = SignedDuration::from_hours(48);
-/// Argon2 reads all of it; without a bound a long one would be a cheap way to keep a core busy.
+/// Argon2 reads the whole password. Without a bound, a long one would be a cheap way to keep a core busy.
 const PASSWORD_MAX_BYTES: usize = 1024;
 
-/// Verified against when there is no account, so that the answer takes as long: a hash of nothing anyone can type.
+/// The hash to verify against when there is no account, so that the answer takes equally long. No password matches it.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 impl App {
@@ -64,7 +64,7 @@ impl App {
         self.hasher.hash(password.clone()).await
     }
 
-    /// Changes the caller's own password; every other sign-in of theirs ends, and their API tokens if they want that.
+    /// Changes the caller's own password. Ends all their other sign-ins, and revokes their API tokens on request.
     pub async fn change_password(
         &self,
         caller: &Caller,
@@ -114,7 +114,7 @@ impl App {
         Ok(people::set_password(conn, person, hash, self.now()).await?)
     }
 
-    /// A one-time link for someone who cannot sign in. Whoever has it is that person, so it is shown once.
+    /// Makes a one-time link for a person who cannot sign in. Its holder can act as that person, so it is shown once.
     pub async fn make_reset_link(
         &self,
         caller: &Caller,
@@ -149,15 +149,15 @@ impl App {
         Ok(link)
     }
 
-    /// Sets a password by a one-time link. All sign-ins of that person end, and all their API tokens: whoever knew the old
-    /// password may have made some.
+    /// Sets a password by a one-time link. Ends all sign-ins and revokes all API tokens of that person: anybody who
+    /// knew the old password may have made some.
     pub async fn reset_password(
         &self,
         token: &SecretString,
         new: &SecretString,
         origin: &str,
     ) -> Result<()> {
-        // Hashing is work; a link that is none gets none of it.
+        // Hashing is expensive, so the link is checked first.
         let token = stored_hash(token.expose_secret());
         let mut reader = self.store.read().await?;
         if !sign_ins::is_link(&mut reader, &token, self.now()).await? {

@@ -1,4 +1,4 @@
-//! Signing in and out, and finding out who a request comes from.
+//! Signing in and out, and identifying the caller of a request.
 
 use berth_engine::rights::Action;
 use berth_model::audit::Actor;
@@ -39,13 +39,13 @@ impl SessionToken {
         &self.0
     }
 
-    /// Whether Berth could have made it.
+    /// Whether the text has the form of a token that Berth makes.
     pub fn is_well_formed(&self) -> bool {
         super::is_random_text(&self.0)
     }
 
-    /// The token that a page must send back with every change. Another site can make the browser send the cookie,
-    /// but can neither read it nor compute this from anything it can read.
+    /// The token that a page must send back with every change. Another site can make the browser send the cookie, but
+    /// can neither read the cookie nor compute this token.
     pub fn csrf_token(&self) -> String {
         let digest = Sha256::new()
             .chain_update(b"berth csrf\n")
@@ -69,10 +69,10 @@ pub struct SignedIn {
     pub expires_at: Timestamp,
 }
 
-/// How stale "last seen" may get before it is written again: a write per request would be a write per click.
+/// How stale "last seen" may get before it is written again. Without this, every request would cause a write.
 const SEEN_PRECISION: SignedDuration = SignedDuration::from_mins(5);
 
-/// Where somebody belongs, and where they would like to.
+/// The sites that a person belongs to, and the sites that they asked to join.
 #[derive(Debug, Clone)]
 pub struct Belonging {
     pub memberships: Vec<(Site, Membership)>,
@@ -81,8 +81,8 @@ pub struct Belonging {
 }
 
 impl App {
-    /// Checks a password. Says the same, and takes as long, whether the account exists or not. The attempt is counted
-    /// before anything is hashed.
+    /// Checks a password. The answer and its duration are the same whether the account exists or not. The attempt is
+    /// counted before anything is hashed.
     pub async fn sign_in(
         &self,
         login: &LoginName,
@@ -131,7 +131,7 @@ impl App {
         })
     }
 
-    /// Who one of these cookies belongs to: the first of them that is good.
+    /// The caller to whom the first valid one of these cookies belongs.
     pub async fn caller_by_sessions(
         &self,
         tokens: &[SessionToken],
@@ -188,7 +188,7 @@ impl App {
         })
     }
 
-    /// The caller's own account: where they belong.
+    /// The memberships and open join requests of the caller's own account.
     pub async fn me(&self, caller: &Caller) -> Result<Belonging> {
         caller.may(Action::SeeOwnAccount, true, "account")?;
         let mut reader = self.store.read().await?;

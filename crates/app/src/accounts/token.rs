@@ -27,18 +27,18 @@ pub struct NewToken {
     pub expires_at: Timestamp,
 }
 
-/// So that a token found in a log or a repository can be recognised for what it is.
+/// Lets scanners recognise a token in a log or a repository.
 const PREFIX: &str = "berth_";
 const LIFE_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
 const USED_PRECISION: SignedDuration = SignedDuration::from_mins(15);
 
-/// Whether a text has the form of a token; others are not looked up.
+/// Whether a text has the form of a token. Other texts are not looked up.
 pub fn is_token(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
 impl App {
-    /// Makes a token. The secret is in the answer and nowhere else; a repeated request does not show it again.
+    /// Creates a token. Only this answer contains the secret; a repeated request does not show it again.
     pub async fn create_token(
         &self,
         caller: &Caller,
@@ -80,7 +80,7 @@ impl App {
         })
     }
 
-    /// Who a token belongs to, bounded by its scopes.
+    /// The caller to whom a token belongs, limited to the token's scopes.
     pub async fn caller_by_token(&self, secret: &str, origin: &str) -> Result<Caller> {
         if !is_token(secret) {
             return Err(Error::TokenUnknown);
@@ -114,7 +114,7 @@ impl App {
         })
     }
 
-    /// One's own tokens, or as a global admin anyone's.
+    /// The caller's own tokens, or, for a global admin, anybody's.
     pub async fn tokens(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Records attempts on the boundaries of runs. Every server asks its own machine, so no lease is needed.
+//! Records attempts to cross the boundaries of runs. Every server checks its own machine, so no lease is needed.
 
 use std::time::Duration;
 

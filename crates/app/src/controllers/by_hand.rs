@@ -1,9 +1,9 @@
-//! The controllers without their loops, for whoever keeps the time: a demo that replays two months in seconds, a test
-//! that must see the state of one exact moment.
+//! The controllers without their loops, for callers that control the time: a demo that replays two months in seconds,
+//! or a test that must see the state at one exact moment.
 //!
-//! Time is asked of the app's clock as ever, so the caller sets that clock to [`ByHand::next_due`] and then calls
-//! [`ByHand::catch_up`]; everything then happens, and is recorded, at the moment it would have happened. The leases
-//! are taken like any server's, so this must not run beside one.
+//! The controllers read the time from the app's clock. The caller sets that clock to [`ByHand::next_due`] and then
+//! calls [`ByHand::catch_up`]. Everything then happens, and is recorded, at the moment at which it would really have
+//! happened. `ByHand` takes the same leases as a server, so do not run it together with one.
 
 use berth_store::{maintenance, reservations};
 use jiff::Timestamp;
@@ -43,7 +43,7 @@ impl ByHand {
         }
     }
 
-    /// When time will next change something by itself; never later than it really does.
+    /// The next moment at which time alone changes something. It is never later than the real one.
     pub async fn next_due(&self) -> Result<Option<Timestamp>> {
         let mut reader = self.app.store.read().await?;
         let reservation = reservations::next_due(&mut reader).await?;
@@ -51,7 +51,7 @@ impl ByHand {
         Ok([reservation, window].into_iter().flatten().min())
     }
 
-    /// Carries on everything that is due now.
+    /// Processes everything that is due now.
     pub async fn catch_up(&mut self) -> Result<()> {
         let lease = self.reservations.ours().await?.ok_or_else(held_elsewhere)?;
         while super::reservations::round(&self.app, &lease).await? {}
@@ -59,7 +59,7 @@ impl ByHand {
         super::waitlist::serve(&self.app, &lease, None).await
     }
 
-    /// Carries the queues on, and says when time will next change something in them.
+    /// Runs the queues once, and returns the next moment at which time alone changes something in them.
     pub async fn carry_queues_on(&mut self) -> Result<Option<Timestamp>> {
         let lease = self.queue.ours().await?.ok_or_else(held_elsewhere)?;
         let mut next: Option<Timestamp> = None;
@@ -70,13 +70,13 @@ impl ByHand {
         Ok(next)
     }
 
-    /// Carries sessions on, and says when to look again at the latest.
+    /// Runs the sessions once, and returns the latest moment for the next call.
     pub async fn carry_sessions_on(&mut self) -> Result<Option<Timestamp>> {
         let lease = self.sessions.ours().await?.ok_or_else(held_elsewhere)?;
         self.app.carry_sessions_on(Authority::Lease(&lease)).await
     }
 
-    /// Settles the environments that are made, and removes what is left of those that are no more.
+    /// Settles the environments that are being made, and cleans up after removed ones.
     pub async fn settle_environments(&mut self) -> Result<()> {
         let lease = self.environments.ours().await?.ok_or_else(held_elsewhere)?;
         let authority = Authority::Lease(&lease);
@@ -84,7 +84,7 @@ impl ByHand {
         self.app.bound_builds(authority).await
     }
 
-    /// Removes what has run out, and the records of runs that ended long ago.
+    /// Removes expired data, and the records of runs that ended long ago.
     pub async fn sweep(&mut self) -> Result<()> {
         let lease = self.sweeper.ours().await?.ok_or_else(held_elsewhere)?;
         while sweeper::sweep(&self.app, &lease).await? {}
@@ -97,8 +97,8 @@ impl ByHand {
         sequencer::number_all(&self.app, &lease).await
     }
 
-    /// Tells everyone whom it concerns what happened so far, and reminds them of what is near. The first time, it only
-    /// marks where to begin.
+    /// Notifies people of everything that has happened so far, and sends the reminders that are due. The first call
+    /// only marks where to begin.
     pub async fn notify(&mut self) -> Result<()> {
         let told = self.tell().await;
         if told.is_err() {
@@ -111,13 +111,14 @@ impl ByHand {
         self.number().await?;
         let lease = self.notifier.ours().await?.ok_or_else(held_elsewhere)?;
         while notifier::round(&self.app, &lease).await? {}
-        // Reminders are told once they have their numbers, and so is that somebody was told.
+        // The first pass also writes reminders. The second pass turns them into notifications, after they have
+        // numbers. The events of both passes need numbers, too.
         self.number().await?;
         while notifier::round(&self.app, &lease).await? {}
         self.number().await
     }
 
-    /// Lets a server take over at once.
+    /// Gives all leases back, so that a server can take over at once.
     pub async fn give_back(mut self) {
         if let Err(error) = self.app.write_refusals().await {
             tracing::debug!(%error, "counts of refused bookings could not be written");

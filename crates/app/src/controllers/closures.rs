@@ -1,4 +1,4 @@
-//! Reads closure calendars again, hourly each.
+//! Reads each closure calendar again every hour.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::App;
 use crate::closures::{Fetch, look};
 use crate::error::Result;
 
-/// How often to look whether one is due.
+/// How often to check for calendars that are due.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// Each brings its whole text along.
+/// Each calendar is loaded with its whole text, so the batch is small.
 const BATCH: u64 = 4;
 
 pub(super) async fn run(
@@ -40,7 +40,7 @@ pub(super) async fn run(
     keeper.give_back().await;
 }
 
-/// Looks again at what is due; says whether there may be more.
+/// Reads the calendars that are due. Returns whether there may be more.
 async fn round(app: &App, lease: &Lease, fetch: &dyn Fetch) -> Result<bool> {
     let due = app.closures_due(BATCH).await?;
     for (closure, source) in &due {

@@ -1,5 +1,5 @@
-//! Settles environments: what was made becomes ready, what failed is said and removed, what lies prepared is taken in, and
-//! what takes too much of the disk while it is made is ended.
+//! Settles environments: marks built ones as ready, reports and removes failed ones, takes in prepared ones, and ends
+//! builds that use too much disk.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::App;
 use crate::authority::Authority;
 use crate::error::Result;
 
-/// How often to look though no bell rang.
+/// The longest pause between two polls, even without a wake-up.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Measuring reads whole folders, so it is done less often.

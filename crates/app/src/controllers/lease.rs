@@ -1,4 +1,5 @@
-//! Keeping a lease: renewed while a round runs, given back when the server stops, and given up when a round does not end.
+//! Keeping a lease. It is renewed while a pass runs, given back when the server stops, and given up when a pass does
+//! not end.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,10 @@ use crate::error::Result;
 /// How long a server may be silent before another takes over.
 const TTL_S: u32 = 5;
 const RENEW_EVERY: Duration = Duration::from_secs(1);
-/// The same while nothing has to be done.
+/// How often to renew while there is nothing to do.
 const RENEW_RESTING: Duration = Duration::from_secs(2);
-/// How long a server leaves a controller that it gave up to others. It takes it again if nobody else wants it.
+/// How long a server does not ask for a controller that it gave up. After that it takes the controller again if no
+/// other server has it.
 const LEFT_TO_OTHERS: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub(super) struct Keeper {
     gave_up: Option<Instant>,
 }
 
-/// What came of a controller's turn.
+/// The result of one turn of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     Done {
@@ -34,7 +36,7 @@ pub(super) enum Turn {
     },
     /// Another server runs the controller.
     NotOurs,
-    /// It is said in the log, and the next turn asks for the lease anew.
+    /// The error is in the log, and the next turn asks for the lease again.
     Trouble,
 }
 
@@ -55,7 +57,7 @@ impl Keeper {
         }
     }
 
-    /// The lease, if it is ours now: taken, kept or renewed.
+    /// The lease, if this server has it now. Takes or renews it if needed.
     pub async fn ours(&mut self) -> Result<Option<Lease>> {
         if let Some((lease, renewed)) = &self.held
             && renewed.elapsed() < RENEW_EVERY
@@ -86,7 +88,7 @@ impl Keeper {
         Ok(lease)
     }
 
-    /// Renews the lease for as long as it is polled; comes back only with what went wrong.
+    /// Renews the lease for as long as it is polled. Returns only on failure, with the error.
     async fn keep_on(&mut self) -> crate::Error {
         loop {
             tokio::time::sleep(RENEW_EVERY).await;
@@ -98,10 +100,11 @@ impl Keeper {
         }
     }
 
-    /// Rests for so long, and keeps the lease meanwhile: controllers that work on what one machine has stay on one server.
+    /// Sleeps for `pause` and keeps the lease meanwhile. So a controller whose work depends on one machine stays on one
+    /// server.
     pub async fn rest(&mut self, pause: Duration) {
         let until = Instant::now() + pause;
-        // Only one server has an SQLite file, so there is no other that could take it.
+        // Only one server uses an SQLite file, so no other server could take the lease.
         let is_wanted = matches!(self.app.store.engine(), Engine::Postgres);
         while is_wanted && self.held.is_some() {
             let left = until.saturating_duration_since(Instant::now());
@@ -117,7 +120,8 @@ impl Keeper {
         tokio::time::sleep(until.saturating_duration_since(Instant::now())).await;
     }
 
-    /// One round, if the lease is ours. One that does not end in its time is dropped, and the lease is another server's.
+    /// Runs one pass if this server has the lease. A pass that exceeds the time limit is dropped, and the lease goes to
+    /// another server.
     pub async fn turn(
         &mut self,
         trouble: &'static str,
@@ -129,7 +133,7 @@ impl Keeper {
             Err(error) => return self.failed(&error, trouble),
         };
         let limit = self.app.settings.round_limit;
-        // A round that takes longer than the lease lasts must not lose it half-way.
+        // Renew during the pass: a pass that takes longer than the lease lasts must not lose it half-way.
         let worked = tokio::select! {
             worked = round(lease) => Some(worked),
             error = self.keep_on() => Some(Err(error)),
@@ -154,7 +158,7 @@ impl Keeper {
         Turn::Trouble
     }
 
-    /// Leaves the controller to another server, because a round did not end in its time.
+    /// Leaves the controller to another server, because a pass did not end within the time limit.
     pub async fn give_up(&mut self, trouble: &'static str) {
         let seconds = self.app.settings.round_limit.as_secs();
         tracing::error!(
@@ -162,16 +166,16 @@ impl Keeper {
             "{trouble}: a round did not end within {seconds} s; this server leaves the controller to another"
         );
         self.app.rounds.given_up(self.name, self.app.now());
-        // The database may be what does not answer; then the lease runs out by itself.
+        // Perhaps the database does not answer. Then the lease expires by itself.
         let given_back = tokio::time::timeout(RENEW_EVERY, self.give_back());
         given_back.await.ok();
-        // Only one server has an SQLite file, so there is no other that could take it.
+        // Only one server uses an SQLite file, so no other server could take the lease.
         if matches!(self.app.store.engine(), Engine::Postgres) {
             self.gave_up = Some(Instant::now());
         }
     }
 
-    /// Forgets the lease after an error, so that the next round asks again.
+    /// Forgets the lease after an error, so that the next pass asks for it again.
     pub fn doubt(&mut self) {
         self.held = None;
     }

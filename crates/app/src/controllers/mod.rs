@@ -1,8 +1,9 @@
-//! Controllers: small loops that make happen what time or an event calls for.
+//! Controllers: small loops that do the work for which time or an event calls.
 //!
-//! Each is woken by a bell and by a timer, takes no input, and is safe to kill at any instruction: it reads what is
-//! due and acts in transactions of its own. Of several servers on one database, the holder of a controller's lease
-//! runs it; every transaction checks the lease's fence first, so one that was held up too long changes nothing.
+//! A wake-up or a timer starts each pass. A controller takes no input and is safe to kill at any instruction: it reads
+//! the work that is due and acts in its own transactions. If several servers share a database, the server with a
+//! controller's lease runs it. Every transaction checks the fence of the lease first, so a server that was delayed too
+//! long changes nothing.
 
 mod attempts;
 mod by_hand;
@@ -36,7 +37,7 @@ use lease::Keeper;
 
 pub use by_hand::ByHand;
 
-/// A controller that is leased, and how long it rests at most between two rounds.
+/// A leased controller, and the longest pause between two of its passes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Controller {
     pub name: &'static str,
@@ -54,7 +55,7 @@ const SWEEPER: Controller = controller("sweeper", sweeper::SWEEP_EVERY);
 const CLOSURES: Controller = controller("closures", closures::LOOK_EVERY);
 const ENVIRONMENTS: Controller = controller("environments", environments::LOOK_EVERY);
 
-/// All of them, for whoever looks after them.
+/// All controllers, for the health check.
 pub(crate) const CONTROLLERS: &[Controller] = &[
     SEQUENCER,
     RESERVATIONS,
@@ -71,7 +72,7 @@ const fn controller(name: &'static str, pause: Duration) -> Controller {
     Controller { name, pause }
 }
 
-/// Starts all controllers of one server; they run until `stop` and give their leases back.
+/// Starts all controllers of one server. They run until `stop` and then give their leases back.
 pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> JoinSet<()> {
     let server = server_name(app);
     let mut tasks = JoinSet::new();
@@ -108,7 +109,7 @@ pub fn start(app: &App, fetch: Arc<dyn Fetch>, stop: &CancellationToken) -> Join
     tasks
 }
 
-/// So that the first question at the desk is answered as quickly as the others.
+/// Reads all boards ahead, so that the first search is as fast as the later ones.
 async fn read_boards(app: App, stop: CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
@@ -118,10 +119,10 @@ async fn read_boards(app: App, stop: CancellationToken) {
     }
 }
 
-/// What this process calls itself when it takes a lease.
+/// The name of this process in a lease.
 fn server_name(app: &App) -> String {
     match app.store.engine() {
-        // Only one process serves an SQLite file, so whoever held its leases before is gone.
+        // Only one process serves an SQLite file, so the previous holder of its leases no longer runs.
         Engine::Sqlite => "this machine".to_owned(),
         Engine::Postgres => random::<8>()
             .iter()
@@ -131,7 +132,7 @@ fn server_name(app: &App) -> String {
 }
 
 impl App {
-    /// Wakes the controller of reservations if this moment is nearer than its next look.
+    /// Wakes the controller of reservations if `at` is before its next poll.
     pub(crate) fn falls_due(&self, at: Timestamp) {
         if at <= self.now() + reservations::LOOK_EVERY {
             self.planned.notify_one();

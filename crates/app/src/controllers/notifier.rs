@@ -1,4 +1,4 @@
-//! Tells people what happened that concerns them, and reminds them of what is about to.
+//! Notifies people of events that concern them, and reminds them of starts and ends.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::lease::Keeper;
 use crate::App;
 use crate::error::Result;
 
-/// How late a reminder may be, and how late somebody is told whatever happens to the bell.
+/// The longest delay of a reminder, and of a notification if a wake-up is lost.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// What happens together is told together; still soon enough for a page that shows it live.
+/// Collects events that happen together into one pass. The delay is short enough for a page that shows them live.
 const GATHER: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
@@ -39,7 +39,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-/// Tells of what happened since the last time; says whether there may be more.
+/// Sends notifications for the next events. Returns whether there may be more.
 pub(super) async fn round(app: &App, lease: &Lease) -> Result<bool> {
     app.remind(lease).await?;
     app.tell_news(lease).await

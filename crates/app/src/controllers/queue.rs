@@ -1,7 +1,7 @@
-//! Carries the queues on: whenever something happens, whenever time alone changes something, and now and then.
+//! Runs the queues: after every event, when time alone changes something, and at a regular interval.
 //!
-//! Each site's queue is carried on by a task of its own, so that a site that is large, or whose machines do not answer,
-//! delays no other.
+//! Each site's queue runs in its own task. So a site that is large, or whose machines do not answer, delays no other
+//! site.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -20,13 +20,13 @@ use super::lease::{Keeper, Turn};
 use crate::App;
 use crate::error::Result;
 
-/// Whatever happens to the bells, nothing waits longer than this for room that is there.
+/// No job waits longer than this for free room, even if a wake-up is lost.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Many submit at once; they are planned for together.
+/// Collects jobs that many people submit at once into one plan.
 const GATHER: Duration = Duration::from_millis(50);
-/// How long a round waits for its sites. It comes back for those that take longer, and keeps the lease meanwhile.
+/// How long a pass waits for its sites. For slower sites it returns later, and keeps the lease meanwhile.
 const SITES_WAIT: Duration = Duration::from_secs(1);
-/// How long a site is left alone whose round panicked, or did not end in its time.
+/// How long a site is skipped after its pass panicked or exceeded the time limit.
 const BACK_OFF: Duration = Duration::from_secs(30);
 const TROUBLE: &str = "the queues could not be carried on";
 
@@ -72,29 +72,29 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-/// The sites whose queues are carried on at this moment. Dropped, they stop.
+/// The sites whose queues are being processed. Dropping this aborts their tasks.
 #[derive(Debug, Default)]
 struct Sites {
     tasks: JoinSet<(SiteId, Ended)>,
     under_way: HashMap<SiteId, UnderWay>,
-    /// When a round of any site last ended.
+    /// When a pass of any site last ended.
     last_ended: Option<Instant>,
-    /// When each is looked at again, though nothing happens.
+    /// When each site is polled next, even without an event.
     next: HashMap<SiteId, Timestamp>,
-    /// Sites that are left alone, and until when.
+    /// The sites that are skipped, and until when.
     rest: HashMap<SiteId, Instant>,
-    /// Whether something has happened since all were looked at.
+    /// Whether an event has happened since the last poll of all sites.
     look_at_all: bool,
 }
 
-/// How a site's round ended: when to look again at the latest, or with a panic.
+/// The result of a site's pass: the latest time for the next poll, or a panic.
 type Ended = Result<Option<Timestamp>, Box<dyn Any + Send>>;
 
-/// Whether the rounds of sites take longer than they may.
+/// Whether passes exceed the time limit.
 #[derive(Debug, PartialEq, Eq)]
 enum Late {
     None,
-    /// Others come round, so these sites are sick, and not this server.
+    /// Other sites finish their passes, so these sites are at fault and not this server.
     Some,
     All,
 }
@@ -103,12 +103,12 @@ enum Late {
 struct UnderWay {
     task: AbortHandle,
     since: Instant,
-    /// Whether something has happened since it began.
+    /// Whether an event has happened since the pass began.
     is_due_again: bool,
 }
 
 impl Sites {
-    /// Begins with the sites that are due, and waits for those that are quick.
+    /// Starts the passes of the sites that are due, and waits for the quick ones.
     async fn carry_on(&mut self, app: &App, lease: &Lease) -> Result<()> {
         let now = app.now();
         let all = app.sites_with_queues().await?;
@@ -133,9 +133,9 @@ impl Sites {
     fn begin(&mut self, app: &App, lease: &Lease, site: SiteId) {
         let (app, lease) = (app.clone(), lease.clone());
         let task = self.tasks.spawn(async move {
-            // A round is large, and has no place on its caller's stack.
+            // A pass is a large future, too large for its caller's stack.
             let round = Box::pin(app.carry_queue_on(&lease, site));
-            // A site that makes it panic stops no other.
+            // A panic in one site's pass must not stop the other sites.
             let ended = AssertUnwindSafe(round).catch_unwind().await;
             let next = ended.map(|next| {
                 next.unwrap_or_else(|error| {
@@ -153,11 +153,11 @@ impl Sites {
         self.under_way.insert(site, under_way);
     }
 
-    /// Waits until a site's round has ended; for ever, if there is none.
+    /// Waits until one site's pass has ended. Waits for ever if none runs.
     async fn one_ended(&mut self, app: &App) {
         let (site, ended) = match self.tasks.join_next().await {
             Some(Ok(ended)) => ended,
-            // It took too long, and was left.
+            // The task exceeded the time limit and was aborted.
             Some(Err(_)) => return,
             None => return std::future::pending().await,
         };
@@ -177,7 +177,7 @@ impl Sites {
         self.next.insert(site, next);
     }
 
-    /// Leaves sites whose round takes longer than that. The other sites go on.
+    /// Aborts the passes that have run longer than `limit`. The other sites continue.
     fn leave_late_ones(&mut self, limit: Duration) -> Late {
         let late = |one: &UnderWay| one.since.elapsed() >= limit;
         let sites = self.under_way.iter().filter(|(_, one)| late(one));
@@ -199,9 +199,9 @@ impl Sites {
         Late::Some
     }
 
-    /// How long nothing has to be done, unless something happens.
+    /// How long to sleep if no event happens.
     fn pause(&self, now: Timestamp) -> Duration {
-        // The lease is kept for those that are under way.
+        // Wake up early while passes run, because the lease must be renewed for them.
         let longest = match self.under_way.is_empty() {
             true => LOOK_EVERY,
             false => SITES_WAIT,

@@ -1,5 +1,5 @@
-//! Removes the records of runs that ended long ago from the disk of this server's backend. Every server has a disk of its
-//! own, so no lease is needed: that a run is over is in the database for ever.
+//! Removes the records of runs that ended long ago from the disk of this server's backend. Every server has its own
+//! disk, and the end of a run stays in the database for ever. So no lease is needed.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::App;
 use crate::error::Result;
 
 const LOOK_EVERY: Duration = Duration::from_secs(600);
-/// Runs that the database is asked about at once.
+/// How many runs one database query checks.
 const AT_ONCE: usize = 500;
 
 pub(super) async fn run(app: App, stop: CancellationToken) {
@@ -32,7 +32,7 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
     }
 }
 
-/// May be cut off anywhere: what is left is removed the next time.
+/// Safe to stop anywhere: the next call removes the rest.
 pub(super) async fn remove_old(app: &App) -> Result<()> {
     let backend = app.backend.as_ref();
     let Some(records) = backend.and_then(|backend| backend.records()) else {
@@ -54,7 +54,7 @@ pub(super) async fn remove_old(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Those of these runs whose end is in the database. The records of the others stay.
+/// The runs among `found` whose end before `moment` is in the database. The records of all other runs stay.
 async fn ended_by(app: &App, found: &[RunId], moment: Timestamp) -> Result<Vec<RunId>> {
     let mut ended = Vec::new();
     for some in found.chunks(AT_ONCE) {
@@ -64,7 +64,7 @@ async fn ended_by(app: &App, found: &[RunId], moment: Timestamp) -> Result<Vec<R
     Ok(ended)
 }
 
-/// A run whose records cannot be removed is in the way of no other.
+/// Logs the failure and goes on, so that one run does not block the others.
 fn note(run: RunId, removed: Result<(), Trouble>) {
     if let Err(trouble) = removed {
         tracing::warn!(%trouble, %run, "the records of a run could not be removed; trying again");

@@ -1,4 +1,4 @@
-//! Writes down what each server counted of refused bookings. Every server does it for itself, so no lease is needed.
+//! Writes each server's counts of refused bookings to the database. Every server writes its own, so no lease is needed.
 
 use std::time::Duration;
 

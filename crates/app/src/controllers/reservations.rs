@@ -1,4 +1,4 @@
-//! Starts and ends reservations and closes maintenance windows on time, after a crash too.
+//! Starts and ends reservations and closes maintenance windows on time, also after a crash.
 
 use berth_model::Text;
 use berth_model::event::{Audience, EventKind};
@@ -15,7 +15,7 @@ use crate::App;
 use crate::error::{Error, Result};
 use crate::record::{By, Change};
 
-/// The longest pause between two looks; nothing due is later than this, whatever happens to the bell.
+/// The longest pause between two polls. Nothing happens later than this after it is due, even if a wake-up is lost.
 pub(super) const LOOK_EVERY: SignedDuration = SignedDuration::from_secs(1);
 const BATCH: u64 = 200;
 
@@ -38,7 +38,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-/// Carries on everything that is due; says whether there may be more.
+/// Processes everything that is due. Returns whether there may be more.
 pub(super) async fn round(app: &App, lease: &Lease) -> Result<bool> {
     let now = app.now();
     let mut reader = app.store.read().await?;
@@ -48,7 +48,7 @@ pub(super) async fn round(app: &App, lease: &Lease) -> Result<bool> {
     let more = !due.is_empty() || !windows.is_empty();
     for reservation in &due {
         match carry_on(app, lease, reservation).await {
-            // Its owner changed it meanwhile; the next look sees it as it is now.
+            // The owner changed it meanwhile. The next poll reads the new version.
             Ok(()) | Err(Error::Version { .. }) => {}
             Err(Error::Store(berth_store::Error::Retry)) => {}
             Err(error) => return Err(error),
@@ -60,7 +60,7 @@ pub(super) async fn round(app: &App, lease: &Lease) -> Result<bool> {
     Ok(more)
 }
 
-/// Takes one reservation as far as time has come for it.
+/// Makes all transitions of one reservation that are due by now.
 async fn carry_on(app: &App, lease: &Lease, due: &Reservation) -> Result<()> {
     let mut tx = app.store.begin().await?;
     leases::check(&mut tx, lease).await?;
@@ -102,7 +102,7 @@ async fn close(app: &App, lease: &Lease, window: &Window) -> Result<()> {
 }
 
 impl App {
-    /// Why time itself carried a reservation on in a way its owner may not expect, for them to read.
+    /// The reason for a transition that time caused and that the owner may not expect. It is shown to the owner.
     fn due_reason(&self, of: &Reservation, transition: Transition) -> Option<Text> {
         let undecided = "nobody decided in time";
         let reason = match (transition.from(), transition.to()) {

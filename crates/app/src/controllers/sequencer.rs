@@ -10,7 +10,7 @@ use super::lease::{Keeper, Turn};
 use crate::App;
 use crate::error::{Error, Result};
 
-/// How often to look for rows that another server wrote; our own ring the bell.
+/// How often to look for rows that another server wrote. This server's own rows cause a wake-up.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
@@ -19,7 +19,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
         let work = async |lease: Lease| number_some(&app, &lease).await;
         let pause = match keeper.turn("the sequencer could not work", work).await {
             Turn::Trouble => AFTER_TROUBLE,
-            // However much there is to number, each round is short.
+            // Each pass is short, however many rows wait.
             Turn::Done { has_more: true } if !stop.is_cancelled() => continue,
             Turn::Done { .. } | Turn::NotOurs => LOOK_EVERY,
         };
@@ -37,7 +37,7 @@ pub(super) async fn number_all(app: &App, lease: &Lease) -> Result<()> {
     Ok(())
 }
 
-/// Numbers a batch, if there is anything to number; returns whether there may be more.
+/// Numbers a batch of rows, if there are any. Returns whether there may be more.
 async fn number_some(app: &App, lease: &Lease) -> Result<bool> {
     let mut reader = app.store.read().await?;
     let work = sequencer::has_work(&mut reader).await?;
@@ -59,7 +59,7 @@ async fn number_some(app: &App, lease: &Lease) -> Result<bool> {
     Ok(true)
 }
 
-/// Reads what was numbered, here or elsewhere, into this server's memory.
+/// Copies newly numbered events, from any server, into this server's memory.
 pub(super) async fn follow(app: App, stop: CancellationToken) {
     loop {
         let pause = match app.refresh_tail().await {

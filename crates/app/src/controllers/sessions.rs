@@ -1,6 +1,7 @@
-//! Carries sessions on: whenever something happens to what they run as, often while one begins, and now and then.
+//! Runs the sessions: after every event of their runs, often while a session starts, and at a regular interval.
 //!
-//! The holder of the lease does so for all but what runs on other servers' machines, which their own servers look after.
+//! The holder of the lease does so for all sessions except those on other servers' machines. Each server handles the
+//! sessions on its own machine.
 
 use std::time::Duration;
 
@@ -11,10 +12,10 @@ use super::lease::{Keeper, Turn};
 use crate::App;
 use crate::authority::Authority;
 
-/// Whatever happens to the bells, nothing waits longer than this.
+/// The longest pause between two polls, even if a wake-up is lost.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 const TROUBLE: &str = "the sessions could not be carried on";
-/// Between two rounds, however much there is to ask.
+/// The shortest pause between two passes, however many wake-ups arrive.
 const REST: Duration = Duration::from_millis(50);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {

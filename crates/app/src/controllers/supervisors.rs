@@ -1,5 +1,5 @@
-//! Passes stops and deadlines on to the supervisors of this server's own machine. Every server reaches its own machine alone, so
-//! no lease is needed.
+//! Passes stops and deadlines on to the supervisors of this server's own machine. Each server reaches only its own
+//! machine, so no lease is needed.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use crate::App;
 use crate::queue::Passing;
 
-/// Whatever happens to the wake-ups, nothing waits longer than this.
+/// The longest pause between two passes, even if a wake-up is lost.
 const PASS_ON_EVERY: Duration = Duration::from_secs(1);
-/// How often to look for work that is over in the database and still runs here.
+/// How often to look for runs that have ended in the database but still run on this machine.
 const END_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(app: App, stop: CancellationToken) {

@@ -1,4 +1,4 @@
-//! Removes what has run out: sign-ins, one-time links, old failures, old idempotency keys, old events, old notifications,
+//! Removes expired data: sign-ins, one-time links, old failures, old idempotency keys, old events, old notifications,
 //! old visits to sessions.
 
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::error::Result;
 
 pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(600);
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
-/// How long people can read back what they were told.
+/// How long people can read old notifications.
 const NOTIFICATIONS_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
 
-/// How long people can read back who visited a session. An admin's visit stays in the audit log for ever.
+/// How long people can read the list of visitors of a session. An admin's visit stays in the audit log for ever.
 const VISITS_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
-/// Rows of visits that one transaction removes: others wait for it.
+/// How many visits one transaction removes. Other transactions wait for it, so the number is small.
 const VISITS_AT_ONCE: u64 = 500;
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
@@ -37,7 +37,7 @@ pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     keeper.give_back().await;
 }
 
-/// Removes what has run out, visits in batches; returns whether there may be more.
+/// Removes expired data, visits in batches. Returns whether there may be more.
 pub(super) async fn sweep(app: &App, lease: &Lease) -> Result<bool> {
     let now = app.now();
     let mut tx = app.store.begin().await?;

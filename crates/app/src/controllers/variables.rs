@@ -1,4 +1,5 @@
-//! Seals what an earlier version kept in clear, once after the start. Every server may do it: rows are locked.
+//! Seals the variables that an earlier version stored in clear, once after the start. Rows are locked, so every server
+//! may do it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Finds others for those whose resource has failed, and serves those who wait when somebody lets go.
+//! Moves bookings away from failed resources, and gives freed room to waiting reservations.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::lease::Keeper;
 use crate::App;
 use crate::error::Result;
 
-/// Whatever happens to the events, nobody waits longer than this for room that is there.
+/// The longest time that a reservation waits for free room, even if an event is missed.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// Many let go at once when a day ends; they are served together.
+/// Many bookings end at once at the end of a day. This delay serves their waiters in one pass.
 const GATHER: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(app: App, mut keeper: Keeper, stop: CancellationToken) {
     let mut newest = app.tail.bell();
-    // Where to look: everywhere at first, and after a long silence.
+    // All sites at first, and again after a long silence.
     let mut sites = Where::Everywhere;
     let mut seen = app.tail.newest();
-    // However many events come in between, they do not put it off.
+    // Fixed here, so that frequent events cannot postpone it.
     let mut look_everywhere_at = Instant::now() + LOOK_EVERY;
     loop {
         let work = async |lease: Lease| {
@@ -109,7 +109,7 @@ async fn round(app: &App, lease: &Lease, sites: &Where) -> Result<()> {
     }
 }
 
-/// Those who had something promised come before those who wait.
+/// Bookings on failed resources are moved first, because they were promised room. Then waiting reservations are served.
 pub(super) async fn serve(app: &App, lease: &Lease, site: Option<SiteId>) -> Result<()> {
     for site in app.sites_in_trouble(site).await? {
         app.rescue(lease, site).await?;

@@ -1,5 +1,5 @@
-//! Carrying out a plan, step by step, in one transaction. Every step is written as if it had been done by hand, by the
-//! same functions, so that it leaves the same audit entry and event.
+//! Applies a plan step by step in one transaction. Each step uses the same functions as a change by hand, so it leaves
+//! the same audit entry and event.
 
 use berth_engine::plan::Step;
 use berth_model::declared::{DeclaredResource, ProjectSection, TypeSection};
@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 
-/// The plan names only what it knows; a name that is missing here is a mistake of ours.
+/// The error for a name that the plan uses but that does not exist: a bug in the planner.
 fn lost(name: &Name) -> Error {
     Error::Internal(format!("the plan speaks of `{name}`, which is not there"))
 }
@@ -82,7 +82,7 @@ impl App {
     }
 }
 
-/// Makes a site what a file says, in one transaction, by one caller.
+/// Applies a plan to a site in one transaction, on behalf of one caller.
 struct Carrier<'a> {
     app: &'a App,
     conn: &'a mut Conn,
@@ -268,7 +268,7 @@ impl Carrier<'_> {
             .write_off_resource(self.conn, self.caller, before)
             .await?
         {
-            // A booking or a child came since we looked; the next look shows it.
+            // A booking or a child was added since the plan was made. The retry shows it.
             return Err(Error::Store(berth_store::Error::Retry));
         }
         Ok(())
@@ -356,7 +356,7 @@ impl Carrier<'_> {
             .await
     }
 
-    /// Hangs a resource below another, and notes that this made a new version of it.
+    /// Moves a resource below another, and counts the new version that the move creates.
     async fn hang(&mut self, name: &Name, under: Option<ResourceId>) -> Result<()> {
         let resources = &mut self.compared.present.resources;
         let it = resources.get_mut(name).ok_or_else(|| lost(name))?;
@@ -369,7 +369,7 @@ impl Carrier<'_> {
     }
 }
 
-/// What was written, or else somebody changed the site since it was looked at.
+/// Fails if nothing was written, because another change to the site came first.
 fn unchanged(written: bool) -> Result<()> {
     written.then_some(()).ok_or(Error::SiteChanged)
 }

@@ -1,4 +1,5 @@
-//! Which bookings a file would break: those on what it removes, and those that would meet where it moves things.
+//! Finds the bookings that a site file would break: bookings on resources that it removes, and bookings that would
+//! conflict after it moves resources.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,10 +13,10 @@ use berth_store::{Conn, claims};
 use super::Present;
 use crate::error::{Error, Result};
 
-/// More than this nobody reads before acting on it.
+/// Nobody reads more than this before acting.
 const SHOWN_MAX: usize = 100;
 
-/// Each resource that could not go where it should, with a claim that keeps it from there.
+/// Each resource that the plan cannot remove or move, with a claim that prevents it.
 pub(super) async fn in_the_way(
     conn: &mut Conn,
     present: &Present,
@@ -53,8 +54,8 @@ async fn would_meet(
 ) -> Result<Vec<(ResourceId, Claim)>> {
     let before = tree(present, None)?;
     let after = tree(present, Some(wanted))?;
-    // Two claims can only meet where one's resource comes below the other's. The lowest thing that moves between them
-    // takes the lower one along now already, and has the upper one newly above it.
+    // Two claims can only conflict if the resource of one is below the other's. The lowest moved resource between them
+    // already carries the lower one, and gets the upper one as a new ancestor.
     let newly_above = |id: ResourceId| {
         let above: Vec<ResourceId> = after
             .ancestors(id)
@@ -105,8 +106,8 @@ fn by_resource(claims: Vec<Claim>) -> HashMap<ResourceId, Vec<Claim>> {
     found
 }
 
-/// The tree of what exists, as it stands or as it will. What is added has no bookings, so a place that is new is
-/// passed over on the way up.
+/// The current resource tree, or the one that the file declares. New resources have no bookings, so the walk towards
+/// the root skips new parents.
 fn tree(present: &Present, wanted: Option<&Declared>) -> Result<Tree> {
     let wanted = wanted.and_then(|wanted| wanted.resources.as_ref());
     let now = present.declared.resources.as_ref();

@@ -1,4 +1,4 @@
-//! What else could be had when the answer is no, and keeping it free for whoever was told.
+//! Alternatives to a refused booking, and holds that keep them free for the caller.
 
 use berth_engine::alternatives::{Bounds, Offer, Pool, Refused, alternatives};
 use berth_engine::busy::Busy;
@@ -20,16 +20,16 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::reservations::{HOLDS_MAX, Item, NewReservation};
 
-/// Something else that could be had, checked bookable a moment ago.
+/// An alternative that could be booked a moment ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     pub kind: AlternativeKind,
-    /// How far it is from the wish, as a time.
+    /// The distance from the wish, expressed as a time.
     pub distance: SignedDuration,
     pub take: Take,
-    /// Two of a split, otherwise one.
+    /// Two parts for a split, otherwise one.
     pub parts: Vec<Part>,
-    /// The holds that keep its parts free, where holding was asked for.
+    /// The holds that keep the parts free, if the caller asked for holds.
     pub holds: Vec<ReservationId>,
 }
 
@@ -39,7 +39,7 @@ pub enum AlternativeKind {
     Elsewhere,
     Fewer,
     Split,
-    /// The same resources from the same start, but not as long.
+    /// The same resources from the same start, but for a shorter time.
     Shorter,
 }
 
@@ -48,9 +48,9 @@ pub enum AlternativeKind {
 pub(crate) struct RefusedBooking<'a> {
     pub of: For,
     pub span: Span,
-    /// All that it would hold, buffers included.
+    /// All claims that the booking would hold, including buffers.
     pub claims: &'a [Claim],
-    /// The reservation as it stands, if this was to change it, and the claims that it holds.
+    /// For a change: the current reservation, and the claims that it holds.
     pub standing: Option<(&'a Reservation, Vec<Claim>)>,
 }
 
@@ -67,27 +67,27 @@ struct Wanted {
     take: Take,
     count: usize,
     span: Span,
-    /// What was asked for by name; others that are alike would be as good.
+    /// The resources that were asked for by name. Equivalent resources are as good.
     named: Vec<ResourceId>,
-    /// What the booking holds already, which is not in its way.
+    /// The claims that the booking holds already. They are not in its way.
     own: Vec<Claim>,
 }
 
-/// How far around the wish to look.
+/// How far before and after the wish to search.
 const LOOK: SignedDuration = SignedDuration::from_hours(14 * 24);
 const APART: SignedDuration = SignedDuration::from_mins(1);
 const PART_MIN: SignedDuration = SignedDuration::from_mins(30);
 const STEP: SignedDuration = SignedDuration::from_mins(15);
 const OFFERS_MAX: usize = 6;
-/// How often they are looked for again when others were quicker to have them.
+/// How often to search again after other bookings took all the alternatives.
 const ATTEMPTS: usize = 3;
-/// How far away others count: the rack next door, and another site.
+/// The distance of a neighbouring rack, and of another site.
 const NEXT_DOOR: SignedDuration = SignedDuration::from_mins(5);
 const OTHER_SITE: SignedDuration = SignedDuration::from_hours(4);
 const SITES_MAX: usize = 10;
 
 impl App {
-    /// Adds to a refusal of a booking what else there is; the refusal stands, whatever comes of the search.
+    /// Adds alternatives to the refusal of a booking. The refusal itself stays, even if the search fails.
     pub(crate) async fn with_alternatives(
         &self,
         refusal: Error,
@@ -122,7 +122,7 @@ impl App {
         }
     }
 
-    /// The same for a refused change.
+    /// Adds alternatives to the refusal of a change.
     pub(crate) async fn with_alternatives_to_change(
         &self,
         refusal: Error,
@@ -148,7 +148,7 @@ impl App {
         }
     }
 
-    /// None where they could not be looked for.
+    /// None if the search failed.
     async fn alternatives_to(
         &self,
         caller: &Caller,
@@ -171,7 +171,7 @@ impl App {
         refused: &RefusedBooking<'_>,
     ) -> Result<(Vec<Alternative>, Directory)> {
         let span = refused.span;
-        // Without what is held before and after it.
+        // Without the buffers before and after the booking.
         let claims: Vec<&Claim> = refused
             .claims
             .iter()
@@ -180,7 +180,7 @@ impl App {
         let Some(first) = claims.first() else {
             return Ok(Default::default());
         };
-        // Different amounts of different things have no common other time that this search could find.
+        // The search cannot find a common other time for different amounts of different resources.
         if claims.iter().any(|claim| claim.take != first.take) {
             return Ok(Default::default());
         }
@@ -213,7 +213,7 @@ impl App {
             found.retain(|one| one.kind != AlternativeKind::Split);
             return Ok((found, directory));
         };
-        // Of an extension only the time it adds can lie elsewhere.
+        // Of an extension, only the added time can use other resources.
         let shorter = self.shorter(place, before, &wanted).await?;
         wanted.span = added;
         let found = self.find_alternatives(caller, place, &refused.of, wanted);
@@ -226,7 +226,7 @@ impl App {
         Ok((found, directory))
     }
 
-    /// How far a booking can be extended, if not as far as was asked.
+    /// The longest extension that is possible, if it is shorter than the caller asked for.
     async fn shorter(
         &self,
         place: &Place,
@@ -270,8 +270,7 @@ impl App {
         Ok(Some((alternative, directory)))
     }
 
-    /// The refusal of a wish for any of a kind: nothing in particular is in the way, and perhaps there is something
-    /// else.
+    /// The refusal of a booking by kind. No particular booking is in the way, but there may be alternatives.
     pub(super) async fn no_room(&self, caller: &Caller, place: &Place, new: &NewAny) -> Error {
         let details = new.details(new.wish.window);
         let mut offered = Ok(Default::default());
@@ -459,8 +458,8 @@ impl App {
         Ok((told, directory))
     }
 
-    /// Keeps the nearest alternatives free for the caller, as many as they may hold. Not so where others were quicker to
-    /// have all of them: it is then worth to look again.
+    /// Holds the nearest alternatives for the caller, as many as the caller may hold. Returns false if other bookings
+    /// took all of them first; then a new search is worthwhile.
     async fn hold_alternatives(
         &self,
         caller: &Caller,
@@ -468,7 +467,7 @@ impl App {
         new: &NewReservation,
         found: &mut [Alternative],
     ) -> bool {
-        // These are bookings of their own: the request's key is the refused one's.
+        // The holds are separate bookings: the idempotency key of the request belongs to the refused booking.
         let caller = &Caller {
             once: None,
             version: None,
@@ -494,7 +493,7 @@ impl App {
             if alternative.holds.len() < alternative.parts.len() {
                 for (part, id) in alternative.parts.iter().zip(alternative.holds.drain(..)) {
                     let site = Reference::Id(part.site);
-                    // One that cannot be let go runs out by itself.
+                    // A hold that cannot be cancelled expires by itself.
                     let _ = self.cancel_reservation(caller, &site, id, None, None).await;
                 }
             }
@@ -523,7 +522,7 @@ impl App {
                     amount,
                 })
                 .collect(),
-            // Projects and forms are a site's own.
+            // A project or a form belongs to one site, so it does not apply at another.
             project: new.project.clone().filter(|_| is_here),
             any: None,
             pinned: true,
@@ -539,7 +538,7 @@ impl App {
     }
 }
 
-/// The sites to look in, each with what is as good there and when it may start.
+/// The sites to search, each with its equivalent resources and permitted starts.
 struct Sites<'a> {
     busy: &'a [&'a Busy],
     pools: &'a [Vec<Candidate>],
@@ -548,7 +547,7 @@ struct Sites<'a> {
 }
 
 impl Sites<'_> {
-    /// The sites of the pools that are as good, by number, and the alternatives. Their times include buffers.
+    /// The indices of the sites with usable pools, and the alternatives. Their times include buffers.
     fn search(&self, wanted: &Wanted, within: Span) -> (Vec<usize>, Vec<Found>) {
         let starts: Vec<Vec<Span>> = self.permitted.iter().map(Permitted::held_starts).collect();
         let numbers: Vec<usize> = (0..self.pools.len())
@@ -592,7 +591,7 @@ impl Sites<'_> {
             limit: OFFERS_MAX,
         };
         let mut found = alternatives(&refused, &elsewhere, &bounds);
-        // Two parts have buffers of their own, and rules on their length, which were not looked at.
+        // Each part of a split has its own buffers and its own length rules, which this search did not check.
         let asks = here.rules.is_some() || here.has_buffers();
         found.retain(|one| !(asks && matches!(one.offer, Offer::Split { .. })));
         (numbers, found)

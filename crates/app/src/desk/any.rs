@@ -1,4 +1,5 @@
-//! Booking any of a kind: the smallest set that fits, re-arranging others who asked for any of theirs if need be.
+//! Bookings by kind: the caller names a `Selection` instead of resources. The search takes the smallest set that fits,
+//! and moves other bookings by kind if needed.
 
 use berth_engine::arrange::{self, accept};
 use berth_engine::rights::Action;
@@ -22,11 +23,11 @@ use crate::once::Made;
 use crate::place::Place;
 use crate::reservations::{Booked, Item, NewReservation, Preview, RawAnswers};
 
-/// A booking of any of a kind.
+/// A booking by kind.
 #[derive(Debug, Clone)]
 pub struct NewAny {
     pub wish: Wish,
-    /// Keep exactly what is found, whoever else comes.
+    /// Keep exactly the resources that were found; never move the booking.
     pub pinned: bool,
     pub title: Text,
     pub project: Option<ProjectReference>,
@@ -34,13 +35,13 @@ pub struct NewAny {
     pub parameters: RawAnswers,
     pub owner: Option<PersonReference>,
     pub hold: bool,
-    /// Wait where there is no room.
+    /// Join the waitlist if there is no room.
     pub wait: Option<WaitFor>,
     pub at_end: AtEnd,
     pub lends: Option<bool>,
 }
 
-/// Where a wish fits, and who moves for it.
+/// The resources and the time that fit a wish, and the bookings that must move for it.
 pub(super) struct Placement {
     pub span: Span,
     variant: Variant,
@@ -49,7 +50,7 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// What was asked for, in the number that was found.
+    /// The wish's `Selection`, with the count that was found.
     pub fn selection(&self, wish: &Wish) -> Selection {
         Selection {
             count: self.variant.count,
@@ -58,18 +59,18 @@ impl Placement {
     }
 }
 
-/// What a search for any of a kind comes to.
+/// The result of a search for a booking by kind.
 pub(super) enum Room {
     Found(Placement),
-    /// Others have it.
+    /// Other bookings hold the room.
     Taken,
-    /// No time of the window is permitted. These are some that would do.
+    /// The rules permit no start in the window. These are some resources that match the wish.
     Closed(Vec<ResourceId>),
 }
 
-/// How often a place is looked for again when another was quicker.
+/// How often to search again after another booking took the place.
 const ATTEMPTS: usize = 5;
-/// Of a window in which nothing is free, the starts at which re-arranging is tried.
+/// In a window without free room, the number of starts at which moving other bookings is tried.
 const STARTS_MAX: usize = 16;
 
 impl App {
@@ -102,7 +103,7 @@ impl App {
                 Room::Found(_) | Room::Taken => {
                     return self.refuse_or_wait(caller, &place, new).await;
                 }
-                // Waiting would not help: no time that it could have is permitted.
+                // Waiting would not help: the rules permit no time in the window.
                 Room::Closed(like) => return Err(self.closed(caller, &place, new, &like).await),
             };
             attempt += 1;
@@ -114,7 +115,7 @@ impl App {
         }
     }
 
-    /// What refuses a wish that may start at no time of its window: what would refuse it at the first.
+    /// The reason why no start in the window is permitted: the reason that refuses the first start.
     async fn closed(
         &self,
         caller: &Caller,
@@ -154,7 +155,8 @@ impl App {
             .map(|_| ())
     }
 
-    /// There is no room now. Waiting makes sense if there could ever be: if there are so many of the kind.
+    /// Joins the waitlist if the site could ever have room, that is, if it has enough resources of the kind. Otherwise
+    /// refuses.
     async fn refuse_or_wait(
         &self,
         caller: &Caller,
@@ -176,7 +178,7 @@ impl App {
         }
     }
 
-    /// What [`App::book_any`] would come to, with nothing left behind.
+    /// The result that [`App::book_any`] would have, without any change.
     pub async fn preview_any(
         &self,
         caller: &Caller,
@@ -197,7 +199,7 @@ impl App {
         }
     }
 
-    /// The same wish with the amount that it means.
+    /// The same wish, with the default amount filled in.
     async fn meant(&self, caller: &Caller, site: &SiteReference, new: &NewAny) -> Result<NewAny> {
         let mut reader = self.store.read().await?;
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
@@ -209,7 +211,7 @@ impl App {
         })
     }
 
-    /// Whose it is to be, and for which project.
+    /// The owner and the project of the new booking.
     pub(super) async fn asked_for(&self, caller: &Caller, new: &NewAny) -> Result<For> {
         let owner = match &new.owner {
             None => caller.id(),
@@ -271,7 +273,7 @@ impl App {
         Ok((place, found.map_or(Room::Taken, Room::Found)))
     }
 
-    /// Looks for a place among those who asked for any of a kind themselves and may still be moved.
+    /// Looks for room by moving other bookings by kind that may still be moved.
     async fn make_room(
         &self,
         site: Searched,
@@ -284,7 +286,7 @@ impl App {
         let met = reservations::movable(&mut reader, id, window, now, MOVABLE_MAX).await?;
         let ends = met.iter().map(|one| one.span.end());
         let starts = starts(window, wish, ends.collect());
-        // Those who could move are met by others who could move in turn.
+        // A booking that moves may meet another that can move, too.
         let hull = met.iter().fold(window, |hull, one| hull.hull(one.span));
         let movable = reservations::movable(&mut reader, id, hull, now, MOVABLE_MAX).await?;
         drop(reader);
@@ -293,7 +295,7 @@ impl App {
     }
 }
 
-/// When to try: at the wished time, or where there is a choice, at the start of the window and when somebody leaves.
+/// The starts to try: the fixed start, or otherwise the start of the window and every end of another booking.
 fn starts(window: Span, wish: &Wish, mut ends: Vec<Timestamp>) -> Vec<Timestamp> {
     let mut starts = vec![window.start()];
     if wish.fixed().is_none() {
@@ -347,7 +349,7 @@ fn rearranged(
 }
 
 impl NewAny {
-    /// The definite booking that it comes to.
+    /// The booking with definite resources and times that this wish becomes.
     fn at(&self, found: &Placement) -> NewReservation {
         let item = |resource: &ResourceId| self.item(*resource);
         NewReservation {
@@ -365,7 +367,7 @@ impl NewAny {
         }
     }
 
-    /// What it says besides what and when.
+    /// All fields except resources and time.
     pub(super) fn details(&self, span: Span) -> NewReservation {
         NewReservation {
             title: self.title.clone(),

@@ -1,8 +1,8 @@
-//! The board: what a site has and what of it is taken, in memory, so that a search for free time reads no table.
+//! The board: the resources and claims of a site, in memory, so that a search for free time reads no table.
 //!
-//! Nobody has to keep a board current. Whoever asks for one first lets it read what happened in the site since it was
-//! last asked for, and it reads again the claims that this touched: what was committed before the question is in the
-//! answer. What stands here is still advice; the database has the last word when a booking is made.
+//! Nobody has to keep a board current. A caller that asks for the board first makes it read the site's events since the
+//! last call. The board then reads the claims that these events changed. So it contains everything that was committed
+//! before the call. The board is only advice: the database decides when a booking is made.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -24,23 +24,23 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::inventory::tree_of;
 
-/// How many events are read at once, and how many resources' claims.
+/// How many events are read at once, and the claims of how many resources.
 const PAGE: u64 = 2_000;
 const RESOURCES_AT_ONCE: usize = 500;
 
 #[derive(Debug, Default)]
 pub(crate) struct Boards(Mutex<HashMap<SiteId, Arc<RwLock<Option<Board>>>>>);
 
-/// A board that nobody changes while it is looked at.
+/// A board that nobody changes while this guard exists.
 pub(crate) type BoardGuard = OwnedRwLockReadGuard<Option<Board>, Board>;
 
 #[derive(Debug)]
 pub(crate) struct Board {
-    /// The last event that is in here.
+    /// The number of the last event that the board contains.
     seen: u64,
     pub types: HashMap<TypeId, ResourceType>,
     pub resources: HashMap<ResourceId, Resource>,
-    /// Those that are ACTIVE, and everything above them too.
+    /// The resources that are ACTIVE and whose ancestors are all ACTIVE, too.
     in_service: HashSet<ResourceId>,
     pub busy: Busy,
 }
@@ -56,12 +56,12 @@ impl Boards {
 }
 
 impl App {
-    /// The site's board as it is now. Who needs several takes them in the order of the sites' ids, so that no two wait
-    /// for each other.
+    /// The site's current board. A caller that needs several boards takes them in the order of the site ids, so
+    /// that two callers never wait for each other.
     pub(crate) async fn board(&self, site: SiteId) -> Result<BoardGuard> {
         let mut board = self.boards.of(site).write_owned().await;
         let mut conn = self.store.read().await?;
-        // Taken out while it changes: what is cut off half-way is read anew and not shown half.
+        // Taken out while it changes: if the update is cancelled half-way, the next call reads a new board.
         let fresh = match board.take() {
             Some(board) => board.catch_up(&mut conn, site).await?,
             None => Board::read(&mut conn, site).await?,
@@ -71,7 +71,7 @@ impl App {
             .map_err(|_| Error::Internal("a board is gone that was just read".into()))
     }
 
-    /// Reads every site's board before anybody asks for it: of a large site that takes seconds.
+    /// Reads every site's board before the first search. A large site takes seconds.
     pub(crate) async fn read_boards(&self) -> Result<()> {
         let mut reader = self.store.read().await?;
         let sites = sites::all_ids(&mut reader).await?;
@@ -83,7 +83,7 @@ impl App {
     }
 }
 
-/// What an event means for a board.
+/// What an event changes in a board.
 enum Touches {
     Claims,
     Inventory,
@@ -159,7 +159,7 @@ fn touches(kind: EventKind) -> Touches {
         | Kind::QueueChanged
         | Kind::GrantGiven
         | Kind::GrantRevoked
-        // Each of its instances tells of itself.
+        // Each instance has its own event.
         | Kind::SeriesCreated
         | Kind::SeriesChanged
         | Kind::SeriesCancelled
@@ -173,7 +173,7 @@ fn touches(kind: EventKind) -> Touches {
     }
 }
 
-/// Whatever holds claims, or is one, by its id.
+/// The id of the object that holds claims, or of the claim itself.
 fn holder(subject: &str) -> Option<Uuid> {
     let reservation = subject.parse().map(|ReservationId(id)| id);
     let window = || subject.parse().map(|WindowId(id)| id);
@@ -185,7 +185,7 @@ fn holder(subject: &str) -> Option<Uuid> {
 
 impl Board {
     async fn read(conn: &mut Conn, site: SiteId) -> Result<Board> {
-        // Before anything else is read: what happens meanwhile is then read again, and nothing is missed.
+        // Read this number first: events that happen meanwhile are then read again, and none is missed.
         let seen = events::last_number(conn).await?;
         let nothing = |_| None;
         let mut board = Board {
@@ -220,7 +220,7 @@ impl Board {
                 let touched = claims::touched_by(conn, holders.into_iter().collect()).await?;
                 self.refill(conn, touched).await?;
             }
-            // Numbers have no gaps, so a short page was the last.
+            // Event numbers have no gaps, so a short page is the last one.
             let is_last = last - self.seen < PAGE;
             self.seen = last;
             if is_last {
@@ -250,7 +250,7 @@ impl Board {
         Ok(self)
     }
 
-    /// Reads again what stands on these resources.
+    /// Reads the claims on these resources again.
     async fn refill(&mut self, conn: &mut Conn, resources: Vec<ResourceId>) -> Result<()> {
         for some in resources.chunks(RESOURCES_AT_ONCE) {
             let claims = claims::holding_on(conn, some.to_vec()).await?;
@@ -266,7 +266,7 @@ impl Board {
         Ok(())
     }
 
-    /// Whether there is such a thing here at all, in service or not.
+    /// Whether the site has a matching resource at all, in service or not.
     pub fn has(&self, what: &Selection) -> bool {
         self.resources.values().any(|resource| {
             let kind = self.types.get(&resource.type_id);
@@ -274,7 +274,7 @@ impl Board {
         })
     }
 
-    /// The resources in service that will do, each with how much more than asked for it is.
+    /// The matching resources in service, each with how far it exceeds the wish.
     pub fn candidates(&self, what: &Selection) -> Vec<Candidate> {
         let fits = |resource: &&Resource| {
             let kind = self.types.get(&resource.type_id);
@@ -289,7 +289,7 @@ impl Board {
         fitting.map(candidate).collect()
     }
 
-    /// What these resources are, where they are as good as each other.
+    /// The common kind of these resources, if they are all equivalent.
     pub fn common_kind(&self, resources: &[ResourceId]) -> Option<Equivalence> {
         let kinds = self.equivalences();
         let first = kinds.of(*resources.first()?)?;
@@ -297,7 +297,7 @@ impl Board {
         resources.iter().all(is_alike).then_some(first)
     }
 
-    /// The resources in service that are of this kind, in the order of their ids.
+    /// The resources in service of this kind, except `but`, in the order of their ids.
     pub fn of_kind(&self, kind: &Equivalence, but: &[ResourceId]) -> Vec<Candidate> {
         let kinds = self.equivalences();
         let fits = |id: &ResourceId| {
@@ -316,7 +316,7 @@ impl Board {
         Equivalences::new(self.busy.tree(), &self.resources, &self.types)
     }
 
-    /// Adds what an answer needs to name these.
+    /// Adds the names of these resources and of their types to the directory of an answer.
     pub fn name(&self, resources: &[ResourceId], directory: &mut Directory) {
         for resource in resources.iter().filter_map(|id| self.resources.get(id)) {
             directory.add_resource(resource);
@@ -325,7 +325,7 @@ impl Board {
         }
     }
 
-    /// What is taken, apart from these claims.
+    /// All that is taken, except by these claims.
     pub fn busy_without(&self, claims: &[Claim]) -> Busy {
         let mut busy = self.busy.clone();
         for claim in claims {

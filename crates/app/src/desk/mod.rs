@@ -1,4 +1,4 @@
-//! The booking desk: what can be had and when, any of a kind, and what else could be had when the answer is no.
+//! The booking desk: searches for free time, bookings by kind, and alternatives to refused bookings.
 
 mod alternatives;
 mod any;
@@ -13,7 +13,7 @@ mod when;
 
 use crate::error::{Error, Result};
 
-/// A search over a large site is work, and others wait for this thread: it is done aside.
+/// Runs a search on another thread. A search over a large site takes long, and other requests wait for this thread.
 async fn aside<T: Send + 'static>(search: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let found = tokio::task::spawn_blocking(search).await;
     found.map_err(|error| Error::Internal(error.to_string()))

@@ -1,5 +1,5 @@
-//! Bookings of any of a kind that may still be moved, as the engine looks at them; and those that only their owners may
-//! move, who are told what they could have instead.
+//! Bookings by kind that may still be moved, in the form that the engine reads. Also bookings that only their owners
+//! may move: their owners are notified of what they could have instead.
 
 use std::collections::HashMap;
 
@@ -16,14 +16,14 @@ use super::moves::Relocation;
 use crate::error::Result;
 use crate::record::Change;
 
-/// More than this are not looked at at once; those that start first are.
+/// At most this many bookings are considered, the earliest starts first.
 pub(super) const MOVABLE_MAX: u64 = 2_000;
 
 pub(super) struct Movable<'a> {
     of: HashMap<ReservationId, &'a Reservation>,
-    /// What each may stand on and what it stands on, in the order of their starts.
+    /// For each booking, the key of its resources in `kinds` and the resources that it has, in the order of starts.
     standing: Vec<(&'a Reservation, String, Vec<ResourceId>)>,
-    /// What will do, by what was asked for: many ask for the same.
+    /// The resources that match, by the `Selection` that was asked for: many bookings ask for the same.
     kinds: HashMap<String, Vec<ResourceId>>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Movable<'a> {
         for one in of {
             let Some(what) = &one.terms.any else { continue };
             let resources: Vec<ResourceId> = one.items.iter().map(|item| item.resource).collect();
-            // Others of its types alone: the policies and approvals of these have accepted it.
+            // Only resources of the same types: the policies and approvals of these types have accepted the booking.
             let types = board.types_of(resources.iter().copied());
             let kind = format!("{what} {types:?}");
             kinds.entry(kind.clone()).or_insert_with(|| {
@@ -74,7 +74,7 @@ impl<'a> Movable<'a> {
         self.of.get(&id).copied()
     }
 
-    /// The move of a booking as it stands now.
+    /// The relocation of a booking from its current version.
     pub fn relocation(&self, moved: Move) -> Option<Relocation> {
         let booking = self.get(moved.booking)?;
         Some(Relocation {
@@ -86,7 +86,7 @@ impl<'a> Movable<'a> {
     }
 }
 
-/// Of these bookings, those to come: only their owners may move them.
+/// The future bookings among `ids`. Only their owners may move them.
 pub(super) async fn only_their_owners(
     conn: &mut Conn,
     site: SiteId,
@@ -103,7 +103,7 @@ pub(super) async fn only_their_owners(
     Ok(owned)
 }
 
-/// An owner is told of trouble with a booking, which is not changed by that.
+/// A `ReservationTroubled` change: it notifies the owner of trouble with a booking, and does not change the booking.
 pub(super) fn troubled(action: &'static str, booking: &Reservation, mut fate: Value) -> Change {
     fate["reservation"] = json!(booking.id);
     fate["start"] = json!(booking.span.start());

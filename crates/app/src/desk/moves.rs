@@ -1,4 +1,4 @@
-//! Giving a booking others of its kind, so that someone else fits in.
+//! Moves a booking to other resources of its kind, so that another booking fits.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::record::{By, Change};
 use crate::reservations::{buffers, held_buffers, told};
 
-/// What a booking gives up and gets, worked out when it was at this version.
+/// The resources that a booking gives up and gets, computed for this version of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Relocation {
     pub reservation: ReservationId,
@@ -24,12 +24,13 @@ pub(crate) struct Relocation {
     pub to: Vec<ResourceId>,
 }
 
-/// What is told to the owner of a booking that was moved to make room.
+/// The reason shown to the owner of a booking that was moved to make room.
 pub(crate) const MADE_ROOM: &str = "moved to others of its kind, so that another booking fits";
 
 impl App {
-    /// Lets all of them go first and then gives all of them their new places, so that two may change places. Refused as
-    /// taken when one of them is not as it was when this was worked out: it is then worked out again.
+    /// Releases the resources of all these bookings first, and then claims the new ones. So two bookings can exchange
+    /// places. Refuses with a conflict if a booking has changed since the moves were computed; the caller then computes
+    /// them again.
     pub(crate) async fn relocate(
         &self,
         conn: &mut Conn,
@@ -77,7 +78,7 @@ impl App {
                 updated_at: now,
                 ..before.clone()
             };
-            // Its buffers go along.
+            // Its buffers move with it.
             let had = held_buffers(conn, &before).await?;
             let had = had
                 .iter()

@@ -1,7 +1,7 @@
-//! When a resource fails: bookings of any of a kind get others, and everybody is told honestly what becomes of theirs.
+//! Handles failed resources: moves bookings by kind to other resources, and notifies every affected owner.
 //!
-//! Only UNAVAILABLE says that a resource has failed; MAINTENANCE as a status moves nobody. What has begun stays where it
-//! is. This is done over and over, whenever something changes, so that a server that dies half-way has lost nothing.
+//! Only UNAVAILABLE means that a resource has failed; the status MAINTENANCE moves no booking. A booking that has begun
+//! stays where it is. This work is repeated after every change, so a server that dies half-way loses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +22,12 @@ use crate::record::By;
 use crate::reservations::hold::is_taken;
 use crate::transact::transact;
 
-/// Nothing is booked further ahead than this.
+/// No booking is further ahead than this.
 const AHEAD: SignedDuration = SignedDuration::from_hours(3 * 366 * 24);
 const REASON: &str = "moved to others of its kind, because a resource is out of service";
 
 impl App {
-    /// The sites in which something has failed, or had failed at the last look; of one, or of all.
+    /// The sites that have a failed resource now, or had one at the last poll. `site` limits this to one site.
     pub(crate) async fn sites_in_trouble(&self, site: Option<SiteId>) -> Result<BTreeSet<SiteId>> {
         let mut reader = self.store.read().await?;
         let now = inventory::sites_with(&mut reader, Status::Unavailable, site).await?;
@@ -38,7 +38,7 @@ impl App {
         Ok(now.into_iter().chain(before).collect())
     }
 
-    /// Gives others to bookings on what has failed, and notifies the owners of the rest.
+    /// Moves bookings away from failed resources, and notifies the owners of the bookings that cannot move.
     pub(crate) async fn rescue(&self, lease: &Lease, site: SiteId) -> Result<()> {
         let board = self.board(site).await?;
         let failed: Vec<ResourceId> = board
@@ -57,7 +57,7 @@ impl App {
         let mut reader = self.store.read().await?;
         let movable = reservations::movable(&mut reader, site, ahead, now, MOVABLE_MAX).await?;
         let tree = board.busy.tree();
-        // With a node its rack fails, as far as somebody has the whole rack.
+        // If a node fails, its rack fails too for a booking of the whole rack.
         let above = failed.iter().flat_map(|id| tree.ancestors(*id)).collect();
         let mut held = claims::holding_on(&mut reader, above).await?;
         for resource in &failed {
@@ -86,7 +86,7 @@ impl App {
         let moves: Vec<Relocation> = moves.collect();
         drop(board);
         self.move_from_failed(lease, site, &moves).await?;
-        // What is offered is what those who moved have left.
+        // Offer only resources that remain after the moves.
         let board = self.board(site).await?;
         let offers: Vec<(Reservation, Vec<ResourceId>)> = pinned
             .into_iter()
@@ -133,13 +133,13 @@ impl App {
             self.relocate(&mut tx, &By::SYSTEM, site, moves, REASON).await
         });
         match done {
-            // Somebody came in between; the next look works it out again.
+            // Another booking came first. The next poll computes the moves again.
             Err(error) if is_taken(&error) => Ok(()),
             done => done,
         }
     }
 
-    /// Notifies the owners whose booking fares otherwise than they know, and forgets bookings that are well again.
+    /// Notifies the owners of bookings whose outcome has changed, and forgets bookings that are no longer affected.
     async fn notify_of_fates(
         &self,
         lease: &Lease,
@@ -170,8 +170,8 @@ impl App {
     }
 }
 
-/// What really moves: no more is given up than is got, except where another needs it. What stands on a failed resource
-/// and has no other place keeps its claim there, since the resource may come back.
+/// The part of a move that is carried out: a booking gives up no more than it gets, unless another needs the resource.
+/// A claim on a failed resource without a replacement stays, because the resource may come back.
 fn without_loss(moved: &Move, is_lost: impl Fn(ResourceId) -> bool) -> Option<Move> {
     let (lost, healthy): (Vec<ResourceId>, Vec<ResourceId>) =
         moved.from.iter().partition(|id| is_lost(**id));
@@ -183,8 +183,8 @@ fn without_loss(moved: &Move, is_lost: impl Fn(ResourceId) -> bool) -> Option<Mo
     })
 }
 
-/// Others, as good, for what a booking loses that only its owner may move; nothing where there are not enough besides
-/// those that are spoken for.
+/// Equivalent resources for the `lost` ones of a booking that only its owner may move. Empty if there are not enough of
+/// them outside `spoken_for`.
 pub(super) fn offer(
     board: &BoardGuard,
     booking: &Reservation,

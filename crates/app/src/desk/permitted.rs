@@ -1,4 +1,4 @@
-//! When a site's policies and closed times let a booking start, and how much time it then holds around itself.
+//! The starts that a site's policies and closed times permit, and the buffers around a booking.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::error::Result;
 use crate::place::Place;
 
-/// Who asks for something, and what for.
+/// The owner of a request, and its project.
 #[derive(Debug, Clone)]
 pub(crate) struct For {
     pub owner: PersonId,
@@ -23,32 +23,32 @@ pub(crate) struct For {
     pub project: Option<Name>,
 }
 
-/// The starts at which a booking of a length would be accepted, as far as rules say so.
+/// The starts at which the rules would accept a booking of one length.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Permitted {
-    /// Half-open, in order.
+    /// Half-open spans, in order.
     pub starts: Vec<Span>,
-    /// How long its resources are held before and after it.
+    /// How long the resources are held before and after the booking.
     pub set_up: SignedDuration,
     pub clean_up: SignedDuration,
-    /// None where nothing is asked.
+    /// None if no policy applies.
     pub rules: Option<Rules>,
 }
 
 pub(crate) const MOMENT: SignedDuration = SignedDuration::from_micros(1);
 
 impl Permitted {
-    /// All the time that a booking holds.
+    /// All the time that a booking holds, including buffers.
     pub fn around(&self, span: Span) -> Span {
         Span::new(span.start() - self.set_up, span.end() + self.clean_up).unwrap_or(span)
     }
 
-    /// The booking in the time that it holds.
+    /// The booking's own time within the time that it holds.
     pub fn within(&self, held: Span) -> Span {
         Span::new(held.start() + self.set_up, held.end() - self.clean_up).unwrap_or(held)
     }
 
-    /// The starts of the time held.
+    /// The starts of the held time, that is, with the set-up buffer.
     pub fn held_starts(&self) -> Vec<Span> {
         let shifted = |span: &Span| {
             Span::new(span.start() - self.set_up, span.end() - self.set_up).unwrap_or(*span)
@@ -67,7 +67,7 @@ impl Permitted {
             .is_some_and(|span| span.start() <= start)
     }
 
-    /// The latest time at which everybody who is asked can still agree; none where nobody is asked.
+    /// The latest time at which all approvals can still be given. None if no approval is needed.
     pub fn decide_by(&self, span: Span, now: Timestamp) -> Option<Timestamp> {
         let asked = self.rules.as_ref()?.approvals(span, now);
         asked.into_iter().map(|approval| approval.decide_by).min()
@@ -75,7 +75,7 @@ impl Permitted {
 }
 
 impl App {
-    /// The starts in `window` of a booking of these types that is over by the window's end.
+    /// The permitted starts in `window` of a booking of these types that ends within the window.
     #[expect(
         clippy::too_many_arguments,
         reason = "who asks for what, where and when"
@@ -123,7 +123,7 @@ impl App {
 }
 
 impl App {
-    /// Whose a standing reservation is, and for which project.
+    /// The owner and the project of an existing reservation.
     pub(crate) async fn booked_for(&self, conn: &mut Conn, of: &Reservation) -> Result<For> {
         let named = projects::named(conn, of.project.into_iter().collect()).await?;
         Ok(For {
@@ -136,12 +136,12 @@ impl App {
 /// A set of types, and the candidates of these types.
 pub(super) type TypeSet = (BTreeSet<Name>, Vec<Candidate>);
 
-/// With more types than this, only each by itself and all of them together are searched, not every set of them.
+/// With more types than this, the search tries each type alone and all types together, not every set of types.
 const TYPES_COMBINED_MAX: usize = 3;
 
 impl App {
-    /// The sets of types that a booking of some of these candidates could take: policies apply to the types that it
-    /// does take, and no others. One set of all of them where the site has no policies.
+    /// The sets of types that a booking of some of these candidates could take. Policies apply only to the types that a
+    /// booking takes. Without policies, one set of all types is enough.
     pub(super) async fn type_sets(
         &self,
         conn: &mut Conn,
@@ -163,7 +163,7 @@ impl App {
     }
 }
 
-/// Small sets first, and of those of one size the ones that exceed the wish least.
+/// Small sets first; among equal sizes, the sets that exceed the wish least.
 fn combined(by_type: &BTreeMap<Name, Vec<Candidate>>) -> Vec<TypeSet> {
     let types: Vec<&Name> = by_type.keys().collect();
     let each = types.iter().map(|name| BTreeSet::from([(*name).clone()]));

@@ -1,4 +1,4 @@
-//! Waiting for room: a reservation that holds nothing yet, and gets what it waits for when others let go.
+//! The waitlist: a reservation in state `Waiting` holds nothing yet, and gets its room when other bookings end.
 
 use berth_model::reservation::{Reservation, State, Terms, Wait, Waited, WaitedVariant, Wanted};
 use berth_model::{
@@ -25,13 +25,13 @@ use crate::transact::transact;
 /// What happens when there is room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitFor {
-    /// It is booked.
+    /// Book it.
     Booking,
-    /// It is kept free for a while, for its owner to take.
+    /// Hold it for a while, for the owner to accept.
     Offer,
 }
 
-/// Long enough to read a mail, too short to block what others wait for.
+/// Long enough to read an email, too short to block other waiting people.
 const OFFER_LIFE: SignedDuration = SignedDuration::from_mins(30);
 const WAITING_MAX: u64 = 20;
 
@@ -45,7 +45,7 @@ impl WaitFor {
 }
 
 impl App {
-    /// Waits for exactly what was refused.
+    /// Puts exactly the refused booking on the waitlist.
     pub(crate) async fn wait_named(
         &self,
         caller: &Caller,
@@ -67,7 +67,8 @@ impl App {
         self.wait(caller, site, new, wait).await
     }
 
-    /// Waits for any of a kind. `like` are some that would do: they say which forms are to be filled in.
+    /// Puts a booking by kind on the waitlist. `like` are some matching resources: they determine which forms to fill
+    /// in.
     pub(super) async fn wait_any(
         &self,
         caller: &Caller,
@@ -113,7 +114,7 @@ impl App {
             if let Some(earlier) = self.first_time(&mut tx, caller, id).await? {
                 return Ok(Made::before(self.booked(&mut tx, &place, earlier).await?));
             }
-            // What it waits for is judged when it gets it: rules are about a time, and that is not known yet.
+            // The rules judge the booking when it gets room: they depend on its time, which is not known yet.
             let mut draft = self.draft_unjudged(&mut tx, caller, &place, new, id).await?;
             let owner = draft.reservation.owner;
             if reservations::count_waiting(&mut tx, owner).await? >= WAITING_MAX {
@@ -135,7 +136,8 @@ impl App {
         made
     }
 
-    /// Gives everyone who waits, whoever came first first, what there is room for now; says how many got something.
+    /// Serves all waiting reservations for which there is room now, first come, first served. Returns how many got
+    /// room.
     pub(crate) async fn serve_waiting(&self, lease: &Lease, site: Option<SiteId>) -> Result<usize> {
         let mut reader = self.store.read().await?;
         let waiting = reservations::waiting(&mut reader, site, u64::MAX >> 1).await?;
@@ -145,7 +147,7 @@ impl App {
             match self.serve(lease, &one).await {
                 Ok(true) => given += 1,
                 Ok(false) => {}
-                // Its owner may not book here any more, or what it waits for is gone.
+                // The owner may no longer book here, or the resource was removed.
                 Err(Error::NotFound(_) | Error::NotAllowed { .. }) => {
                     self.give_up(lease, &one).await?;
                 }
@@ -212,13 +214,13 @@ impl App {
         });
         self.planned.notify_one();
         match given {
-            // Another was quicker; there will be other room.
+            // Another booking came first. The reservation waits on.
             Err(error) if is_taken(&error) => Ok(false),
             given => given,
         }
     }
 
-    /// Where what is waited for fits now, and what it is then a booking of.
+    /// The room that fits a waiting reservation now, and the `Selection` of the resulting booking.
     async fn room_for(
         &self,
         owner: &Caller,
@@ -287,7 +289,7 @@ impl App {
     }
 }
 
-/// What a waiting reservation gets.
+/// The room that a waiting reservation gets.
 struct Given {
     span: Span,
     takes: Vec<(ResourceId, Take)>,

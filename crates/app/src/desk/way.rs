@@ -1,7 +1,7 @@
-//! Making way for maintenance: where the bookings in a window's way could go, if the admin would rather move them.
+//! Finds other resources for the bookings in the way of a maintenance window, if the admin prefers to move them.
 //!
-//! Those of any of a kind are moved. The owner of one that names its resources, or that starts too soon to be moved, is
-//! offered others and decides; until then the window goes around it.
+//! Bookings by kind are moved. Some bookings name their resources, or start too soon to be moved. Their owners are
+//! offered other resources and decide; until then the window keeps clear of these bookings.
 
 use std::collections::BTreeMap;
 
@@ -19,30 +19,30 @@ use crate::App;
 use crate::error::Result;
 use crate::record::By;
 
-/// What is told to the owner of a booking that was moved for a window.
+/// The reason shown to the owner of a booking that was moved for a window.
 pub(crate) const MADE_WAY: &str =
     "moved to others of its kind, because maintenance is planned on what it had";
 
-/// What a booking in a window's way could have instead.
+/// The resources that a booking in the way of a window could have instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elsewhere {
     pub resources: Vec<ResourceId>,
-    /// Nobody else may move it.
+    /// Only the owner may move it.
     pub owner_decides: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Way {
-    /// Those that move, and whoever else makes room for them.
+    /// The moves of the bookings in the way, and of other bookings that make room for them.
     pub moves: Vec<Relocation>,
-    /// Those whose owners are asked to move them.
+    /// The bookings whose owners are asked to move them.
     asked: Vec<Reservation>,
     pub instead: BTreeMap<ReservationId, Elsewhere>,
 }
 
 impl Way {
-    /// What to move it comes to: the window goes around what only its owner may move, and what cannot go anywhere is
-    /// still to be decided.
+    /// The choice that moving this booking amounts to: the window keeps clear of a booking that only its owner may
+    /// move. None if there is no other place: the admin must still decide.
     pub fn choice(&self, booking: ReservationId) -> Option<Choice> {
         let instead = self.instead.get(&booking)?;
         Some(if instead.owner_decides {
@@ -54,7 +54,7 @@ impl Way {
 }
 
 impl App {
-    /// Finds other places for all in the way that are neither kept nor cancelled.
+    /// Finds other places for all bookings in the way that the admin neither keeps nor cancels.
     pub(crate) async fn find_ways(
         &self,
         conn: &mut Conn,
@@ -70,7 +70,7 @@ impl App {
             return Ok(Way::default());
         }
         let now = self.now();
-        // Those who move may meet others who could move in turn.
+        // A booking that moves may meet another that can move, too.
         let held = in_the_way.values().flat_map(|met| &met.claims);
         let hull = held.fold(outage.span, |hull, (_, span)| hull.hull(*span));
         let mut movable = reservations::movable(conn, site, hull, now, MOVABLE_MAX).await?;
@@ -83,7 +83,7 @@ impl App {
         let of = Movable::new(&board, &movable);
         let mut way = Way::default();
         for fate in replace(&board.busy, &of.bookings(), outage) {
-            // Whoever would get less stays undecided, and then nothing of this happens.
+            // A booking that would get less stays undecided, and then no move happens at all.
             let Fate::Moved(moved) = fate else { continue };
             if in_the_way.contains_key(&moved.booking) {
                 let instead = Elsewhere {
@@ -117,7 +117,7 @@ impl App {
         Ok(way)
     }
 
-    /// Asks the owners of what only they may move.
+    /// Asks the owners of the bookings that only they may move.
     pub(crate) async fn ask_to_move(
         &self,
         conn: &mut Conn,

@@ -1,4 +1,4 @@
-//! When can I have it? The earliest times over all my sites, side by side.
+//! Searches the earliest free times over all the caller's sites.
 
 use std::collections::BTreeSet;
 
@@ -20,21 +20,21 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::reservations::LATE_START;
 
-/// "4 for 2 h, or 2 for 4 h": one way in which a wish may be met.
+/// One way to meet a wish, as in "4 for 2 h, or 2 for 4 h".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variant {
     pub count: Count,
     pub length: SignedDuration,
 }
 
-/// What someone would like to have, and between when and when.
+/// The resources that a person wants, and the time window.
 #[derive(Debug, Clone)]
 pub struct Wish {
-    /// How many is said by the variants.
+    /// Without the count, which the variants give.
     pub what: Selection,
-    /// At least one, the most welcome first.
+    /// At least one, in order of preference.
     pub variants: Vec<Variant>,
-    /// From the earliest start to the deadline. As long as the only variant, it is a fixed time.
+    /// From the earliest start to the deadline. If it is as long as the only variant, the time is fixed.
     pub window: Span,
 }
 
@@ -45,23 +45,23 @@ pub struct Choice {
     pub variant: Variant,
     pub span: Span,
     pub resources: Vec<ResourceId>,
-    /// Whether somebody must agree first, and if so the latest time at which they can.
+    /// The latest time for the approvals that are needed. None if no approval is needed.
     pub decide_by: Option<Timestamp>,
 }
 
-/// What was found, and what was looked at: an empty answer can then say why.
+/// The choices found, and the extent of the search: an empty answer can then say why.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub choices: Vec<Choice>,
     pub sites: usize,
-    /// How many resources would do, taken or not.
+    /// How many resources match, taken or not.
     pub candidates: usize,
     pub directory: Directory,
 }
 
 const VARIANTS_MAX: usize = 5;
 pub(super) const LENGTH_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
-/// Beyond this nobody searches.
+/// The longest window that a search accepts.
 const WINDOW_MAX: SignedDuration = SignedDuration::from_hours(2 * 366 * 24);
 
 impl Wish {
@@ -89,7 +89,7 @@ impl Wish {
         }))
     }
 
-    /// The start and end, where there is no choice of them.
+    /// The start and end, if the window leaves no choice.
     pub(super) fn fixed(&self) -> Option<Span> {
         let [only] = &self.variants[..] else {
             return None;
@@ -107,16 +107,16 @@ pub(super) struct Searched {
     pub pools: Vec<Pool>,
 }
 
-/// Candidates of some of the types that match. Policies apply to the types that a booking takes, so each set of
-/// types is searched with the policies of its own.
+/// Candidates of some of the matching types. Policies apply to the types that a booking takes. So each set of types is
+/// searched with its own policies.
 pub(super) struct Pool {
     pub candidates: Vec<Candidate>,
-    /// When a booking of these may start, by variant.
+    /// The permitted starts of a booking of these candidates, by variant.
     pub permitted: Vec<Permitted>,
 }
 
 impl Searched {
-    /// Whether the policies and closures leave no start at all, however much is free.
+    /// Whether policies and closures leave no start at all, however much is free.
     pub fn is_closed(&self) -> bool {
         let mut all = self.pools.iter().flat_map(|pool| &pool.permitted);
         all.all(|permitted| permitted.starts.is_empty())
@@ -124,7 +124,7 @@ impl Searched {
 }
 
 impl App {
-    /// The earliest choices in the named sites, or in all of mine.
+    /// The earliest choices in the named sites, or in all of the caller's sites.
     pub async fn when(
         &self,
         caller: &Caller,
@@ -190,7 +190,7 @@ impl App {
         })
     }
 
-    /// A wish that names no amount, of what is only there to be shared, means one of it: one seat, not all of them.
+    /// The wish with an amount. If it names none and only shared resources match, the amount is one: one seat, not all.
     pub(super) async fn with_amount(&self, sites: &[SiteId], wish: &Wish) -> Result<Wish> {
         let mut wish = wish.clone();
         if wish.what.amount.is_some() {
@@ -216,7 +216,7 @@ impl App {
         Ok(wish)
     }
 
-    /// Makes a site ready to be searched.
+    /// Prepares a site for a search.
     pub(super) async fn searched(
         &self,
         caller: &Caller,
@@ -250,8 +250,8 @@ impl App {
         })
     }
 
-    /// The part of a wish's window that is not over, from a full minute on: nobody means 09:28:14. A fixed time that
-    /// began a moment ago is meant as it is.
+    /// The remaining part of a wish's window, from the next full minute: nobody means 09:28:14. A fixed time that began
+    /// a moment ago is kept.
     pub(super) fn still_to_come(&self, wish: &Wish) -> Result<Span> {
         let window = wish.window;
         if let Some(fixed) = wish.fixed()
@@ -271,7 +271,7 @@ impl App {
         })
     }
 
-    /// Where the caller may look, in the order of the ids: boards are taken in this order.
+    /// The sites that the caller may search, in the order of their ids: boards are locked in this order.
     async fn searched_places(
         &self,
         conn: &mut Conn,
@@ -295,7 +295,7 @@ impl App {
     }
 }
 
-/// A choice, with the numbers of its site and its variant.
+/// A choice, with the indices of its site and its variant.
 pub(super) struct Found {
     site: usize,
     pool: usize,
@@ -314,7 +314,7 @@ pub(super) fn search(sites: &[Searched], wish: &Wish, window: Span, limit: usize
             }
         }
     }
-    // Deadlines are the booking's; what is held around it may reach beyond them.
+    // Deadlines apply to the booking itself; its buffers may reach beyond them.
     let within = meant
         .iter()
         .fold(window, |within, (_, _, _, permitted, _)| {
@@ -334,7 +334,7 @@ pub(super) fn search(sites: &[Searched], wish: &Wish, window: Span, limit: usize
             }
         })
         .collect();
-    // Several pools of one site may find the same time; the first of them counts.
+    // Several pools of one site may find the same time. The first one counts.
     let pools_max = sites.iter().map(|site| site.pools.len()).max().unwrap_or(1);
     let choices = earliest(&ways, within, limit.saturating_mul(pools_max));
     let mut known = BTreeSet::new();

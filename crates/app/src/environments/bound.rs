@@ -1,5 +1,5 @@
-//! What environments take of the disk while they are made. The limit of a person's environments counts what is ready;
-//! without this a build could fill the disk before it is.
+//! Limits the disk usage of environments during their builds. The limit on a person's environments counts only finished
+//! ones. Without this module, a build could fill the disk before it is finished.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use crate::authority::Authority;
 use crate::error::Result;
 use crate::record::{By, Change};
 
-/// However many are made, a round ends some time.
+/// Bounds a pass, however many builds there are.
 const ROUND_MAX: u64 = 1000;
 /// Builds that are measured at the same time.
 const AT_ONCE: usize = 2;
 
 impl App {
-    /// Ends the builds that this server settles and with which their owners' environments take more than they may.
+    /// Ends the builds of this server that take their owners over the limit on environments.
     pub(crate) async fn bound_builds(&self, authority: Authority<'_>) -> Result<()> {
         let (Some(shelf), Some(limit)) = (self.shelf(), self.settings.environments_bytes_max)
         else {
@@ -81,7 +81,7 @@ impl App {
         let Some(before) = environments::get_locked(&mut tx, one.id).await? else {
             return Ok(());
         };
-        // It may have been settled or thrown away meanwhile.
+        // It may have been settled or retired meanwhile.
         if before.state != EnvironmentState::Building {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl App {
     }
 }
 
-/// A sentence for its owner. `before` is what their other environments take.
+/// Message to the owner, if the build has to end. `before` is the size of the owner's other environments.
 fn why_ended(before: u64, size: Size, limit: u64) -> Option<String> {
     let all = before.saturating_add(size.bytes);
     let mib = |bytes: u64| bytes >> 20;

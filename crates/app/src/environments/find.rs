@@ -1,4 +1,4 @@
-//! Which environment somebody means.
+//! Finds the environment that a reference means.
 
 use berth_drivers::environments::Prepared;
 use berth_model::environment::{Environment, EnvironmentName, EnvironmentState};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 
 impl App {
-    /// The version that is meant; without one, the newest that is ready, or else the newest.
+    /// The version in the reference. Without one, the newest ready version, or else the newest.
     pub(super) async fn find_environment(
         &self,
         conn: &mut Conn,
@@ -44,7 +44,7 @@ impl App {
                 Some(person) => Some(person.id),
                 None => return Ok(None),
             },
-            // What the site curates comes first: a name must not mean something else to one person than to all others.
+            // Curated environments come first: a name must not mean one thing to one person and another to all others.
             None if all.iter().any(|one| is_of(one, None) && is_there(one)) => None,
             None => Some(person),
         };
@@ -57,7 +57,7 @@ impl App {
         Ok(all.into_iter().nth(ready.unwrap_or(0)))
     }
 
-    /// What it is called by everybody.
+    /// The full name of an environment, the same for everybody.
     pub(super) async fn environment_name(
         &self,
         conn: &mut Conn,
@@ -73,8 +73,8 @@ impl App {
         })
     }
 
-    /// What a workload names as its image, pinned to a version: what waits runs in what there was when it was submitted.
-    /// Where nothing keeps environments, an image is something that only whatever runs it knows.
+    /// Pins the image of a workload to a version, so a waiting workload runs in the version that existed at its
+    /// submission. Without an environment store (`Shelf`), only the backend knows the meaning of an image.
     pub(crate) async fn pinned_image(
         &self,
         conn: &mut Conn,

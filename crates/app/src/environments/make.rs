@@ -1,4 +1,4 @@
-//! Making an environment, extending another one, and making the next version.
+//! Creates environments: new ones, extensions of others, and next versions.
 
 use berth_drivers::backend::DiskSpace;
 use berth_drivers::environments::Recipe;
@@ -24,10 +24,10 @@ use crate::queue::NewWorkload;
 use crate::record::Change;
 use crate::transact::transact;
 
-/// The most versions that one person may have, and that a site may curate.
+/// Limits on the versions of one person, and on the curated versions of a site.
 const OWN_MAX: u64 = 200;
 const CURATED_MAX: u64 = 1000;
-/// What making one takes.
+/// Resources of a build.
 const CORES_MILLI: u64 = 1000;
 const CORES_MILLI_MAX: u64 = 2000;
 const MEMORY_MIB: u64 = 1024;
@@ -37,23 +37,23 @@ const LIMIT: SignedDuration = SignedDuration::from_hours(2);
 #[derive(Debug, Clone)]
 pub struct NewEnvironment {
     pub name: Name,
-    /// Whether it is the site's, and not the caller's own.
+    /// Whether it belongs to the site, and not to the caller.
     pub is_curated: bool,
-    /// What it extends.
+    /// The environment that it extends.
     pub base: Option<EnvironmentReference>,
     pub packages: Vec<Package>,
 }
 
-/// How the next version differs.
+/// Changes for the next version.
 #[derive(Debug, Clone, Default)]
 pub struct EnvironmentChange {
-    /// One that is there already is asked for in this way from then on.
+    /// A package that the environment has already gets this new requirement.
     pub add: Vec<Package>,
-    /// By their names.
+    /// Matched by name.
     pub remove: Vec<Package>,
 }
 
-/// A version that is to be made.
+/// A version to build.
 struct Draft {
     owner: Option<PersonId>,
     name: Name,
@@ -100,7 +100,7 @@ impl App {
         made.map_err(|error: Error| error.taken(&new.name))
     }
 
-    /// Makes the next version; those that there are stay as they are.
+    /// Creates the next version. Existing versions do not change.
     pub async fn change_environment(
         &self,
         caller: &Caller,
@@ -152,7 +152,7 @@ impl App {
         Ok(Some(Made::before(view)))
     }
 
-    /// What is to be extended, which has to be ready.
+    /// The environment to extend, which has to be ready.
     async fn environment_base(
         &self,
         conn: &mut Conn,
@@ -177,7 +177,7 @@ impl App {
         }
     }
 
-    /// Writes the version, and submits what makes it, in one transaction.
+    /// Writes the version and submits its build in one transaction.
     async fn write_environment_draft(
         &self,
         conn: &mut Conn,
@@ -264,7 +264,7 @@ impl App {
     }
 }
 
-/// Where it stands for whoever runs in it. A login never changes, and so nor does this.
+/// Path of the environment for the programs in it. A login never changes, so the path never does.
 fn path(login: Option<&LoginName>, name: &Name, version: u32) -> String {
     match login {
         None => format!("{name}/{version}"),
@@ -287,7 +287,7 @@ fn recipe(of: &Environment, login: Option<&LoginName>, base: Option<&Environment
         packages: of.packages.clone(),
         lock: None,
         title,
-        // What notebooks allow in the name of a kernel.
+        // Notebooks allow no `@` in the name of a kernel.
         kernel: format!("berth-{}", kernel.replace('@', "-")),
     }
 }
@@ -319,7 +319,7 @@ fn ask(recipe: &Recipe, limit: SignedDuration) -> Result<Ask, AskError> {
         deadline: None,
         after: Vec::new(),
         array: None,
-        // What makes it begins by emptying the folder: cut off anywhere, it comes to the same end.
+        // A build begins by emptying the folder, so it has the same result after any interruption.
         requeue: true,
         program: recipe.program(),
     })

@@ -1,7 +1,7 @@
-//! Managed environments: curated ones of a site, and those that people make or extend for themselves.
+//! Managed environments: the curated ones of a site, and the ones that people create or extend for themselves.
 //!
-//! To make one is work like any other: a workload of whoever asked for it, which holds claims, whose log is its progress,
-//! and whose sandbox alone may write in the new folder. A controller then settles what became of it.
+//! A build is a workload like any other: it belongs to the person who asked for it, and holds claims. Its log shows the
+//! progress. Only its sandbox may write into the new folder. A controller then settles the result.
 
 mod bound;
 mod find;
@@ -33,14 +33,14 @@ pub use make::{EnvironmentChange, NewEnvironment};
 pub use progress::Progress;
 pub(crate) use shelving::Shelving;
 
-/// An environment as it is shown.
+/// An environment for display.
 #[derive(Debug, Clone)]
 pub struct EnvironmentView {
     pub environment: Environment,
     pub called: EnvironmentName,
-    /// What it extends, by its name.
+    /// Name of the environment that it extends.
     pub base: Option<EnvironmentName>,
-    /// How far it is, where it is not ready.
+    /// Progress of the build, if it is not ready.
     pub progress: Progress,
     pub directory: Directory,
 }
@@ -50,7 +50,7 @@ impl App {
         self.backend.as_ref()?.shelf()
     }
 
-    /// All that the site has, by name, the newest version first.
+    /// All environments of the site, by name, the newest version first.
     pub async fn environments(
         &self,
         caller: &Caller,
@@ -84,7 +84,7 @@ impl App {
         self.environment_view(&mut reader, &place, found).await
     }
 
-    /// The last of what was said while it was made.
+    /// The end of the build's log.
     pub async fn environment_log(
         &self,
         caller: &Caller,
@@ -101,8 +101,8 @@ impl App {
         self.build_log(&mut reader, &found).await
     }
 
-    /// Lets nothing new begin in it; what is on the disk goes when nothing runs in it and nothing stands on it. Without
-    /// a version, all of its versions are meant.
+    /// Allows no new runs in an environment. Its folder is removed when no run uses it and no environment extends it. A
+    /// reference without a version means all versions.
     pub async fn retire_environment(
         &self,
         caller: &Caller,
@@ -124,7 +124,7 @@ impl App {
         done
     }
 
-    /// The versions that somebody means who wants them gone.
+    /// The versions that a request to retire means.
     async fn versions_meant(
         &self,
         conn: &mut Conn,
@@ -217,7 +217,7 @@ impl App {
         Ok(Progress::read(&self.build_log(conn, of).await?))
     }
 
-    /// What its newest run said.
+    /// The log of the build's newest run.
     async fn build_log(&self, conn: &mut Conn, of: &Environment) -> Result<String> {
         let Some(id) = of.workload else {
             return Ok(String::new());
@@ -233,7 +233,7 @@ impl App {
 
 const WHAT: &str = "environment in this site";
 
-/// Whose it is, in whose name it is written down.
+/// Whether `owner` has this environment; `None` means the site.
 fn is_of(environment: &Environment, owner: Option<PersonId>) -> bool {
     environment.owner == owner
 }

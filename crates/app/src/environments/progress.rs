@@ -1,17 +1,17 @@
-//! How far the making of an environment is: a guess from what it says, for whoever watches.
+//! Estimates the progress of a build from its log, for people who watch it.
 
 use berth_model::environment::EnvironmentState;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Whether it still waits for room to be made in.
+    /// Whether the build still waits for resources.
     pub is_waiting: bool,
     pub percent: u8,
-    /// The last thing that it said.
+    /// The last line of the log.
     pub now: Option<String>,
 }
 
-/// Lines are shown, not kept.
+/// Lines are shown, not stored.
 const LINE_MAX: usize = 200;
 
 impl Progress {
@@ -35,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// Nobody knows how many packages will have to come, so each brings it a smaller part of the way further.
+    /// The number of packages is unknown beforehand, so each package adds a smaller part of the progress.
     pub(super) fn read(log: &str) -> Progress {
         let has = |start: &str| log.lines().any(|line| line.starts_with(start));
         let collected = log
@@ -70,7 +70,7 @@ impl Progress {
     }
 }
 
-/// Why it failed, as its installer put it; none where it said nothing of that kind.
+/// The installer's error message. `None` if the log has none.
 pub(super) fn reason(log: &str) -> Option<String> {
     let errors = log.lines().filter_map(|line| line.strip_prefix("ERROR: "));
     let first = errors.map(str::trim).find(|line| !line.is_empty())?;

@@ -1,7 +1,8 @@
-//! What became of environments: ready, failed, gone, or found prepared.
+//! Settles environments: ready, failed, removed, or found as prepared.
 //!
-//! Each is settled in a transaction of its own, under the controller's lease. What is done to the disk may be done twice,
-//! and is done before it is written down that it was; so whoever is cut off leaves nothing that the next does not find.
+//! Each one is settled in a transaction of its own, under the controller's lease. A change on the disk may happen
+//! twice, and happens before the database records it. So after an interruption, the next pass finds everything that is
+//! left to do.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +23,12 @@ use crate::error::Result;
 use crate::inventory::machine_of;
 use crate::record::{By, Change};
 
-/// However many there are, a round ends some time.
+/// Bounds a pass, however many environments there are.
 const ROUND_MAX: u64 = 1000;
 
 impl App {
-    /// Settles those whose folder is on this server's machine, and with the lease all that no machine has.
+    /// Settles environments with a folder on this server's machine. With the lease, it also settles the ones without a
+    /// machine.
     pub(crate) async fn settle_environments(&self, authority: Authority<'_>) -> Result<()> {
         let shelf = self.shelf();
         if let (Some(shelf), Authority::Lease(_)) = (shelf, authority) {
@@ -53,7 +55,8 @@ impl App {
         Ok(())
     }
 
-    /// Whether this server settles an environment: the one on the machine where it was made, if it was made on one.
+    /// Whether this server settles an environment. It has to reach the machine of the build. For a build without a
+    /// machine, it needs the lease.
     pub(super) async fn is_ours(
         &self,
         conn: &mut Conn,
@@ -106,7 +109,7 @@ impl App {
         }
     }
 
-    /// In a sentence for its owner.
+    /// Message to the owner about a failed build.
     async fn why_not_made(
         &self,
         conn: &mut Conn,
@@ -146,7 +149,7 @@ impl App {
         let Some(before) = environments::get_locked(&mut tx, id).await? else {
             return Ok(());
         };
-        // Its owner may have thrown it away meanwhile.
+        // Its owner may have retired it meanwhile.
         if before.state != EnvironmentState::Building {
             return Ok(());
         }
@@ -177,7 +180,7 @@ impl App {
         Ok(())
     }
 
-    /// Removes what is left on the disk of one that failed or is retired.
+    /// Removes the folder of an environment that failed or is retired.
     async fn clear_environment_away(
         &self,
         authority: Authority<'_>,
@@ -218,8 +221,8 @@ impl App {
         Ok(())
     }
 
-    /// What lies prepared becomes a curated environment of every site that has a queue; what lies there no more cannot
-    /// be used until it does again.
+    /// Makes every prepared environment on the disk a curated environment of each site with a queue. If its folder is
+    /// missing, it cannot be used until the folder is back.
     async fn take_in_prepared(&self, authority: Authority<'_>, shelf: &dyn Shelf) -> Result<()> {
         let lying = shelf.all_prepared().await?;
         let mut reader = self.store.read().await?;
@@ -239,7 +242,7 @@ impl App {
         for one in &known {
             let is_there = one.prepared.as_ref().is_some_and(|key| keys.contains(key));
             match (one.state, is_there) {
-                // Another server may have it on its machine.
+                // Another server may have it on its own machine.
                 (EnvironmentState::Ready, false) if self.is_elsewhere(one.site).await? => {}
                 (EnvironmentState::Ready, false) | (EnvironmentState::Failed, true) => {
                     self.note_prepared(authority, one.id, is_there).await?;
@@ -250,7 +253,7 @@ impl App {
         Ok(())
     }
 
-    /// Whether the site has work run on a machine that this server does not reach.
+    /// Whether the site has a machine that this server does not reach.
     async fn is_elsewhere(&self, site: SiteId) -> Result<bool> {
         let mut reader = self.store.read().await?;
         let resources = inventory::of_site(&mut reader, site).await?;

@@ -1,4 +1,5 @@
-//! Sealing and removing the folders of environments, each in a task of its own: a huge one takes an hour, and nobody waits for it.
+//! Seals and removes the folders of environments, each in a task of its own. A huge folder takes an hour, and nobody
+//! waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +14,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// Folders that are sealed, or removed, at the same time.
 const AT_ONCE: usize = 8;
-/// How long a round waits for one that it begins: most are small.
+/// How long a pass waits for a task that it begins: most folders are small.
 const QUICK: Duration = Duration::from_millis(250);
 
 type Tasks<T> = HashMap<EnvironmentId, AbortOnDropHandle<Result<T, Trouble>>>;
 
-/// Folders that are worked through. Lost with the server, which begins anew.
+/// Tasks in progress. They are lost with the server, which begins again.
 #[derive(Debug, Default)]
 pub(crate) struct Shelving {
     seals: Mutex<Tasks<Sealed>>,
@@ -31,7 +32,7 @@ fn locked<T>(tasks: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shelving {
-    /// What came of sealing it; none while that is under way. The first question begins it.
+    /// Result of sealing a folder, or `None` while that is in progress. The first call begins it.
     pub async fn seal(
         &self,
         backend: &Option<Arc<dyn Backend>>,
@@ -47,7 +48,7 @@ impl Shelving {
         self.begin_or_take(&self.seals, id, work).await
     }
 
-    /// What came of removing it; none while that is under way. The first question begins it.
+    /// Result of removing a folder, or `None` while that is in progress. The first call begins it.
     pub async fn remove(
         &self,
         backend: &Option<Arc<dyn Backend>>,
@@ -95,7 +96,7 @@ impl Shelving {
         }
     }
 
-    /// Waits until something has ended.
+    /// Waits until a task has ended.
     pub async fn ended(&self) {
         self.ended.notified().await;
     }

@@ -1,5 +1,5 @@
-//! What a run sees of environments: the one that it runs in, those that its owner may open notebooks in, and, of one that
-//! is being made, its folder.
+//! The environments that a run sees: its own, the ones its owner may open notebooks in, and the folder of an
+//! environment that it builds.
 
 use std::collections::BTreeMap;
 use std::collections::HashSet;
@@ -16,24 +16,24 @@ use berth_store::{Conn, environments};
 use crate::App;
 use crate::error::{Error, Result};
 
-/// Where programs are looked for after those of the environment.
+/// Folders of programs after those of the environment.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// More than anybody reads in a list; each is a mount.
+/// More than anybody reads in a list, and each one is a mount.
 const KERNELS_MAX: usize = 40;
-/// One stands on another, which stands on another, and so on; not for ever.
+/// Limit on the chain of environments that extend one another.
 const DEPTH_MAX: usize = 8;
 
-/// What is added to a grant.
+/// Mounts and variables that are added to a grant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Surroundings {
     pub mounts: Vec<Seen>,
     pub variables: BTreeMap<String, String>,
-    /// The index that packages are installed from, while an environment is made.
+    /// The package index for a build.
     pub package_index: Option<String>,
 }
 
 impl App {
-    /// What a workload has to see of environments, by what it says itself.
+    /// The environments that a workload has to see, according to its own request.
     pub(crate) async fn surroundings(
         &self,
         conn: &mut Conn,
@@ -51,15 +51,15 @@ impl App {
             .image
             .as_deref()
             .and_then(|image| image.parse().ok());
-        // Whoever opens notebooks in it wants to choose among all of theirs.
+        // A person who opens notebooks in it wants to choose among all of their environments.
         let with_kernels = program.serves.is_some();
         let whose = (workload.site, workload.owner);
         self.environments_for(conn, whose, chosen.as_ref(), with_kernels)
             .await
     }
 
-    /// What a person's run sees of environments: the chosen one with its programs first in the path, and as kernels the
-    /// newest of every curated one and of every one of their own.
+    /// The environments that a person's run sees. The programs of the chosen one come first in the path. The newest
+    /// version of each curated environment, and of each of their own, is a kernel.
     pub(crate) async fn environments_for(
         &self,
         conn: &mut Conn,
@@ -78,14 +78,14 @@ impl App {
                     runs_in = Some(found.id);
                     around.run_in(shelf, &self.environment_chain(conn, found).await?);
                 }
-                // An image that is no environment is for whoever runs it to know.
+                // Only the backend knows an image that is not an environment.
                 Err(Error::NotFound(_)) => {}
                 Err(error) => return Err(error),
             }
         }
         if with_kernels {
             let offered = environments::offered(conn, site, person).await?;
-            // A notebook knows the kernel of the environment it runs in by itself, and would list it twice.
+            // A notebook finds the kernel of its own environment by itself, and would list it twice.
             let others = offered.into_iter().filter(|one| Some(one.id) != runs_in);
             let mut chains = Vec::new();
             for one in others.take(KERNELS_MAX) {
@@ -94,7 +94,7 @@ impl App {
             let folders = chains.iter().flatten().map(|one| folder_of(shelf, one));
             let existing = shelf.existing(folders.collect()).await;
             let existing: HashSet<PathBuf> = existing.unwrap_or_default().into_iter().collect();
-            // One whose folder is gone must not keep a notebook from starting.
+            // An environment without its folder must not keep a notebook from starting.
             let is_there = |one: &Environment| existing.contains(&folder_of(shelf, one));
             let mut kernels = Vec::new();
             for chain in chains.iter().filter(|chain| chain.iter().all(is_there)) {
@@ -131,7 +131,7 @@ impl App {
         Ok(around)
     }
 
-    /// It, what it stands on, what that stands on, and so on.
+    /// The environment, its base, the base of that, and so on.
     async fn environment_chain(
         &self,
         conn: &mut Conn,
@@ -173,7 +173,7 @@ impl Surroundings {
     }
 }
 
-/// Its folder on this machine. Where that is gone, whatever is to run in it says so.
+/// The environment's folder on this machine. If the folder is missing, the start reports it.
 fn folder_of(shelf: &dyn Shelf, one: &Environment) -> PathBuf {
     let prepared = one.prepared.as_ref().and_then(|key| shelf.prepared(key));
     prepared.unwrap_or_else(|| shelf.made(one.id))

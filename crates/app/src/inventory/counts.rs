@@ -37,7 +37,7 @@ impl App {
         let tree = tree_of(&resources)?;
         let roles = queues::policy(&mut reader, place.id()).await?.roles;
         let now = self.now();
-        // A claim that covers this moment also meets the microsecond that follows.
+        // A claim that covers this moment overlaps the microsecond after it.
         let moment = Span::new(now, now + SignedDuration::from_micros(1))
             .map_err(|error| Error::Internal(error.to_string()))?;
         let ids = resources.iter().map(|one| one.id).collect();

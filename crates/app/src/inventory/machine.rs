@@ -1,8 +1,8 @@
-//! The machine that Berth itself runs on, in a site's inventory. The server puts it there and keeps it up to date, as the
-//! system, in one transaction that changes nothing where nothing has changed.
+//! Keeps the machine that Berth runs on in a site's inventory. The server enters and updates it as the system, in one
+//! transaction that writes nothing if nothing has changed.
 //!
-//! What admins made of it stays: its name, where it stands, attributes of their own, a status that a person set. What is
-//! promised stays, too: a GPU that is gone goes out of service, and an amount is lowered only when less is promised.
+//! Changes by admins stay: the name, the place in the tree, their own attributes, a status that a person set. Promises
+//! stay, too: a GPU that is gone goes out of service, and an amount is lowered only when less of it is promised.
 
 mod wanted;
 
@@ -32,30 +32,30 @@ use crate::record::{By, Change};
 use crate::transact::transact;
 use crate::version;
 
-/// What a machine says of itself, and what its admin says of it.
+/// The figures of a machine, and its admin's settings.
 #[derive(Debug, Clone)]
 pub struct OwnMachine {
-    /// What it is known by, whatever its host is called.
+    /// Identifies the machine, even if its host name changes.
     pub identity: String,
     pub found: Machine,
-    /// What is kept for the machine itself.
+    /// Cores and memory reserved for the machine itself.
     pub cores_kept: u64,
     pub memory_kept_mib: u64,
-    /// What it cannot do, and why, each under an attribute's name.
+    /// The functions that the machine lacks, by attribute name, each with the reason.
     pub lacks: BTreeMap<Name, String>,
-    /// Why nothing new may run on it.
+    /// The reason why no new run may start on the machine.
     pub closed: Option<Text>,
 }
 
-/// The node that the machine is, once it stands in the inventory.
+/// The machine's node in the inventory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptMachine {
     pub node: ResourceId,
-    /// Whether more is promised of it than it has: then this is to be done again later.
+    /// Whether more is promised than the machine has. Then the caller must repeat this later.
     pub is_behind: bool,
 }
 
-/// Whether an amount of which too much is promised is lowered or put out of service.
+/// How to treat an amount that is promised beyond what the machine has: lower it, or put it out of service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lowering {
     AtOnce,
@@ -64,12 +64,12 @@ enum Lowering {
 
 const GONE: &str = "the machine no longer has it";
 const PROMISED: &str = "more of it is promised than the machine has";
-/// The attribute by which the node is found again.
+/// The attribute that identifies the node.
 const IDENTITY: &str = "machine";
 const DEVICE: &str = "device";
 
 impl App {
-    /// Makes sure that this machine stands in the site's inventory as it is.
+    /// Brings this machine's entry in the site's inventory up to date.
     pub async fn keep_machine(
         &self,
         site: &SiteReference,
@@ -106,8 +106,8 @@ impl App {
         })
     }
 
-    /// Puts a resource out of service for a reason, or back in where the system itself had put it out. What a person
-    /// said of it stands.
+    /// Puts a resource out of service for a reason. Puts it back in service only if the system had put it out; a status
+    /// that a person set stays.
     async fn keep_status(
         &self,
         conn: &mut Conn,
@@ -141,7 +141,7 @@ impl App {
     }
 }
 
-/// One transaction's view of the site, and what is made of it.
+/// The site as one transaction sees it, and the changes to it.
 struct Keeping<'a> {
     app: &'a App,
     site: SiteId,
@@ -176,7 +176,7 @@ impl<'a> Keeping<'a> {
         })
     }
 
-    /// Makes the types that the machine's parts need and the site has none of, and tells the queue what they are to it.
+    /// Creates the types that the site lacks for the machine's parts, and sets their roles in the queue's policy.
     async fn give_roles(&mut self, conn: &mut Conn) -> Result<()> {
         let mut roles = self.policy.roles.clone();
         roles.retain(|id, _| self.types.iter().any(|kind| kind.id == *id));
@@ -204,7 +204,7 @@ impl<'a> Keeping<'a> {
         Ok(())
     }
 
-    /// One of that name which the queue does not know is left alone: others' resources are of it.
+    /// Never reuses a type that has this name but no role in the queue: other resources have this type.
     async fn new_type(&mut self, conn: &mut Conn, name: &str, title: &str) -> Result<TypeId> {
         let taken = self.types.iter().map(|kind| kind.name.clone()).collect();
         let new = ResourceType {
@@ -223,7 +223,7 @@ impl<'a> Keeping<'a> {
         Ok(id)
     }
 
-    /// The type that new parts of this role get: the first by name, where a site has several.
+    /// The type for new parts of this role. If a site has several, the first by name.
     fn kind(&self, role: Role) -> Result<TypeId> {
         let mut kinds: Vec<&ResourceType> = self.types.iter().collect();
         kinds.sort_by(|a, b| a.name.cmp(&b.name));
@@ -238,7 +238,7 @@ impl<'a> Keeping<'a> {
         self.policy.roles.get(&resource.type_id).copied()
     }
 
-    /// Those below the node that are this to the queue, by name.
+    /// The resources with this role below the node, by name.
     fn below(&self, node: &Resource, role: Role) -> Vec<Resource> {
         let is_meant = |one: &&Resource| {
             self.role(one) == Some(role) && self.tree.is_at_or_below(one.id, node.id)
@@ -248,7 +248,7 @@ impl<'a> Keeping<'a> {
         found
     }
 
-    /// The machine itself: the one that it was before, one that somebody entered by hand under its name, or a new one.
+    /// The machine's node: the known one, one that a person entered under the host's name, or a new one.
     async fn node(&mut self, conn: &mut Conn) -> Result<Resource> {
         let OwnMachine {
             identity, found, ..
@@ -281,7 +281,7 @@ impl<'a> Keeping<'a> {
         Ok(node)
     }
 
-    /// What the machine says of itself, beside what others say of it.
+    /// The attributes that the machine reports, added to those that others set.
     fn node_attributes(&self, known: &Attributes) -> Result<Attributes> {
         let OwnMachine {
             identity,
@@ -330,7 +330,8 @@ impl<'a> Keeping<'a> {
             .await
     }
 
-    /// A divisible part with as much as there is, in the unit that it has; says whether more is promised than that.
+    /// Updates a divisible part to the machine's amount, in the part's unit. Returns whether more than that is
+    /// promised.
     async fn part(
         &mut self,
         conn: &mut Conn,
@@ -403,7 +404,8 @@ impl<'a> Keeping<'a> {
             };
             self.app.keep_status(conn, &gpu, None).await?;
         }
-        // One that says of no device that it is it was never the machine's own to take away.
+        // A GPU without a device attribute was not entered by the machine, so the machine never puts it out of
+        // service.
         for gone in known.iter().filter(|one| attribute(one, DEVICE).is_some()) {
             self.app.keep_status(conn, gone, Some(text(GONE)?)).await?;
         }
@@ -438,7 +440,7 @@ impl<'a> Keeping<'a> {
         Ok(new)
     }
 
-    /// Writes what has changed, if anything has.
+    /// Writes the resource if it has changed.
     async fn change(
         &self,
         conn: &mut Conn,
@@ -462,7 +464,7 @@ impl<'a> Keeping<'a> {
     }
 }
 
-/// What the parts of a machine are to the queue, and the types they get where a site has none.
+/// The roles of a machine's parts in the queue, and the types for a site that has none.
 const KINDS: [(Role, &str, &str); 4] = [
     (Role::Node, "node", "Node"),
     (Role::Cores, "cpu", "Processor cores"),
@@ -470,7 +472,7 @@ const KINDS: [(Role, &str, &str); 4] = [
     (Role::Gpu, "gpu", "GPU"),
 ];
 
-/// What its admin said of it stands; by which device it is reached is the machine's to say.
+/// The attributes that the admin set stay; only the device is always set by the machine.
 fn gpu_attributes(found: &GpuFound, known: &Attributes) -> Result<Attributes> {
     let mut all = known.clone();
     let memory_gb = (found.memory_mib as f64 / 1024.0).round();
@@ -482,10 +484,10 @@ fn gpu_attributes(found: &GpuFound, known: &Attributes) -> Result<Attributes> {
     Ok(all)
 }
 
-/// The machine that a resource stands for, if it does.
+/// The identity of the machine that a resource stands for, if any.
 pub(crate) fn machine_of(resource: &Resource) -> Option<String> {
     let machine = attribute(resource, IDENTITY)?;
-    // Admins may call other things by the same name.
+    // Admins may use the same attribute name for something else.
     uuid::Uuid::try_parse(&machine).is_ok().then_some(machine)
 }
 

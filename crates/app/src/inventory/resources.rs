@@ -1,4 +1,4 @@
-//! Resources: made, looked at, changed, removed.
+//! Resources: create, read, update, remove.
 
 use berth_engine::rights::Action;
 use berth_engine::tree::Tree;
@@ -45,17 +45,17 @@ pub struct ResourceChange {
 pub struct ResourceFilter {
     pub kind: Option<TypeReference>,
     pub requirements: Vec<Requirement>,
-    /// By the status that counts, inherited ones included.
+    /// The effective status, which may be inherited.
     pub status: Option<Status>,
     pub under: Option<ResourceReference>,
 }
 
-/// A resource with the status that counts.
+/// A resource with its effective status.
 #[derive(Debug, Clone)]
 pub struct ResourceView {
     pub resource: Resource,
     pub status: Status,
-    /// Where that status comes from: the resource itself, or one above it.
+    /// The resource that sets this status: the resource itself, or one above it.
     pub status_from: ResourceId,
 }
 
@@ -73,7 +73,7 @@ impl App {
         found.ok_or(Error::NotFound("resource"))
     }
 
-    /// One resource seen whole: with its effective status, its type and what stands above it.
+    /// One resource with its effective status, its type and its ancestors.
     pub(crate) async fn resource_view(
         &self,
         conn: &mut Conn,
@@ -169,7 +169,7 @@ impl App {
         Ok((place, view, directory))
     }
 
-    /// The matching resources by name, from the one after `after`.
+    /// The matching resources by name, starting after `after`.
     pub async fn list_resources(
         &self,
         caller: &Caller,
@@ -187,7 +187,7 @@ impl App {
         Ok((place, views, directory))
     }
 
-    /// Every resource of the site that meets the filter, by name, with the status that counts.
+    /// Every resource of the site that meets the filter, by name, with its effective status.
     pub(crate) async fn matching(
         &self,
         conn: &mut Conn,
@@ -274,7 +274,7 @@ impl App {
         })
     }
 
-    /// Takes a resource out of the inventory, if it has no children and nothing is promised on it.
+    /// Removes a resource from the inventory, if it has no children and no claims.
     pub async fn remove_resource(
         &self,
         caller: &Caller,
@@ -296,15 +296,15 @@ impl App {
     }
 }
 
-/// Keeps those that come after `after` by name, up to `limit`. Databases order letters by their own rules, so the order
-/// that the pages follow is made here.
+/// Keeps up to `limit` resources that come after `after` by name. Sorts here, because databases order letters by their
+/// own rules.
 pub(crate) fn page(views: &mut Vec<ResourceView>, after: &str, limit: usize) {
     views.sort_by(|a, b| a.resource.name.cmp(&b.resource.name));
     views.retain(|view| view.resource.name.as_str() > after);
     views.truncate(limit);
 }
 
-/// A resource for the event stream: what every member may know, so without its provisioning address.
+/// A resource for the event stream, which every member reads. So it has no provisioning address.
 pub(super) fn told(resource: &Resource) -> serde_json::Value {
     let facts = Facts {
         provisioning_address: None,

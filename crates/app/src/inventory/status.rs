@@ -1,4 +1,4 @@
-//! Status: a flag that says whether a resource takes new bookings. It moves nobody.
+//! Status: a flag that says whether a resource takes new bookings. It moves no booking.
 
 use berth_engine::rights::Action;
 use berth_model::inventory::StatusChange;
@@ -39,7 +39,7 @@ impl App {
         })
     }
 
-    /// The changes of a resource's own status, newest first, those before the given number.
+    /// The changes of a resource's own status before the given number, newest first.
     pub async fn status_history(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! Moving a subtree: refused where it would make claims conflict, with the list.
+//! Moves a subtree. Refuses a move that would make claims conflict, and lists them.
 
 use berth_engine::rights::Action;
 use berth_engine::rule::conflicts;
@@ -19,12 +19,12 @@ use crate::seen::Conflict;
 use crate::settlement::Mode;
 use crate::transact::transact;
 
-/// What a move did, or would do.
+/// The result of a move or of its preview.
 #[derive(Debug, Clone)]
 pub struct Moved {
     pub place: Place,
     pub view: ResourceView,
-    /// Claims that would meet; always empty when the move was carried out.
+    /// The claims that would conflict. Always empty if the move was carried out.
     pub conflicts: Vec<Conflict>,
     pub directory: Directory,
 }
@@ -70,7 +70,7 @@ impl App {
             Ok(Moved { place, view, conflicts, directory })
         });
         match attempted {
-            // A booking came between our look and the move, and the database saw it.
+            // A booking was made between the check and the move, and the database refused the move.
             Err(error)
                 if error.is_refused(Refused::Claim)
                     || error.is_refused(Refused::OutsideContainer) =>
@@ -84,7 +84,7 @@ impl App {
         }
     }
 
-    /// The pairs of claims that would conflict if `moved` stood under `under`.
+    /// The pairs of claims that would conflict if `moved` were under `under`.
     #[expect(
         clippy::too_many_arguments,
         reason = "one question with all it depends on"
@@ -131,7 +131,7 @@ impl App {
     }
 }
 
-/// The subtree's lowest resource must still stand within the levels that both databases can number.
+/// Refuses a move that would make the tree deeper than both databases can number.
 fn check_levels(tree: &Tree, moved: ResourceId, under: Option<ResourceId>) -> Result<()> {
     let depth = |id| tree.depth(id).unwrap_or(0);
     let height = tree

@@ -1,4 +1,4 @@
-//! Resource types: what a site has kinds of, and what booking each kind asks for.
+//! Resource types: the kinds of resources of a site, and what a booking of each kind requires.
 
 use berth_engine::rights::Action;
 use berth_model::inventory::Colour;

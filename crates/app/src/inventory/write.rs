@@ -1,5 +1,6 @@
-//! Changes of the inventory with everything that tells of them, for whoever has decided that they happen: one change
-//! made by hand, or many declared by a file. Where somebody else was quicker nothing is written, and that is said.
+//! Writes inventory changes with their audit entries and events. The callers have already checked the change, whether
+//! it is made by hand or declared by a file. If another change came first, the functions write nothing and return
+//! `false`.
 
 use berth_model::audit::Actor;
 use berth_model::event::{Audience, EventKind};
@@ -54,7 +55,7 @@ impl App {
         Ok(true)
     }
 
-    /// Takes a type away, unless there are resources of it.
+    /// Removes a type, unless a resource has it.
     pub(crate) async fn write_off_type(
         &self,
         conn: &mut Conn,
@@ -105,7 +106,7 @@ impl App {
         Ok(true)
     }
 
-    /// Takes a resource away, unless something stands below it or is promised on it.
+    /// Removes a resource, unless it has children or claims.
     pub(crate) async fn write_off_resource(
         &self,
         conn: &mut Conn,
@@ -121,7 +122,7 @@ impl App {
         Ok(true)
     }
 
-    /// Gives a resource another status of its own.
+    /// Sets a resource's own status.
     pub(crate) async fn write_status(
         &self,
         conn: &mut Conn,
@@ -156,7 +157,7 @@ impl App {
         Ok(true)
     }
 
-    /// Tells of a move that has been made, from one parent to another; none is the top of the tree.
+    /// Records a completed move from one parent to another. None is the top of the tree.
     pub(crate) async fn tell_move(
         &self,
         conn: &mut Conn,

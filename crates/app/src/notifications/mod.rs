@@ -1,7 +1,7 @@
-//! Notifications: what each person is told of what happened, and what of it they have read.
+//! Notifications: the messages for each person about events, and which of them they have read.
 //!
-//! What is kept is what happened. What it is about is looked up when it is read, with the reader's eyes of that moment:
-//! whoever may not see a reservation any more reads that something became of it, and nothing about it.
+//! The database stores the event only. Its subject is looked up at every read, with the reader's current rights. A
+//! reader who may no longer see a reservation learns that it changed, and nothing about it.
 
 mod tell;
 mod text;
@@ -32,32 +32,32 @@ pub struct NotificationFilter {
     pub unread: bool,
     pub kinds: Vec<EventKind>,
     pub site: Option<SiteReference>,
-    /// The number before which the page begins.
+    /// Only notifications with a smaller number.
     pub before: u64,
     pub limit: u64,
 }
 
-/// Some notifications, newest first, with everything they name.
+/// A page of notifications, newest first, with everything they name.
 #[derive(Debug, Clone)]
 pub struct NotificationsView {
     pub items: Vec<SeenNotification>,
-    /// How many there are, on all pages and of all kinds, that were not read.
+    /// The number of unread notifications, on all pages and of all kinds.
     pub unread: u64,
     pub directory: Directory,
 }
 
-/// A notification as whoever it was told to may see it now.
+/// A notification as its recipient may see it now.
 #[derive(Debug, Clone)]
 pub struct SeenNotification {
-    /// Its data are empty where what it is about may not be seen any more.
+    /// Its data are empty if the recipient may no longer see the subject.
     pub told: Notification,
-    /// None if it concerns no site, or one that may not be seen.
+    /// None if it concerns no site, or a site that the recipient may not see.
     pub site: Option<SiteId>,
     pub reservation: Option<Reservation>,
     pub resource: Option<ResourceId>,
-    /// Who did it, or who asks.
+    /// The person who did it, or who asks.
     pub by: Option<PersonId>,
-    /// All of it in a sentence.
+    /// The notification as a sentence.
     pub text: String,
 }
 
@@ -69,7 +69,7 @@ pub enum Which {
 }
 
 impl App {
-    /// What the caller was told, newest first.
+    /// The caller's notifications, newest first.
     pub async fn notifications(
         &self,
         caller: &Caller,
@@ -102,12 +102,12 @@ impl App {
         })
     }
 
-    /// Marks some as read; says how many are not.
+    /// Marks some as read. Returns how many are unread.
     pub async fn mark_read(&self, caller: &Caller, which: &Which) -> Result<u64> {
         self.mark(caller, Some(which), &[]).await
     }
 
-    /// Marks some as not read; says how many are not.
+    /// Marks some as unread. Returns how many are unread.
     pub async fn mark_unread(&self, caller: &Caller, numbers: &[u64]) -> Result<u64> {
         self.mark(caller, None, numbers).await
     }
@@ -124,12 +124,12 @@ impl App {
             if marked == 0 {
                 return Ok(notifications::unread(&mut tx, me).await?);
             }
-            // Their other pages show it, too.
+            // The person's other pages show the count, too.
             self.tell_count(&mut tx, EventKind::NotificationRead, me).await
         })
     }
 
-    /// What these are about, as far as the caller may see it now.
+    /// These notifications with their subjects, as far as the caller may see them now.
     async fn seen(
         &self,
         conn: &mut Conn,
@@ -186,7 +186,7 @@ impl App {
 }
 
 impl SeenNotification {
-    /// Finds what it is about, and forgets what its reader may not know.
+    /// Looks up the subject, and clears the data that the reader may not know.
     async fn look(
         &mut self,
         conn: &mut Conn,
@@ -211,7 +211,7 @@ impl SeenNotification {
                 self.by = field(&told.data, "person").filter(|_| is_open);
                 is_open
             }
-            // What became of them is theirs to know.
+            // The decision about a join request always belongs to the person who asked.
             EventKind::MemberJoined | EventKind::JoinDeclined => true,
             EventKind::SessionFailed
             | EventKind::SessionIdle
@@ -236,7 +236,7 @@ impl SeenNotification {
     }
 }
 
-/// The sites of these, as the caller stands in them; not those of which they may not know.
+/// The sites of these notifications, with the caller's standing. Leaves out sites that the caller may not know.
 async fn places(
     conn: &mut Conn,
     caller: &Caller,

@@ -1,7 +1,7 @@
-//! Telling: from the stream of events to a row for each person whom one concerns.
+//! Turns the stream of events into one row for each person whom an event concerns.
 //!
-//! How far the stream has been told is kept in the database and moves in the transaction that writes what is told. So
-//! whoever does this may be stopped anywhere, and another goes on: nothing is lost, and nobody is told twice.
+//! The database stores the position in the stream. The position moves in the same transaction that writes the
+//! notifications. So a server can stop anywhere and another can continue: no notification is lost or sent twice.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,18 +22,18 @@ use crate::error::Result;
 use crate::reservations::told;
 use crate::transact::transact;
 
-/// What the reader of events is called, and that of the time.
+/// The name of the event reader, and of the reminder reader.
 const NEWS: &str = "notifications";
 const REMINDERS: &str = "reminders";
 
 /// How many events are read at once.
 const BATCH: u64 = 500;
-/// How often the place in time is written down while there is nobody to remind.
+/// How often the reminder position is written while no reminder is due.
 const NOTED_EVERY: SignedDuration = SignedDuration::from_mins(1);
 
 impl App {
-    /// Tells of the next events; says whether there may be more. The first time it only marks where to begin: what
-    /// happened before anybody could be told is not news.
+    /// Writes notifications for the next events. Returns whether there may be more. The first call only marks where to
+    /// begin: earlier events are not news.
     pub(crate) async fn tell_news(&self, lease: &Lease) -> Result<bool> {
         let mut reader = self.store.read().await?;
         let Some(seen) = readers::position(&mut reader, NEWS).await? else {
@@ -66,8 +66,8 @@ impl App {
         Ok(news.len() as u64 == BATCH)
     }
 
-    /// Writes an event for everybody who is to be reminded of a start or an end. Each moment is passed once, also after
-    /// a stop: how far time has been looked at moves with what is written.
+    /// Writes an event for each reminder of a start or an end that is due. The position in time moves in the same
+    /// transaction. So no moment is skipped or repeated, even after a stop.
     pub(crate) async fn remind(&self, lease: &Lease) -> Result<()> {
         let now = self.now();
         let mut reader = self.store.read().await?;
@@ -82,7 +82,7 @@ impl App {
         let (after, until) = (passed + REMIND_BEFORE, now + REMIND_BEFORE);
         let starting = reservations::starting(&mut reader, after, until).await?;
         let mut ending = reservations::ending(&mut reader, after, until).await?;
-        // What runs by rights, but nobody was there to start it yet.
+        // Reservations whose start is overdue: they still have to be reminded of their end.
         let overdue = reservations::due(&mut reader, now, BATCH).await?;
         let ends_soon = |one: &Reservation| {
             let end = one.span.end();
@@ -117,8 +117,8 @@ impl App {
         })
     }
 
-    /// Says to a person's open pages how much they have not read; to nobody else. Nothing changed that the audit log
-    /// would have to tell.
+    /// Sends the number of unread notifications to a person's open pages, and to nobody else. It writes no audit entry,
+    /// because nothing changed.
     pub(super) async fn tell_count(
         &self,
         conn: &mut Conn,
@@ -141,7 +141,7 @@ impl App {
     }
 }
 
-/// Moves a reader on. One that another has moved meanwhile must not act on what it read.
+/// Advances a reader. Fails if another server has advanced it meanwhile: this server must then not act on its data.
 async fn go_on(conn: &mut Conn, name: &str, from: u64, to: u64) -> Result<()> {
     if readers::advance(conn, name, from, to).await? {
         Ok(())
@@ -150,7 +150,7 @@ async fn go_on(conn: &mut Conn, name: &str, from: u64, to: u64) -> Result<()> {
     }
 }
 
-/// Whoever has left for good is told nothing more.
+/// Drops the notifications for people who were removed.
 async fn only_those_who_are_there(conn: &mut Conn, told: &mut Vec<Notification>) -> Result<()> {
     let people: BTreeSet<PersonId> = told.iter().map(|one| one.person).collect();
     let known = people::named(conn, people.into_iter().collect()).await?;
@@ -165,7 +165,7 @@ async fn only_those_who_are_there(conn: &mut Conn, told: &mut Vec<Notification>)
 fn reminder(of: Moment, about: &Reservation, now: Timestamp) -> Event {
     let mut data = told(about);
     data["about"] = json!(of.as_str());
-    // Only its owner and the site's admins read it, who may know.
+    // Only the owner and the site's admins read the reminder, and they may know the title.
     data["title"] = json!(about.title);
     Event {
         id: EventId(fresh(now)),
@@ -178,7 +178,7 @@ fn reminder(of: Moment, about: &Reservation, now: Timestamp) -> Event {
     }
 }
 
-/// A moment as a reader's number.
+/// A moment as a reader's position.
 fn micros(at: Timestamp) -> u64 {
     u64::try_from(at.as_microsecond()).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! A notification in a sentence, in English: the one place where these are worded. Pages in other languages make their
-//! own from the kind and the data. Moments are written in UTC, for whoever shows them to put into their zone.
+//! A notification as an English sentence: the only place with these texts. Pages in other languages build their own
+//! from the kind and the data. Moments are in UTC; the reader's program converts them to its time zone.
 
 use berth_model::event::EventKind;
 use berth_model::notification::ToldAs;
@@ -57,7 +57,7 @@ pub(super) fn text(seen: &SeenNotification, directory: &Directory) -> String {
             format!("Your request to join {} was declined", words.site()),
             field(data, "reason"),
         ),
-        // Nobody is told of the others.
+        // The other kinds cause no notifications.
         other => format!("{} happened.", other.as_str()),
     }
 }
@@ -125,12 +125,13 @@ impl Words<'_> {
         }
     }
 
-    /// What became of a reservation, who did it and why.
+    /// The change of a reservation, the actor and the reason.
     fn happened(&self, verb: &str) -> String {
         let by = self.seen.by.map(|by| format!(" by {}", self.person(by)));
         let told = format!("{} {verb}{}", self.yours(), by.unwrap_or_default());
         let said: Option<String> = field(&self.seen.told.data, "reason");
-        // Of a private one the event says no reason; its owner may read it all the same, while it is the last word.
+        // The event of a private reservation has no reason. Its owner may still read the reason, while this change is
+        // the latest.
         let version: Option<u64> = field(&self.seen.told.data, "version");
         let now = self.seen.reservation.as_ref();
         let now = now.filter(|now| Some(now.version) == version);
@@ -203,7 +204,7 @@ impl Words<'_> {
         };
         let title = &reservation.title;
         let of = self.resources(reservation);
-        // The time it was told of; it may have changed since.
+        // The time at the moment of the reminder; it may have changed since.
         let data = &self.seen.told.data;
         let moment = |name: &str| field::<String>(data, name).unwrap_or_default();
         match field::<String>(data, "about").as_deref() {

@@ -1,4 +1,5 @@
-//! Whom a batch of events concerns: looks up what the engine needs to know, and writes down what it says.
+//! Finds the people whom a batch of events concerns: looks up the engine's inputs, and turns its answers into
+//! notifications.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::error::Result;
 
-/// The most of somebody's bookings that a notification about a resource names.
+/// How many of a person's bookings a notification about a resource names.
 const NAMED_MAX: usize = 20;
 
-/// A person whom an event concerns, and what is said to them beyond the event.
+/// A person whom an event concerns, and the data for them beyond the event.
 struct Told {
     person: PersonId,
     told_as: ToldAs,
@@ -35,16 +36,16 @@ impl From<(PersonId, ToldAs)> for Told {
     }
 }
 
-/// What is known of the reservations that a batch of events is about.
+/// The data about the reservations in a batch of events.
 struct Known {
     reservations: HashMap<ReservationId, Reservation>,
     histories: HashMap<ReservationId, Vec<HistoryEntry>>,
-    /// Who gave each away, and the version that it then had; in the order in which it happened.
+    /// For each reservation, the former owners and the versions that their hand-overs made, in order.
     given: HashMap<ReservationId, Vec<(u64, PersonId)>>,
 }
 
 impl App {
-    /// A notification for each person whom one of these concerns.
+    /// A notification for each person whom one of these events concerns.
     pub(super) async fn whom_to_tell(
         &self,
         conn: &mut Conn,
@@ -62,7 +63,7 @@ impl App {
                 Concerns::Person => of_person(one),
                 Concerns::Owner => of_owner(one),
             };
-            // What happens to many instances of a series at once is told of the first.
+            // When an event happens to many instances of a series at once, only the first causes a notification.
             let series: Option<SeriesId> = field(&one.event.data, "series");
             let is_new = |told: &Told| {
                 let once = |series| (told.person, told.told_as, one.event.kind, series);
@@ -108,8 +109,8 @@ impl Known {
         })
     }
 
-    /// Whose a reservation was at a version. What is told of a private one does not say so, and since then it may have
-    /// been handed over.
+    /// The owner of a reservation at a version. The event of a private reservation has no owner, and the reservation
+    /// may have been handed over since.
     fn owner_at(&self, about: &Reservation, version: Option<u64>) -> PersonId {
         let given = self.given.get(&about.id).map_or(&[][..], Vec::as_slice);
         let later = given
@@ -118,7 +119,7 @@ impl Known {
         later.map_or(about.owner, |(_, from)| *from)
     }
 
-    /// How a reservation came to be what it was at a version; each version has one entry.
+    /// The history of a reservation up to a version. Each version has one entry.
     fn up_to(&self, id: ReservationId, version: Option<u64>) -> &[HistoryEntry] {
         let all = self.histories.get(&id).map_or(&[][..], Vec::as_slice);
         let version = version.and_then(|version| usize::try_from(version).ok());
@@ -153,7 +154,7 @@ async fn of_reservation(conn: &mut Conn, known: &Known, one: &NumberedEvent) -> 
     let mut told: Vec<Told> = owners_told(&step).into_iter().map(Told::from).collect();
     if step.asks_approval() {
         let mut approvers = approvers(conn, about.site, asked(about)).await?;
-        // Whoever is told of it as their own learns from that what it waits for.
+        // A person who is notified as the owner learns from that notification that an approval is needed.
         approvers.retain(|id| !told.iter().any(|told| told.person == *id));
         let approvers = approvers.into_iter().filter(|id| step.by() != Some(*id));
         told.extend(approvers.map(|id| Told::from((id, ToldAs::Approver))));
@@ -165,7 +166,7 @@ async fn of_reservation(conn: &mut Conn, known: &Known, one: &NumberedEvent) -> 
     Ok(told)
 }
 
-/// Everybody whose word is asked for.
+/// All people who may give the approvals.
 async fn approvers(conn: &mut Conn, site: SiteId, asked: Asked) -> Result<BTreeSet<PersonId>> {
     let mut found = BTreeSet::new();
     if asked.site_admins {
@@ -182,7 +183,7 @@ async fn approvers(conn: &mut Conn, site: SiteId, asked: Asked) -> Result<BTreeS
     Ok(found)
 }
 
-/// The site's admins; where it has none, those of all sites, so that nobody waits for an answer that cannot come.
+/// The site's admins. If it has none, the global admins, so that somebody can answer.
 async fn admins(conn: &mut Conn, site: SiteId) -> Result<Vec<PersonId>> {
     let admins = sites::admins(conn, site).await?;
     if admins.is_empty() {
@@ -191,7 +192,7 @@ async fn admins(conn: &mut Conn, site: SiteId) -> Result<Vec<PersonId>> {
     Ok(admins)
 }
 
-/// Everyone who has, or will have, the resource, what is above it or what is below it.
+/// Everyone who has a current or future booking of the resource, of an ancestor or of a descendant.
 async fn of_resource(conn: &mut Conn, one: &NumberedEvent) -> Result<Vec<Told>> {
     let event = &one.event;
     let Ok(resource) = event.subject.parse::<ResourceId>() else {
@@ -274,7 +275,7 @@ fn notification(one: &NumberedEvent, told: Told) -> Notification {
     }
 }
 
-/// A field of an event's data, if it is there and reads as what it should be.
+/// A field of an event's data, if it exists and has the expected type.
 pub(super) fn field<T: serde::de::DeserializeOwned>(data: &Value, name: &str) -> Option<T> {
     serde_json::from_value(data.get(name)?.clone()).ok()
 }

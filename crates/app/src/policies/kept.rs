@@ -1,5 +1,5 @@
-//! The policies of each site, kept in memory. Every booking needs them, and they change once in a month: the version
-//! that comes along with the site says whether what is kept still holds, whichever server it was changed on.
+//! The policies of each site, cached in memory. Every booking needs them, and they rarely change. The `policy_version`
+//! of the site tells whether the cached copy is current, whichever server changed the policies.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,12 +13,12 @@ use berth_store::{Conn, policies};
 use crate::App;
 use crate::error::Result;
 
-/// What holds in a site.
+/// The policies in force in a site.
 #[derive(Debug)]
 pub(crate) struct Kept {
     version: u64,
     pub policies: Policies,
-    /// Nothing is asked of anybody, so nothing has to be looked up.
+    /// No policy is set, so nothing has to be looked up.
     pub asks_nothing: bool,
 }
 
@@ -50,8 +50,8 @@ impl KeptPolicies {
 }
 
 impl App {
-    /// What holds in a site as it was read. Never asked by a transaction that changes policies: what it wrote might be
-    /// withdrawn, and would be kept all the same.
+    /// The policies in force in a site as it was read. A transaction that changes policies must not call this: it might
+    /// be rolled back, but its policies would stay in the cache.
     pub(crate) async fn policies_of(&self, conn: &mut Conn, site: &Site) -> Result<Arc<Kept>> {
         if let Some(kept) = self.policies.get(site) {
             return Ok(kept);

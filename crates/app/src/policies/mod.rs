@@ -1,6 +1,6 @@
-//! Policies: set, looked at, taken away. What they make of a booking is judged in `reservations::judge`.
+//! Policies: set, read, remove. `reservations::judge` applies them to a booking.
 //!
-//! Every version stays readable. A change says which standing bookings would break it, and leaves them alone.
+//! Every version stays readable. A change lists the existing bookings that would break it, and does not change them.
 
 mod kept;
 mod names;
@@ -29,7 +29,7 @@ use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::Result;
 
-/// Where a policy stands.
+/// The place where a policy is set.
 #[derive(Debug, Clone)]
 pub enum PolicyAt {
     Ceilings,
@@ -47,13 +47,13 @@ impl PolicyAt {
     }
 }
 
-/// Years of them, from many calendars.
+/// Enough for years of holidays, from many calendars.
 const HOLIDAYS_MAX: u64 = 10_000;
 /// More versions than anybody reads at once.
 const HISTORY_MAX: u64 = 1_000;
 
 impl App {
-    /// Everything that holds in a site now: its own policies, and those of the whole installation.
+    /// All policies in force in a site: its own, and those of the whole installation.
     pub async fn list_policies(
         &self,
         caller: &Caller,
@@ -84,7 +84,7 @@ impl App {
         Ok((found, directory))
     }
 
-    /// Every version of a policy, the newest first.
+    /// Every version of a policy, newest first.
     pub async fn policy_history(
         &self,
         caller: &Caller,
@@ -113,8 +113,8 @@ impl App {
         Ok((found, directory))
     }
 
-    /// A site's clock and the days on which it is closed, as its policies speak of them: the one place where the calendars
-    /// that a site reads in become holidays. They are looked up only where somebody asks for them.
+    /// A site's clock and holidays, for its policies. Only this function turns a site's closure calendars into
+    /// holidays. It reads them only if `holidays_within` is given.
     pub(crate) async fn calendar_of(
         &self,
         conn: &mut Conn,

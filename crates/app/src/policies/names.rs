@@ -1,5 +1,5 @@
-//! Policies name types, projects and people. The names must be there when a policy is set, and policies follow when a
-//! type or a project is renamed or goes: a name that somebody else is given later must not inherit what it allowed.
+//! Policies name types, projects and people. The names must exist when a policy is set. Policies follow when a type or
+//! a project is renamed or removed: a new type or project with the old name must not inherit its rights.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::caller::Caller;
 use crate::clock::fresh;
 use crate::error::{Error, Result};
 
-/// Each name is looked up, so there is an end to them.
+/// Each name costs a lookup, so the number is bounded.
 const NAMES_MAX: usize = 200;
 
-/// A type or a project that has another name now, or is gone.
+/// A type or a project that was renamed or removed.
 #[derive(Debug, Clone)]
 pub(crate) enum Renamed {
     Type { from: Name, to: Option<Name> },
@@ -37,7 +37,7 @@ impl Renamed {
         reason.parse().ok()
     }
 
-    /// The scope as it is called now; none where what it was about is gone.
+    /// The scope under the new name. None if its type or project was removed.
     fn scope(&self, scope: &Scope) -> Option<Scope> {
         let Scope::Site(part) = scope else {
             return Some(scope.clone());
@@ -74,7 +74,7 @@ impl Renamed {
                     asked.extend(new.clone());
                 }
             }
-            // A question that nobody may answer any more would be a no for ever.
+            // Without approvers, nobody could approve and the booking could never be accepted.
             if approval.approvers.is_empty() {
                 approval.approvers.insert(Approver::SiteAdmins);
             }
@@ -84,7 +84,7 @@ impl Renamed {
 }
 
 impl App {
-    /// Every name in a policy that names nothing, as a field.
+    /// Reports every unknown name in a policy as a field error.
     pub(super) async fn check_names(
         &self,
         conn: &mut Conn,
@@ -144,7 +144,7 @@ impl App {
         Ok(errors.or(Some(()))?)
     }
 
-    /// Why somebody could not decide although a policy asks them: they must belong where it holds.
+    /// The reason why a person could not decide although a policy asks them: they must belong to the policy's scope.
     async fn cannot_decide(
         &self,
         conn: &mut Conn,
@@ -169,7 +169,7 @@ impl App {
         }
     }
 
-    /// Lets the policies of a site follow a new name.
+    /// Updates the policies of a site after a rename.
     pub(crate) async fn policies_follow(
         &self,
         conn: &mut Conn,

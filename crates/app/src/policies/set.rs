@@ -1,4 +1,4 @@
-//! Setting a policy and taking one away.
+//! Setting and removing a policy.
 
 use berth_engine::policy::{Breach, Looser, Policies, Refused};
 use berth_engine::rights::Action;
@@ -23,33 +23,33 @@ use crate::settlement::Mode;
 use crate::transact::transact;
 use crate::version;
 
-/// A standing booking that does not keep a policy. It stays as it is.
+/// An existing booking that breaks a policy. It stays unchanged.
 #[derive(Debug, Clone)]
 pub struct Broken {
     pub reservation: Reservation,
     pub breaches: Vec<Breach>,
 }
 
-/// What came of a change, or would come of it.
+/// The result of a change, or of its preview.
 #[derive(Debug, Clone)]
 pub struct PolicyChange {
     pub applied: bool,
-    /// The policy as it then is.
+    /// The policy after the change.
     pub now: Version,
-    /// The first of the standing bookings that break it.
+    /// The first existing bookings that break it.
     pub breaks: Vec<Broken>,
     pub breaks_count: u64,
-    /// What narrower policies say that is looser, and so has no effect any more, each with the site it is of.
+    /// The looser values of narrower policies, which no longer have an effect, each with the name of its site.
     pub overruled: Vec<(Name, Looser)>,
     pub directory: Directory,
 }
 
-/// The most broken bookings that an answer lists.
+/// How many broken bookings an answer lists.
 const BROKEN_SHOWN_MAX: usize = 200;
 const SITES_MAX: u64 = 10_000;
 
 impl App {
-    /// Sets a policy, or takes it away. `version` is the one that the change is meant for, if the caller says so.
+    /// Sets or removes a policy. `version` is the version that the change is meant for, if the caller names one.
     pub async fn set_policy(
         &self,
         caller: &Caller,
@@ -65,7 +65,7 @@ impl App {
             self.check_names(&mut reader, site.as_ref(), &at.scope(), policy)
                 .await?;
         }
-        // Looked for first and outside the transaction: it may take a while, and it changes nothing.
+        // Computed first and outside the transaction: it may take a while, and it changes nothing.
         let mut change = self
             .foresee(&mut reader, site.as_ref(), &at.scope(), policy, version)
             .await?;
@@ -84,7 +84,7 @@ impl App {
         Ok(change)
     }
 
-    /// The site whose policy it is, if the caller may set it; none for the whole installation.
+    /// The site of the policy, if the caller may set it. None for the whole installation.
     async fn policy_site(
         &self,
         conn: &mut Conn,
@@ -104,7 +104,7 @@ impl App {
         }
     }
 
-    /// What a change would come to.
+    /// The effect that a change would have.
     async fn foresee(
         &self,
         conn: &mut Conn,
@@ -172,7 +172,7 @@ impl App {
         })
     }
 
-    /// Sets a policy of a site, or takes it away, as part of something larger.
+    /// Sets or removes a policy of a site as part of a larger change.
     pub(crate) async fn declare_policy(
         &self,
         conn: &mut Conn,
@@ -199,7 +199,7 @@ impl App {
         Ok(())
     }
 
-    /// Refuses what [`App::declare_policy`] would refuse of these changes, in this order, without writing any.
+    /// Refuses the changes that [`App::declare_policy`] would refuse, in this order, without writing any.
     pub(crate) async fn check_declared(
         &self,
         conn: &mut Conn,
@@ -219,7 +219,7 @@ impl App {
         Ok(())
     }
 
-    /// Writes the next version, unless the newest says the same already.
+    /// Writes the next version, unless the newest one is equal.
     async fn write_policy(
         &self,
         conn: &mut Conn,
@@ -260,7 +260,7 @@ impl App {
             Some(_) => ("policy.set", EventKind::PolicyChanged),
             None => ("policy.remove", EventKind::PolicyRemoved),
         };
-        // What binds all sites is told to those who look after them; in a site everybody is bound, and hears of it.
+        // A policy for all sites notifies the admins. A policy of one site binds its members, so it notifies them.
         let audience = match after.site {
             Some(_) => Audience::Members,
             None => Audience::Admins,
@@ -276,7 +276,7 @@ impl App {
     }
 }
 
-/// Whether the change may be made. Gives the newest version there is.
+/// Checks whether the change is allowed. Returns the newest version.
 async fn allowed(
     conn: &mut Conn,
     site: Option<&Site>,
@@ -306,7 +306,7 @@ async fn allowed(
     Ok(newest)
 }
 
-/// Each value that is too loose as a field, with what would be accepted.
+/// Reports each value that is too loose as a field error, with the value that would be accepted.
 fn wrong(refused: Refused) -> FieldErrors {
     match refused {
         Refused::Looser(all) => {

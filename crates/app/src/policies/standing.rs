@@ -1,4 +1,4 @@
-//! Standing bookings as the policies look at them, and those that would break a change.
+//! Existing bookings in the form that the policies read, and the bookings that a change would break.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::error::Result;
 
 const PAGE: u64 = 1_000;
 
-/// A reservation as the policies look at it. `directory` knows its resources, their types and its project.
+/// A reservation in the form that the policies read. `directory` knows its resources, their types and its project.
 pub(crate) fn booking(of: &Reservation, role: Role, directory: &Directory) -> Booking {
     let type_of = |resource| {
         let resource = directory.resources.get(resource)?;
@@ -35,7 +35,7 @@ pub(crate) fn booking(of: &Reservation, role: Role, directory: &Directory) -> Bo
 }
 
 impl App {
-    /// Reservations of one site, as the policies look at them.
+    /// Reservations of one site, in the form that the policies read.
     pub(crate) async fn bookings(
         &self,
         conn: &mut Conn,
@@ -56,8 +56,8 @@ impl App {
         Ok(reservations.iter().map(booking).collect())
     }
 
-    /// The standing bookings of a site that `after` breaks: by the changed policy itself, or by one that now comes into
-    /// effect. What broke another policy before is no news.
+    /// The existing bookings of a site that `after` breaks: by the changed policy itself, or by another policy that now
+    /// takes effect. Bookings that broke another policy before are left out.
     pub(super) async fn broken_by(
         &self,
         conn: &mut Conn,
@@ -103,7 +103,7 @@ impl App {
     }
 }
 
-/// What holds and is not on its way out.
+/// The states of bookings that hold resources and are not about to end.
 const STANDING: [State; 5] = [
     State::Held,
     State::PendingApproval,
@@ -112,7 +112,7 @@ const STANDING: [State; 5] = [
     State::Active,
 ];
 
-/// What each of some people is in a site. Global admins count as its admins, members or not.
+/// The role of each of these people in a site. Global admins count as its admins, even if they are not members.
 pub(crate) async fn roles(
     conn: &mut Conn,
     site: SiteId,
@@ -134,7 +134,7 @@ pub(crate) async fn roles(
     Ok(roles)
 }
 
-/// Whoever left is counted as the member they were.
+/// A person who left the site counts as a member.
 pub(crate) fn role_in(roles: &BTreeMap<PersonId, Role>, person: PersonId) -> Role {
     roles.get(&person).copied().unwrap_or(Role::Member)
 }

@@ -1,4 +1,4 @@
-//! A hypothetical booking, held against every rule.
+//! Tests a hypothetical booking against every rule.
 
 use berth_engine::policy::{Accepted, Finding, Refusal};
 use berth_engine::rights::Action;
@@ -13,17 +13,17 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::reservations::Item;
 
-/// What somebody thinks of booking. Whether there is room is not asked.
+/// A hypothetical booking. The test does not check whether there is room.
 #[derive(Debug, Clone)]
 pub struct PolicyTest {
     pub span: Span,
     pub items: Vec<Item>,
     pub project: Option<ProjectReference>,
-    /// The caller, if nobody is named.
+    /// None means the caller.
     pub owner: Option<PersonReference>,
 }
 
-/// Every rule that was looked at, and what follows.
+/// Every rule that was checked, and the verdict.
 #[derive(Debug, Clone)]
 pub struct Tested {
     pub findings: Vec<Finding>,
@@ -38,7 +38,7 @@ impl App {
         site: &SiteReference,
         test: &PolicyTest,
     ) -> Result<Tested> {
-        // A transaction, because counting holds whom it counts still; nothing of it is kept.
+        // A transaction, because counting locks the person and the project. It is rolled back at the end.
         let mut tx = self.store.begin().await?;
         let tested = self.test_inside(&mut tx, caller, site, test).await;
         tx.withdraw().await?;

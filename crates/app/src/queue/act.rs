@@ -1,4 +1,4 @@
-//! What people do to work that is submitted: hold it, let it go on, give it more time, cancel it.
+//! Commands on submitted workloads: hold, release, extend and cancel.
 
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
@@ -25,11 +25,11 @@ pub enum Act {
     Hold,
     Release,
     Cancel {
-        /// Those of an array that are meant; all of it, if none are named.
+        /// Tasks of the array to cancel; `None` cancels all of them.
         tasks: Option<Tasks>,
         reason: Option<Text>,
     },
-    /// What runs may run this much longer than it asked for.
+    /// Extends the time limit of the live runs by this much.
     Extend {
         by: SignedDuration,
     },
@@ -43,7 +43,7 @@ impl App {
         workload: &WorkloadReference,
         act: Act,
     ) -> Result<WorkloadView> {
-        // What is promised is in the plan alone; what is claimed, the transaction sees.
+        // Only the plan knows the planner's reservations ahead. The transaction below checks the claims.
         let promised = match &act {
             Act::Extend { by } => self.promised_to_others(caller, site, workload, *by).await?,
             Act::Hold | Act::Release | Act::Cancel { .. } => None,
@@ -106,7 +106,8 @@ impl App {
         done
     }
 
-    /// Cancels what a person no longer wants the outcome of, inside a transaction; nothing where it is over.
+    /// Cancels a workload inside the caller's transaction, for example for a session that is stopped. Does nothing if
+    /// the workload is over.
     pub(crate) async fn cancel_inside(
         &self,
         conn: &mut Conn,
@@ -135,7 +136,7 @@ impl App {
         self.record(conn, by, change).await
     }
 
-    /// From when on what a workload runs on is promised to somebody else, if it ran so much longer.
+    /// Start of the first reservation ahead that the workload would run into if its runs ended `by` later.
     async fn promised_to_others(
         &self,
         caller: &Caller,
@@ -153,8 +154,8 @@ impl App {
             .await
     }
 
-    /// Gives what runs of it so much more time, if nobody else has a claim to what it runs on, and says what it asks for
-    /// then. What was cut short by something firmer cannot be made longer.
+    /// Extends the live runs by `by`, if no other claim needs their resources, and returns the workload with the new
+    /// limits. A run that a firmer claim has cut short cannot be extended.
     async fn extend_runs(
         &self,
         conn: &mut Conn,
@@ -217,7 +218,8 @@ impl App {
         Ok(after)
     }
 
-    /// What runs of it, or of these tasks, has the grace to come to its end; says how many were told.
+    /// Gives the live runs of these tasks the grace period to end; `None` means all tasks. Returns how many runs it
+    /// stopped.
     pub(crate) async fn stop_tasks(
         &self,
         conn: &mut Conn,
@@ -229,7 +231,7 @@ impl App {
         let mut runs = workloads::live_runs_of(conn, workload.id).await?;
         runs.retain(|run| tasks.is_none_or(|tasks| tasks.contains(run.task)));
         for run in &runs {
-            // A run on a machine keeps what it has until that machine's own server has seen this.
+            // A run on a machine keeps its claims until that machine's own server has read this change.
             let by = match run.machine {
                 None => now.checked_add(grace).unwrap_or(run.until).min(run.until),
                 Some(_) => run.until,

@@ -1,4 +1,4 @@
-//! Attempts on the boundaries of runs, for the audit log of their sites.
+//! Records attempts to cross the boundary of a run in the audit log of its site.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +14,10 @@ use crate::error::Result;
 use crate::record::{By, Change};
 use crate::transact::transact;
 
-/// The most sums that are kept; of more runs and kinds nothing is counted.
+/// Limit on the number of sums. Attempts of further runs and kinds are not counted.
 const SUMS_MAX: usize = 10_000;
 
-/// Attempts that this server itself saw, summed.
+/// Attempts that this server has seen itself, summed by run and kind.
 #[derive(Debug, Default)]
 pub(crate) struct SeenAttempts(Mutex<BTreeMap<(RunId, AttemptKind), Sum>>);
 
@@ -35,7 +35,7 @@ impl SeenAttempts {
         }
     }
 
-    /// The sums that have doubled since they were recorded.
+    /// Sums that have at least doubled since they were last recorded.
     fn unrecorded(&self) -> Vec<Attempt> {
         let sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let new = sums
@@ -56,7 +56,7 @@ impl SeenAttempts {
         }
     }
 
-    /// A run that is over attempts nothing more.
+    /// A run that is over makes no more attempts.
     fn forget(&self, run: RunId) {
         let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sums.retain(|(known, _), _| *known != run);
@@ -64,13 +64,14 @@ impl SeenAttempts {
 }
 
 impl App {
-    /// Counts an attempt that this server saw. [`App::record_attempts`] writes it down.
+    /// Counts an attempt that this server saw. [`App::record_attempts`] writes it into the audit log.
     pub fn note_attempt(&self, run: RunId, kind: AttemptKind) {
         self.seen_attempts.note(run, kind);
     }
 
-    /// Writes into the audit log what the backend and this server have counted since the last time, one entry for each
-    /// run. Both sum: a flood of attempts doubles its number for each entry.
+    /// Writes the attempts that the backend and this server counted since the last call into the audit log, one entry
+    /// for each run. Both keep sums: in a flood of attempts, each new entry has at least twice the number of the last
+    /// one.
     pub async fn record_attempts(&self) -> Result<()> {
         let Some(backend) = &self.backend else {
             return Ok(());
@@ -82,7 +83,7 @@ impl App {
         }
         for (id, attempts) in by_run {
             let is_over = transact!(self, tx => {
-                // A run that the database does not know is of a database that was restored, or removed.
+                // The database does not know the run if the database was restored, or if the run was removed.
                 let Some(run) = workloads::get_run(&mut tx, id).await? else {
                     return Ok(true);
                 };

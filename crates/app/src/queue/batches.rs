@@ -1,8 +1,8 @@
-//! Writing together what is submitted at the same time.
+//! Writes submissions that come at the same time in one transaction (group commit).
 //!
-//! A transaction costs about the same whether it writes one workload or a hundred. So while one is being written, those
-//! that come wait, and then all of them are written at once: alone, somebody waits for nobody, and in a crowd everybody
-//! waits for at most two transactions. Nobody is told of success before it is on disk.
+//! A transaction costs about the same for one workload as for a hundred. While one transaction runs, new submissions
+//! wait, and the next transaction writes all of them. A lone caller waits for nobody. Under load, a caller waits for at
+//! most two transactions. A caller gets a success only after its workload is on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::record::By;
 use crate::transact::transact;
 
-/// However many come, a transaction ends some time.
+/// Bounds a transaction, however many submissions wait.
 const BATCH_MAX: usize = 256;
 
 #[derive(Debug, Default)]
@@ -36,11 +36,11 @@ struct One {
     done: oneshot::Sender<Outcome>,
 }
 
-/// Why it was not written, in words: one trouble is told to all it met.
+/// The workload's number, or an error message. One error goes to all callers of the batch, so it is text.
 type Outcome = std::result::Result<u64, String>;
 
 impl Batches {
-    /// Writes a workload with others, and gives it back with its number.
+    /// Writes a workload in the next batch, and returns it with its number.
     pub async fn add(&self, app: &App, caller: &Caller, workload: Workload) -> Result<Workload> {
         let (done, written) = oneshot::channel();
         let one = One {
@@ -57,7 +57,7 @@ impl Batches {
             !std::mem::replace(&mut waiting.is_writing, true)
         };
         if is_first {
-            // A task of its own: whoever came first may hang up, and the others would wait for ever.
+            // A separate task: the first caller may disconnect, and the others would wait forever.
             tokio::spawn(write_all(app.clone()));
         }
         match written.await {
@@ -79,7 +79,7 @@ impl Batches {
     }
 }
 
-/// Whoever writes lets go of it however it ends; those who waited for it are told that it did.
+/// Clears the waiting submissions if the writing task panics. Their callers then get an error.
 struct Writing(App);
 
 impl Drop for Writing {
@@ -127,7 +127,7 @@ async fn write(app: &App, batch: &[One]) -> Result<Vec<u64>> {
         for one in batch {
             *counts.entry(one.workload.site).or_default() += 1;
         }
-        // In the order of the sites, so that no two batches of two servers wait for each other.
+        // In the order of the sites, so two batches of two servers never wait for each other.
         let mut next: BTreeMap<SiteId, u64> = BTreeMap::new();
         for (site, count) in counts {
             next.insert(site, berth_store::workloads::next_numbers(&mut tx, site, count).await?);

@@ -1,4 +1,5 @@
-//! Calls to the backend of a site: each in a task of its own, with a deadline, and none while the site's plan is held.
+//! Calls to a site's backend. Each call runs in its own task with a deadline, and never while the site's plan is
+//! locked.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,13 +15,13 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Calls that a site makes at the same time.
+/// Concurrent calls of a site.
 const AT_ONCE: usize = 16;
-/// A call that takes longer leaves its place to another.
+/// A call that takes longer gives its place to another call, and continues.
 const KEEPS_PLACE: Duration = Duration::from_secs(1);
-/// How long a backend may take to answer. It is asked again.
+/// Deadline of a call. A later pass asks the backend again.
 const ANSWER: Duration = Duration::from_secs(30);
-/// How long a round waits for its calls. What they come to later is heard in a later round.
+/// How long a pass waits for its calls. A later pass reads the answers that come later.
 const ROUND_WAITS: Duration = Duration::from_millis(250);
 
 pub(super) async fn in_time<T>(call: Doing<'_, T>) -> Result<T, Trouble> {
@@ -31,23 +32,23 @@ pub(super) async fn in_time<T>(call: Doing<'_, T>) -> Result<T, Trouble> {
     })
 }
 
-/// What a call came to: the run as the backend was asked about it, and the answer.
+/// Result of a call: the run as it was when the call began, and the backend's answer.
 pub(super) type Answer = (Run, Result<(), Trouble>);
 
-/// What the backend needs to be asked about a run.
+/// Input of a backend call about a run.
 pub(super) struct Call {
     pub run: Run,
     pub workload: Arc<Workload>,
-    /// What a start needs beside; why it cannot begin, where its secrets cannot be opened.
+    /// Launch data of a start, or the error if the workload's secrets cannot be opened. `None` for other calls.
     pub start: Option<Result<(Grant, Workload), Trouble>>,
     pub fence: Fence,
     pub now: Timestamp,
 }
 
-/// The calls of a site that are under way. Dropped, they stop.
+/// A site's calls in progress. Dropping it aborts them.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    /// Under which lease they were begun.
+    /// Fence of the lease under which the calls began.
     fence: Option<Fence>,
     tasks: JoinSet<Answer>,
     under_way: HashSet<RunId>,
@@ -68,7 +69,7 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// Drops what was begun under another lease.
+    /// Drops the calls that began under another lease.
     pub fn under(&mut self, fence: Fence) {
         if self.fence != Some(fence) {
             *self = Calls {
@@ -82,7 +83,8 @@ impl Calls {
         self.under_way.contains(&run)
     }
 
-    /// Begins one, and wakes the queue when it ends. What answers at once, such as a simulated world, is heard at once.
+    /// Begins a call, and wakes the queue when it ends. A call that completes at once, as in the simulator, needs no
+    /// task.
     pub fn begin(&mut self, wake_up: &Arc<Notify>, backend: Arc<dyn Backend>, call: Call) {
         self.under_way.insert(call.run.id);
         let run = call.run.clone();
@@ -100,13 +102,14 @@ impl Calls {
         });
     }
 
-    /// What calls have come to; waits a moment for those that are quick.
+    /// Returns the answers so far, after a short wait for quick calls.
     pub async fn answers(&mut self) -> Vec<Answer> {
         let patience = Instant::now() + ROUND_WAITS;
         while let Ok(Some(ended)) = timeout_at(patience, self.tasks.join_next()).await {
             match ended {
                 Ok(answer) => self.answered.push(answer),
-                // Which run it was about is not known; what is asked twice is done once.
+                // The call panicked, so its run is unknown. The calls may be repeated: the backend does each of them
+                // only once.
                 Err(_) => self.under_way.clear(),
             }
         }
@@ -118,7 +121,7 @@ impl Calls {
     }
 }
 
-/// Waits for a place, and keeps it for a moment: what hangs does not keep others waiting.
+/// Waits for a place and keeps it for a limited time, so a call that hangs does not block the others.
 pub(crate) async fn in_turn<T>(places: &Semaphore, call: impl Future<Output = T> + Unpin) -> T {
     in_turn_for(KEEPS_PLACE, places, call).await
 }
@@ -128,7 +131,7 @@ async fn in_turn_for<T>(
     places: &Semaphore,
     mut call: impl Future<Output = T> + Unpin,
 ) -> T {
-    // Only a closed semaphore says no, and nobody closes it.
+    // `acquire` fails only on a closed semaphore, and nobody closes this one.
     let place = places.acquire().await;
     if let Ok(done) = timeout(longest, &mut call).await {
         return done;
@@ -165,7 +168,7 @@ mod tests {
         let short = Duration::from_millis(1);
         let hung = (0..20).map(|_| in_turn_for(short, &places, std::future::pending::<()>()));
         let mut hung = futures::future::join_all(hung);
-        // All hang, and keep nobody out for longer than their turn.
+        // All of them hang, and each leaves its place after its turn.
         assert!((&mut hung).now_or_never().is_none());
         let other = in_turn_for(short, &places, Box::pin(async { 7 }));
         tokio::select! {

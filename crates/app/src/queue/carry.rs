@@ -1,6 +1,8 @@
-//! Carrying out what a plan decided: each step is a transaction of its own, under the controller's lease, and only then
-//! is whatever runs the work told. It may be cut off between any two instructions; what was written is what holds, and
-//! whoever comes next tells again what may not have been heard.
+//! Executes the decisions of a plan.
+//!
+//! Each step is a transaction of its own under the controller's lease. The server calls the backend only after the
+//! commit. The process may stop between any two instructions. The database then holds the truth, and the next leader
+//! repeats the calls that the backend may have missed.
 
 use berth_drivers::backend::Sign;
 use berth_engine::fleet::Placement;
@@ -24,7 +26,8 @@ use crate::record::{By, Change};
 use crate::reservations::Softer;
 
 impl App {
-    /// Makes the claims of a start, and writes down that it begins. None where it no longer waits, or the rule refuses.
+    /// Makes the claims of a start and inserts its run. Returns `Begun::Refused` if the task no longer waits, or if a
+    /// rule refuses the start.
     pub(super) async fn begin_run(
         &self,
         lease: &Lease,
@@ -44,7 +47,7 @@ impl App {
         let Some(after) = before.clone().begin(starting.task) else {
             return Ok(Begun::Refused);
         };
-        // What its owner runs inside a reservation is within what that was allowed.
+        // Work inside a reservation needs no quota: the reservation itself was allowed.
         let is_rationed = before.ask.inside.is_none();
         if is_rationed
             && !self
@@ -92,7 +95,7 @@ impl App {
         {
             return Ok(Begun::Refused);
         }
-        // Beside a GPU that somebody reserved, its node's cores and memory are nobody's to count.
+        // The cores and memory next to a reserved GPU are not counted, unless they are reserved, too.
         let is_seats = |id: ResourceId| plan.floor.pool(&Reference::Id(id)).is_some();
         takes.retain(|(id, _)| reservation.is_none() || container(*id).is_some() || is_seats(*id));
         let wanted: Vec<Claim> = takes.into_iter().map(claim).collect();
@@ -143,7 +146,8 @@ impl App {
         Ok(Begun::Done(Box::new((Workload { version, ..after }, run))))
     }
 
-    /// What a workload has of the nodes where it is placed, and what it takes for that: of them, and of what belongs to none.
+    /// Returns the node allocations of a placed workload, and the amounts to claim: of nodes, and of seats, which
+    /// belong to no node.
     pub(super) async fn takes(
         &self,
         conn: &mut Conn,
@@ -159,7 +163,7 @@ impl App {
         Ok((pieces, takes))
     }
 
-    /// What will never begin waits no longer.
+    /// Cancels a workload that can never start.
     pub(super) async fn give_up_workload(
         &self,
         lease: &Lease,
@@ -200,7 +204,7 @@ impl App {
         self.backend.as_ref()?.machine(&nodes)
     }
 
-    /// The backend has said yes.
+    /// Marks a run as running after the backend has accepted its start.
     pub(super) async fn note_running(&self, lease: &Lease, run: &Run) -> Result<Option<Run>> {
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
@@ -224,8 +228,8 @@ impl App {
         }))
     }
 
-    /// A run has to be gone by a moment; it is told when what is left is no more than the grace, or at once where it has
-    /// to write down how far it has come.
+    /// Makes a run end by `by`. The run gets the stop signal when only the grace period is left. A run that has to
+    /// write a checkpoint gets it at once.
     pub(super) async fn stop_run(
         &self,
         lease: &Lease,
@@ -239,7 +243,7 @@ impl App {
         let Some(before) = workloads::get_run(&mut tx, run).await? else {
             return Ok(None);
         };
-        // What cannot be told to end keeps what it has until it can.
+        // A run on an unreachable machine keeps its claims until a server can stop it.
         if before.state.is_over() || !self.reaches(before.machine.as_deref()) {
             return Ok(Some(before));
         }
@@ -256,7 +260,7 @@ impl App {
         Ok(after)
     }
 
-    /// Writes that a run has to be gone by a moment; none where somebody else changed it since.
+    /// Writes that a run has to end by a moment. Returns `None` if the run was changed since it was read.
     pub(super) async fn write_stop(
         &self,
         conn: &mut Conn,
@@ -273,7 +277,7 @@ impl App {
             },
             state => state,
         };
-        // No claim ends before it has begun, however soon it has to.
+        // A claim cannot end before it begins, however early the stop is.
         let least = before
             .began
             .checked_add(jiff::SignedDuration::from_micros(1))
@@ -291,7 +295,7 @@ impl App {
         if !workloads::update_run(conn, &after, before.version).await? {
             return Ok(None);
         }
-        // Members read this, and a run's id is its owner's alone.
+        // Members read this event, and only the owner may know the id of a run.
         let data = json!({ "task": after.task, "until": after.until, "because": because });
         let change = Change::new("workload.stop", Some(before.site), before.workload).tell_only(
             EventKind::WorkloadStopping,
@@ -305,7 +309,7 @@ impl App {
         }))
     }
 
-    /// A run is over: its claims are given back, and its workload goes on or is over, too.
+    /// Ends a run and releases its claims. Its workload continues, or is over, too.
     pub(super) async fn end_run(
         &self,
         lease: &Lease,
@@ -368,7 +372,7 @@ impl App {
     }
 }
 
-/// By when a run has to be gone, and why.
+/// Deadline and reason of a stop.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stop {
     pub by: Timestamp,
@@ -376,7 +380,7 @@ pub(super) struct Stop {
     pub grace: jiff::SignedDuration,
 }
 
-/// When and how a run has come to its end.
+/// When and how a run ended.
 pub(super) struct Over {
     pub at: Timestamp,
     pub outcome: Outcome,
@@ -393,8 +397,8 @@ impl Over {
     }
 }
 
-/// What a sign means for a run: whether it is over, how and when. A run that nothing is left of has lost its node; one
-/// whose start was not heard of yet is still to be started.
+/// Maps the backend's `Sign` of a run to the end of that run, if it is over. A run that the backend does not know has
+/// lost its node. In the state `Starting`, it still has to be started.
 pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<Over> {
     match (sign, run.state) {
         (Sign::Ended { at, outcome, said }, _) => Some(Over { at, outcome, said }),
@@ -403,7 +407,8 @@ pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<Over> {
             Some(Over::plainly(now, because.outcome()))
         }
         (Sign::Unknown, _) => Some(Over::plainly(now, Outcome::NodeFailed)),
-        // A supervisor ends its run in time without any server, so a machine that never returns holds no quota for ever.
+        // A supervisor ends its run in time without any server. So a machine that never returns does not hold quota
+        // forever.
         (Sign::Unreachable, state) if is_long_over(run, now) => {
             let outcome = match state {
                 RunState::Starting => Outcome::NodeFailed,
@@ -416,14 +421,14 @@ pub(super) fn over(run: &Run, sign: Sign, now: Timestamp) -> Option<Over> {
     }
 }
 
-/// Clocks of machines differ, and a supervisor takes a moment to end a run.
+/// Margin for the clocks of machines, which differ, and for a supervisor, which takes a moment to end a run.
 const LONG_OVER: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
 
 fn is_long_over(run: &Run, now: Timestamp) -> bool {
     gone_by(run).duration_until(now) > LONG_OVER
 }
 
-/// By when its supervisor ends it. A deadline that was cut may not have reached that.
+/// When the supervisor ends the run at the latest. A shortened deadline may not have reached the supervisor.
 fn gone_by(run: &Run) -> Timestamp {
     run.supervisor_until
         .map_or(run.until, |received| received.max(run.until))
@@ -440,7 +445,7 @@ pub(crate) fn told(workload: &Workload) -> serde_json::Value {
     })
 }
 
-/// Lets a run have what it has only until a moment. A booking may have cut some of it already.
+/// Shortens the claims of a run to `until`. A booking may have shortened some of them already.
 pub(super) async fn cut_claims(
     conn: &mut Conn,
     run: &Run,
@@ -456,22 +461,22 @@ pub(super) async fn cut_claims(
         };
         match held.span.before(until) {
             Some(left) => claims::shrink(conn, *id, left, now).await?,
-            // It was to begin only when the run's reservation is over.
+            // This claim was to begin only after the run's reservation.
             None => claims::release(conn, &[*id], now).await?,
         }
     }
     Ok(())
 }
 
-/// What became of a start.
+/// Result of a start.
 pub(super) enum Begun {
     Done(Box<(Workload, Run)>),
-    /// It no longer waits, or the rule refuses it: somebody came between.
+    /// The task no longer waits, or a rule refuses it, because another change came first.
     Refused,
     OverQuota,
 }
 
-/// Whether the database, or what has changed since it was planned, refuses a start.
+/// Whether the database, or a change since the planning, refuses a start.
 pub(super) fn is_refused(error: &Error) -> bool {
     match error {
         Error::Store(berth_store::Error::Retry) => true,

@@ -1,4 +1,5 @@
-//! How much waits and runs, and whose it is: counted by the database, however long the queue.
+//! Counts of waiting and running workloads by project, owner and class. The database counts, so a long queue costs no
+//! memory.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +14,13 @@ use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::Result;
 
-/// Workloads that are not over, by what they do.
+/// Workloads that are not over, by their state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     pub waiting: u64,
     pub held: u64,
     pub running: u64,
-    /// An array is one workload, however many of its tasks run.
+    /// Counts tasks: an array is one workload, however many of its tasks run.
     pub running_tasks: u64,
 }
 

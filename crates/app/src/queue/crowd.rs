@@ -1,8 +1,8 @@
-//! How much of one person's waits, so that nobody floods a site's queue.
+//! Limits the waiting workloads of one person, so nobody floods a site's queue.
 //!
-//! To count before every submission would cost more than the submission. So what was counted is kept, with everything
-//! submitted here since added to it: never less than the truth for what came through this server, and counted anew
-//! before anybody is refused, or when it is old. Through several servers somebody may get a little over their most.
+//! Counting before every submission would cost more than the submission. So the last count is kept, and each submission
+//! through this server adds one. For these submissions the count is never too low. It is renewed when it is old, and
+//! before a submission is refused. With several servers, a person may get slightly past the limit.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -13,9 +13,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::error::{Error, Result};
 
-/// For so long what others submitted for the same person elsewhere is not seen.
+/// For this long, the count misses what the person submits through other servers.
 const KEPT: SignedDuration = SignedDuration::from_mins(1);
-/// More than this many people are not remembered: a bound on memory.
+/// Bounds the memory: with more people than this, all counts are dropped.
 const PEOPLE_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Counted {
 }
 
 impl Crowd {
-    /// Counts one more of this person, unless that were more than they may have.
+    /// Counts one more waiting workload of this person, or refuses it if there are `most` already.
     pub async fn join(
         &self,
         conn: &mut Conn,
@@ -53,7 +53,7 @@ impl Crowd {
         }
     }
 
-    /// Whether there is room for one more as far as is known.
+    /// Counts one more if a recent count leaves room for it. Returns whether it did.
     fn add(&self, site: SiteId, person: PersonId, most: u32, now: Timestamp) -> bool {
         let mut known = self.known();
         let counted = known.get_mut(&(site, person));

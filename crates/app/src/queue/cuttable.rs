@@ -1,8 +1,8 @@
-//! The GPUs of a site that may be cut anew, how each is cut now, and what is being cut.
+//! GPUs of a site that may be repartitioned (MIG), how each is partitioned now, and the repartitions in progress.
 //!
-//! A GPU may be cut whose attribute `mig` names the profile that is all of it, such as `7g.80gb`. Its slices say by
-//! `mig_profile` and `mig_at` what they are and where they stand; of a GPU with a slice that does not say so, nobody knows
-//! what is left, so it stays as it is.
+//! A GPU may be repartitioned if its attribute `mig` names the profile of the whole GPU, such as `7g.80gb`. The
+//! attributes `mig_profile` and `mig_at` of a slice are its profile and position. If a slice lacks them, nobody knows
+//! the free parts of its GPU, so that GPU is not repartitioned.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::floor::Named;
 
-/// A GPU that was cut, or could not be, stays as it is for so long, so that those who want it otherwise do not take turns.
+/// How long a GPU rests after a repartition, or after a failed one, so two workloads do not repartition it in turn.
 pub(crate) const RESTS: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct Cutting {
     pub gpus: Vec<Cuttable>,
-    /// What is being cut.
+    /// Repartitions in progress.
     pub live: Vec<Recut>,
     resting: HashMap<ResourceId, Rest>,
-    /// When to ask how far that is.
+    /// When to poll the repartitions in progress.
     pub again: Option<Timestamp>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct Cuttable {
     pub gpu: Resource,
     pub node: ResourceId,
     pub whole: Whole,
-    /// The type that slices of it have.
+    /// Resource type of its slices.
     pub kind: TypeId,
     pub slices: Vec<Placed>,
 }
 
-/// A slice that is there.
+/// An existing slice.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub id: ResourceId,
@@ -50,12 +50,12 @@ pub(crate) struct Placed {
 #[derive(Debug, Clone, Copy)]
 struct Rest {
     until: Timestamp,
-    /// Whoever it was cut for may want more of it.
+    /// The workload that the GPU was repartitioned for may repartition it again.
     but_for: Option<WorkloadId>,
 }
 
 impl Cutting {
-    /// `recent` are those under way, and those that ended not long ago.
+    /// `recent` holds the repartitions in progress, and the ones that ended not long ago.
     pub fn of(
         resources: &[Resource],
         tree: &Tree,
@@ -83,24 +83,24 @@ impl Cutting {
         cutting
     }
 
-    /// Leaves a GPU alone until a moment.
+    /// Forbids a repartition of a GPU until a moment, except for `but_for`.
     pub fn rest(&mut self, gpu: ResourceId, until: Timestamp, but_for: Option<WorkloadId>) {
         self.resting.insert(gpu, Rest { until, but_for });
     }
 
-    /// Whether a GPU may be cut for somebody now.
+    /// Whether a GPU may be repartitioned for this workload now.
     pub fn is_open(&self, gpu: ResourceId, workload: WorkloadId, now: Timestamp) -> bool {
         let rests =
             |rest: &Rest| now < rest.until && rest.but_for.is_none_or(|other| other != workload);
         self.live.iter().all(|recut| recut.gpu != gpu) && !self.resting.get(&gpu).is_some_and(rests)
     }
 
-    /// What is being cut for somebody.
+    /// The repartition in progress for this workload.
     pub fn made_for(&self, workload: WorkloadId) -> Option<&Recut> {
         self.live.iter().find(|recut| recut.workload == workload)
     }
 
-    /// When to look again, though nothing happens.
+    /// When to plan again, even without an event.
     pub fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
         let rested = self.resting.values().map(|rest| rest.until);
         let rested = rested.filter(|until| *until > now);
@@ -109,7 +109,7 @@ impl Cutting {
 }
 
 impl Cuttable {
-    /// What a slice of it is described by.
+    /// Attributes of a slice of this GPU.
     pub fn attributes(&self, profile: &Name, at: u8) -> Attributes {
         let mut attributes = self.gpu.attributes.clone();
         attributes.retain(|name, _| name.as_str() != "mig");
@@ -146,7 +146,7 @@ fn cuttable(
     };
     let status = |id| known.get(&id).map_or(Status::Active, |one| one.status);
     let is_in_service = tree.effective_status(gpu.id, status).0 == Status::Active;
-    // What has a capacity is divided by it, and has nothing below it.
+    // A GPU with a capacity is shared by amounts, and has nothing below it.
     if role(gpu.id) != Some(Role::Gpu) || gpu.capacity.is_some() || !is_in_service {
         return None;
     }

@@ -1,8 +1,8 @@
-//! How runs come to their end in time, and what their reservation's owner chose for them.
+//! Ends runs in time, and applies the choice of a reservation's owner for the runs inside it.
 //!
-//! Work inside a reservation is gone when that ends. Its owner can choose otherwise for their own: it runs on where it is
-//! (*keep*), with claims of its own that begin when the reservation ends and yield to everybody's; or it is told earlier,
-//! writes down how far it has come, and goes on in the site's line (*checkpoint*).
+//! A run inside a reservation ends with the reservation. The owner can choose otherwise for their own runs. With
+//! *keep*, a run stays where it is. Its own claims begin when the reservation ends, and yield to all others. With
+//! *checkpoint*, a run is stopped earlier, saves its progress, and goes on in the site's queue.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use crate::reservations::Softer;
 
 const ALL: u64 = u64::MAX >> 1;
 
-/// What a reservation's owner chose for work inside it, and when it ends.
+/// The choice of a reservation's owner for the runs inside it, and when the reservation ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
     end: Timestamp,
@@ -46,14 +46,14 @@ impl From<&Reservation> for Choice {
 }
 
 impl Plan {
-    /// Whether idle time inside a reservation is lent: its owner's word comes before the site's.
+    /// Whether idle time inside a reservation is lent. The owner's setting overrides the site's.
     pub fn lends(&self, reservation: ReservationId) -> bool {
         let chosen = self.choices.get(&reservation);
         let chosen = chosen.and_then(|choice| choice.lends);
         chosen.unwrap_or(self.policy.lends)
     }
 
-    /// What was lent goes when the owner no longer lends.
+    /// Stops the borrowers inside a reservation when the owner no longer lends.
     pub(super) fn no_longer_lent(&self, id: ReservationId, now: Timestamp) -> Vec<Step> {
         if self.lends(id) {
             return Vec::new();
@@ -72,8 +72,8 @@ impl Plan {
         lent.map(stop).collect()
     }
 
-    /// What becomes of a run whose time ends only because its reservation does. A reservation that was given up early, or
-    /// made longer meanwhile, does not end when the run's time does: then it is as with any other run.
+    /// The owner's choice for a run that ends only because its reservation ends. After an early release or an
+    /// extension, the reservation and the run end at different times. The run is then treated like any other.
     fn at_end(&self, running: &Running) -> AtEnd {
         let run = &running.run;
         let own = run
@@ -84,7 +84,7 @@ impl Plan {
         choice.map_or(AtEnd::Stop, |choice| choice.at_end)
     }
 
-    /// When a run has to hear of its end, to be gone when its time is over.
+    /// When to send a run the stop signal, so it is gone when its time is over.
     pub fn told_at(&self, running: &Running) -> Timestamp {
         let run = &running.run;
         let needs = match self.at_end(running) {
@@ -95,7 +95,7 @@ impl Plan {
         at.max(run.began)
     }
 
-    /// What is to be done now for those whose time is nearly over.
+    /// Steps that are due for runs with little time left.
     pub(super) fn times_up(&self, now: Timestamp) -> Vec<Step> {
         let due = self
             .runs
@@ -120,8 +120,8 @@ impl Plan {
 }
 
 impl App {
-    /// What the owners of those reservations chose inside which something runs, also of those that are over by now; of
-    /// others that are over nothing has to be known.
+    /// Reads the owners' choices for all reservations with runs inside, also for reservations that are over. Other
+    /// finished reservations are not needed.
     pub(super) async fn read_choices(&self, conn: &mut Conn, plan: &mut Plan) -> Result<()> {
         let runs = plan.runs.values();
         let mut inside: Vec<ReservationId> =
@@ -146,7 +146,7 @@ impl App {
         Ok(())
     }
 
-    /// Lets a run go on after its reservation; where that cannot be, it is told to stop.
+    /// Keeps a run after its reservation, or stops it if that is impossible.
     pub(super) async fn carry_out_keep(
         &self,
         lease: &Lease,
@@ -154,7 +154,7 @@ impl App {
         run: RunId,
     ) -> Result<()> {
         let kept = match self.keep_run(lease, plan, run).await {
-            // Somebody came between, and it is tried again in the next round.
+            // Another change came first. The next pass tries again.
             Err(Error::Store(berth_store::Error::Retry)) => return Ok(()),
             Err(error) if is_refused(&error) => None,
             kept => kept?,
@@ -174,8 +174,8 @@ impl App {
         Ok(())
     }
 
-    /// Makes the claims with which a run goes on when its reservation is over, until its limit or until somebody else has
-    /// a claim to its place. None where there is no such time, or where its owner may not have that much.
+    /// Makes the claims that a run keeps after its reservation, until its time limit or until another claim on its
+    /// place. Returns `None` if there is no such time, or if the owner's quota does not allow it.
     async fn keep_run(&self, lease: &Lease, plan: &Plan, run: RunId) -> Result<Option<Run>> {
         let mut tx = self.store.begin().await?;
         leases::check(&mut tx, lease).await?;
@@ -254,7 +254,7 @@ impl App {
         }))
     }
 
-    /// Until when nothing that stands is in the way of a claim.
+    /// Until when no existing claim conflicts with this one.
     async fn open_until(&self, conn: &mut Conn, wanted: &Claim) -> Result<Timestamp> {
         let standing = claims::overlapping(conn, wanted.resource, wanted.span, None, ALL).await?;
         let known = inventory::by_id(conn, wanted.site, wanted.resource).await?;
@@ -264,13 +264,14 @@ impl App {
     }
 }
 
-/// Until when a run still has everything that it needs, after bookings may have cut its claims.
+/// Until when a run still has all its resources, after bookings may have shortened its claims.
 pub(crate) fn has_until(run: &Run, claims: &[Claim]) -> Timestamp {
     let ends = |claim: &Claim| match claim.standing {
         Standing::Void => claim.span.start(),
         Standing::Holding | Standing::Past => claim.span.end(),
     };
-    // What it had inside somebody else's claim may be over, and go on as its own: of each thing the last one counts.
+    // A claim inside a reservation may be over and continue as a claim of the run's own. So the last claim on each
+    // resource counts.
     let mut last: BTreeMap<ResourceId, Timestamp> = BTreeMap::new();
     for claim in claims {
         let known = last.entry(claim.resource).or_insert(Timestamp::MIN);
@@ -279,7 +280,7 @@ pub(crate) fn has_until(run: &Run, claims: &[Claim]) -> Timestamp {
     last.into_values().fold(run.until, Timestamp::min)
 }
 
-/// Whether its time is over before its limit is.
+/// Whether the run has to end before its time limit.
 fn is_cut(running: &Running) -> bool {
     let Running { run, workload, .. } = running;
     let limit = workload.ask.wishes.get(run.wish).map(|wish| wish.limit);

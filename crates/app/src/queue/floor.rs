@@ -1,7 +1,8 @@
-//! A site's nodes as the engine counts them, and the way back: which resources a placement takes, and what a claim on
-//! any resource of the site takes of the nodes.
+//! Maps a site's resources to the nodes that the engine plans with, and back. It finds the resources of a placement,
+//! and the node parts that a claim on any resource takes.
 //!
-//! A slice that the hardware cuts from a GPU is to the engine a GPU of its own model; a GPU that is cut is none at all.
+//! To the engine, a slice that the hardware cuts from a GPU is a GPU of its own model. A partitioned GPU does not exist
+//! there.
 
 mod views;
 
@@ -26,23 +27,23 @@ pub(crate) struct Floor {
     pub nodes: Vec<Node>,
     parts: Vec<Parts>,
     kinds: Vec<GpuKind>,
-    /// What taking all of a resource takes of the nodes, and of those that can be divided how much a unit is.
+    /// Node parts that a claim on all of a resource takes. For a divisible resource, also the size of its unit.
     takes: HashMap<ResourceId, Vec<Taken>>,
-    /// Nodes that are out of service with everything on them, and how.
+    /// Nodes that are out of service with everything on them, and their status.
     pub out: HashMap<NodeIndex, Status>,
     units: Units,
     all: Left,
-    /// Where each node stands in the lists above.
+    /// Index of each node in the lists above.
     places: HashMap<ResourceId, usize>,
     /// Parts of nodes that are out of service by themselves.
     pub closed: Vec<Placement>,
-    /// What each resource stands below.
+    /// Parent of each resource.
     parents: HashMap<ResourceId, ResourceId>,
-    /// Counted things that belong to no node, and how many there are.
+    /// Counted resources that belong to no node, and their totals.
     seats: Vec<(ResourceId, u64)>,
 }
 
-/// The resources behind a node.
+/// The resource ids of a node and its parts.
 #[derive(Debug)]
 struct Parts {
     node: ResourceId,
@@ -51,7 +52,7 @@ struct Parts {
     gpus: Vec<ResourceId>,
 }
 
-/// What tells GPUs apart: their attributes, and for slices their profile.
+/// Distinguishes GPUs by their attributes, and slices also by their profile.
 #[derive(Debug, PartialEq)]
 struct GpuKind {
     profile: Option<String>,
@@ -62,7 +63,8 @@ struct GpuKind {
 #[derive(Debug, Clone)]
 struct Taken {
     piece: Piece,
-    /// Whether an amount of the resource counts in the piece's cores (in thousandths for each) or its memory (in bytes).
+    /// Unit of an amount: cores (in thousandths for each), memory (in bytes for each), or thousandths of a GPU. `None`
+    /// if the resource can only be taken as a whole.
     unit: Option<Unit>,
 }
 
@@ -73,14 +75,14 @@ enum Unit {
     Gpu,
 }
 
-/// The coarsest units that any node counts in: what is asked for is rounded up to them, so that a claim can say it.
+/// The coarsest units of any node. Requests are rounded up to them, so a claim can express them.
 #[derive(Debug, Clone, Copy)]
 struct Units {
     cores_milli: u64,
     memory_bytes: u64,
 }
 
-/// What nodes of a site that does not count them are taken to have.
+/// Assumed capacity of nodes if the site does not count it.
 const NOT_COUNTED: u64 = 1 << 50;
 
 impl Floor {
@@ -132,7 +134,7 @@ impl Floor {
             if is_now != Status::Active {
                 floor.out.insert(index, is_now);
             }
-            // Whoever takes something above a node takes all of the node.
+            // A claim on an ancestor of a node takes the whole node.
             for above in tree.ancestors(node.id).filter(|above| *above != node.id) {
                 let whole = floor.whole(index);
                 floor.takes.entry(above).or_default().push(Taken {
@@ -316,7 +318,7 @@ impl Floor {
                 self.kinds.push(kind);
                 self.kinds.len() - 1
             });
-        // A site with more than 64 kinds of GPUs gives out those of the first.
+        // The engine knows at most 64 models. GPUs of further kinds are not offered.
         let Some(model) = u8::try_from(number).ok().and_then(Model::new) else {
             return;
         };
@@ -338,7 +340,7 @@ impl Floor {
         }
     }
 
-    /// What the engine is asked for; none where no GPU of the site would do.
+    /// The engine's form of a variant (`Wish`). `None` if no GPU of the site matches it.
     pub fn need(&self, wish: &Wish) -> Option<Need> {
         let up = |amount: u64, unit: u64| amount.div_ceil(unit) * unit;
         let task = &wish.task;
@@ -381,7 +383,7 @@ impl Floor {
         })
     }
 
-    /// Those of a workload's wishes that there are GPUs for, by their numbers.
+    /// The variants of a workload that some GPU matches, with their index in `wishes`.
     pub fn usable<'a>(&self, workload: &'a Workload) -> Vec<(usize, &'a Wish, Need)> {
         let wishes = workload.ask.wishes.iter().enumerate();
         let usable = wishes.filter_map(|(number, wish)| Some((number, wish, self.need(wish)?)));
@@ -410,7 +412,7 @@ impl Floor {
         Some((pool, claim.take.amount().map_or(*total, Amount::get)))
     }
 
-    /// What part of the site a need is: of the thing of which it is the largest part.
+    /// The dominant share of a need: its largest fraction of the site's cores, memory or GPUs.
     pub fn part_of_site(&self, need: &Need) -> f64 {
         let task = &need.task;
         let parts = [
@@ -421,7 +423,7 @@ impl Floor {
         f64::from(need.tasks) * parts.into_iter().fold(0.0, f64::max)
     }
 
-    /// The same of what a placement takes, whoever took it.
+    /// The dominant share of a placement, for any holder.
     pub fn part_taken(&self, placement: &Placement) -> f64 {
         let sum =
             |of: fn(&Piece) -> u64| placement.pieces.iter().map(of).fold(0, u64::saturating_add);
@@ -436,7 +438,7 @@ impl Floor {
         self.part_of(gpus, sum(|piece| piece.cpu_milli)).max(memory)
     }
 
-    /// The same of so many GPUs and cores.
+    /// The dominant share of an amount of GPUs and cores.
     pub fn part_of(&self, gpus_milli: u64, cores_milli: u64) -> f64 {
         let gpus = self.part(gpus_milli, self.all_gpus());
         gpus.max(self.part(cores_milli, self.all.cpu_milli))
@@ -454,13 +456,13 @@ impl Floor {
         self.all.gpus.iter().map(|free| u64::from(*free)).sum()
     }
 
-    /// Whether a resource is another, or stands below it.
+    /// Whether a resource is `above`, or a descendant of it.
     pub fn is_at_or_below(&self, resource: ResourceId, above: ResourceId) -> bool {
         let up = std::iter::successors(Some(resource), |id| self.parents.get(id).copied());
         up.into_iter().any(|id| id == above)
     }
 
-    /// The resources that a placement takes: for people, and as claims are made of them.
+    /// The resources of a placement: as allocations for people, and as amounts to claim.
     pub fn pieces(&self, placement: &Placement) -> (Vec<RunPiece>, Vec<(ResourceId, Take)>) {
         let mut pieces = Vec::new();
         let mut amounts: BTreeMap<ResourceId, u64> = BTreeMap::new();
@@ -520,7 +522,7 @@ impl Floor {
         }
     }
 
-    /// Where a run stands, if all of it is still there.
+    /// The placement of a run. `None` if a part of it no longer exists.
     pub fn placement(&self, pieces: &[RunPiece]) -> Option<Placement> {
         let piece = |piece: &RunPiece| {
             let at = *self.places.get(&piece.node)?;
@@ -544,7 +546,7 @@ impl Floor {
         })
     }
 
-    /// What a claim takes of the nodes; nothing where it stands beside them.
+    /// The node parts that a claim takes. `None` if the resource belongs to no node.
     pub fn taken_by(&self, claim: &Claim) -> Option<Placement> {
         let takes = self.takes.get(&claim.resource)?;
         let piece = |taken: &Taken| match (claim.take, taken.unit) {
@@ -572,7 +574,7 @@ impl Floor {
         })
     }
 
-    /// All resources that the queue counts: whatever is claimed of them is a wall to it.
+    /// All resources that the queue counts. The planner treats every foreign claim on them as a `Wall`.
     pub fn resources(&self) -> Vec<ResourceId> {
         let seats = self.seats.iter().map(|(id, _)| *id);
         self.takes.keys().copied().chain(seats).collect()

@@ -1,4 +1,4 @@
-//! Reading a plan, and keeping it true: what happened in the site since it was last looked at is read again.
+//! Reads a plan from the database, and keeps it current: it reads the rows again that changed since the last event.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -30,19 +30,19 @@ use crate::inventory::{machine_of, tree_of};
 
 const PAGE: u64 = 2_000;
 const RESOURCES_AT_ONCE: usize = 500;
-/// After this many half-lives what was used counts less than a hundredth.
+/// After this many half-lives, past usage counts for less than a hundredth.
 const HALF_LIVES: i32 = 7;
 
-/// What an event means for a plan.
+/// What an event changes in a plan.
 enum Means {
-    /// A workload is another than it was.
+    /// This workload has changed.
     Workload(WorkloadId),
-    /// What somebody holds of the nodes has changed.
+    /// The claims of this holder on the nodes have changed.
     Holder(Holder),
     Claim(ClaimId),
-    /// A session lends its GPUs, perhaps, or wants them back.
+    /// A session may have begun or stopped lending its GPUs.
     Session(SessionId),
-    /// Everything has to be read again.
+    /// The whole plan has to be read again.
     Everything,
     Nothing,
 }
@@ -96,14 +96,15 @@ fn means(kind: EventKind, subject: &str) -> Means {
 }
 
 impl App {
-    /// The plan of a site as it is now. `carries` says whether it is to be carried out, and not only to answer somebody.
+    /// Reads the current plan of a site. `carries` is true if this server executes the plan, and false if the plan only
+    /// answers a query.
     pub(super) async fn plan_now(&self, site: SiteId, carries: bool) -> Result<Plan> {
         let mut conn = self.store.read().await?;
         self.read_plan(&mut conn, site, carries).await
     }
 
     async fn read_plan(&self, conn: &mut Conn, site: SiteId, carries: bool) -> Result<Plan> {
-        // Before anything else is read: what happens meanwhile is then read again, and nothing is missed.
+        // Read this first. Events during the reading are then read again, and none is missed.
         let seen = events::last_number(conn).await?;
         let now = self.now();
         let policy = queues::policy(conn, site).await?;
@@ -115,7 +116,7 @@ impl App {
         let floor = Floor::of(&resources, &tree, &policy);
         let waiting = workloads::live(conn, site).await?;
         let runs = workloads::live_runs(conn, site).await?;
-        // A cancelled workload is over before the last of its runs is.
+        // A cancelled workload is over before its last run is.
         let known: BTreeSet<WorkloadId> = waiting.iter().map(|one| one.id).collect();
         let missing = runs
             .iter()
@@ -147,7 +148,8 @@ impl App {
         Ok(plan)
     }
 
-    /// Nothing new starts on machines of other servers: only their servers can see and end work there.
+    /// Takes the machines of other servers out of service for new starts: only their own servers can see and end work
+    /// there.
     fn leave_out_unreachable(&self, resources: &mut [Resource]) {
         for resource in resources {
             let machine = machine_of(resource);
@@ -157,7 +159,7 @@ impl App {
         }
     }
 
-    /// Whether this server can start, see and end work on a machine. Work of no machine can be seen from anywhere.
+    /// Whether this server can start, see and end work on a machine. Every server can see work that has no machine.
     pub(crate) fn reaches(&self, machine: Option<&str>) -> bool {
         match (machine, &self.backend) {
             (Some(machine), Some(backend)) => backend.reaches(machine),
@@ -165,7 +167,7 @@ impl App {
         }
     }
 
-    /// Brings a plan up to date in its place.
+    /// Updates a plan in place.
     pub(super) async fn catch_up_with(&self, plan: &mut Plan) -> Result<()> {
         let mut conn = self.store.read().await?;
         self.catch_up(&mut conn, plan).await
@@ -217,7 +219,7 @@ impl App {
                 if let Holder::Reservation(id) = holder
                     && walls.is_empty()
                 {
-                    // It let go, and what ran inside it still has the grace to go.
+                    // The reservation has released its claims, and the runs inside it still have the grace period.
                     walls.extend(plan.still_inside(id, now));
                     plan.choices.remove(&id);
                     if !walls.is_empty() {
@@ -237,7 +239,7 @@ impl App {
         }
     }
 
-    /// Somebody cancelled it or made it longer, or a booking cut its claims short: its runs are others than we know.
+    /// Reads the runs of a workload again after a cancellation, an extension, or a booking that cut its claims.
     async fn follow_runs(
         &self,
         conn: &mut Conn,
@@ -362,7 +364,7 @@ impl App {
         })
     }
 
-    /// What was used before counts for whose turn it is, and says what to expect of people's next.
+    /// Charges past usage to the fair-share accounts, and learns expected run times from past runs.
     async fn remember(&self, conn: &mut Conn, plan: &mut Plan, now: Timestamp) -> Result<()> {
         let back = plan
             .policy
@@ -455,7 +457,7 @@ impl App {
         Ok(())
     }
 
-    /// What it waits for may have been over before it came.
+    /// Finds dependencies that can never be met, because the other workload ended before this one was read.
     async fn check_dependencies(
         &self,
         conn: &mut Conn,

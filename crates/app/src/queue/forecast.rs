@@ -1,4 +1,4 @@
-//! When what waits is expected to begin: said to whoever asks, kept, and later held against what happened.
+//! Forecasts of start times. They are shown, stored, and later compared with the real starts.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use super::plan::{Plan, moment};
 use crate::App;
 use crate::error::Result;
 
-/// A forecast looks at everything that waits, and is wrong by minutes anyway.
+/// Minimum time between forecasts. A forecast reads the whole waiting queue, and is wrong by minutes anyway.
 const EVERY: Duration = Duration::from_secs(5);
-/// How much a forecast has to change to be worth keeping: this much, or a fifth of the time that is left.
+/// A forecast is stored again if it changed by more than this, and by more than a fifth of the time left.
 const CHANGE_MIN: SignedDuration = SignedDuration::from_mins(10);
-/// The most that are kept in one round; the next ones keep the rest.
+/// Limit on the forecasts stored in one pass. Later passes store the rest.
 const KEPT_MAX: usize = 200;
 
 impl App {
@@ -48,16 +48,16 @@ impl App {
     }
 }
 
-/// How the queues of all sites are doing, for whoever watches the server.
+/// State of the queues of all sites, for monitoring.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueueFigures {
     pub waiting: u64,
     pub running: u64,
-    /// What was forecast in the last week, held against what happened.
+    /// How well last week's forecasts matched the real starts.
     pub forecasts: Option<Score>,
 }
 
-/// Forecasts of so long ago say nothing of today's.
+/// Older forecasts say nothing about today's.
 const SCORED: SignedDuration = SignedDuration::from_hours(7 * 24);
 const SCORED_MAX: u64 = 1000;
 
@@ -87,7 +87,7 @@ impl App {
 }
 
 impl Plan {
-    /// When a workload is expected to begin, as far as that can be said.
+    /// When a workload is expected to start, if known.
     pub fn forecast(&self, workload: WorkloadId) -> Option<Timestamp> {
         let key = self.first_in_line(workload)?;
         match self.forecasts.as_ref()?.get(key)? {

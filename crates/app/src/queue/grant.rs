@@ -1,4 +1,4 @@
-//! What whatever runs a workload has to be told beside it: who its owner is, and what its nodes and GPUs are called.
+//! Data that the backend needs to launch a workload: its owner, and the names of its nodes and GPUs.
 
 use berth_drivers::backend::Grant;
 use berth_model::workload::{Run, Workload};
@@ -8,7 +8,7 @@ use super::floor::Named;
 use crate::App;
 use crate::error::Result;
 
-/// The attribute of a GPU that says what its machine calls it: a number or a UUID.
+/// Attribute of a GPU with the name that its machine uses: a number or a UUID.
 const DEVICE: &str = "device";
 
 impl App {

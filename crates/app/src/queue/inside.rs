@@ -1,9 +1,8 @@
-//! Work inside reservations: the owner's own, and what is idle lent to others.
+//! Schedules work inside reservations: the owner's own work, and other work on idle resources that are lent.
 //!
-//! A reservation is a small fleet of its own for as long as it lasts: the parts of nodes that its claims hold. Who begins
-//! in it is planned anew in every round, from what runs and waits there. What was told to go is written in the runs, so
-//! nothing has to be remembered. The owner's work is guaranteed there; what is lent is opportunistic, and goes when they
-//! want it back.
+//! While it lasts, a reservation is a small fleet: the node parts that its claims hold. Every pass plans it anew from
+//! the runs and the waiting tasks. Stop decisions are stored in the runs, so this module keeps no state. The owner's
+//! work is guaranteed inside. Borrowers are opportunistic, and stop when the owner needs the resources.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,20 +23,20 @@ use super::plan::{
 use crate::App;
 use crate::error::Result;
 
-/// How many of those who wait are offered what is idle in a reservation.
+/// Limit on the waiting tasks that are offered idle resources in a reservation.
 const OFFERED_MAX: usize = 64;
 
 /// A workload and one of its tasks.
 pub(super) type Task = (Arc<Workload>, u32);
 
-/// Whom a number of the inner planner means.
+/// What a key of the inner planner stands for.
 pub(super) enum Who {
     Runs(RunId),
     Waits(Task),
 }
 
 impl App {
-    /// What is to begin and to go inside reservations.
+    /// Starts and stops inside reservations.
     pub(super) async fn plan_inside(&self, plan: &Plan) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
         let now = self.now();
@@ -142,14 +141,14 @@ impl App {
                 Decision::TooLate(_) => {}
             }
         }
-        // Whoever found no room here may find it in the next.
+        // A task without room here may fit into the next reservation.
         let still = |(workload, task): &Task| !begun.contains(&(workload.id, *task));
         offered.extend(lent.into_iter().filter(still));
         Ok(steps)
     }
 }
 
-/// The nodes of a reservation, and which nodes and GPUs of the site they are.
+/// The nodes of a reservation, and their numbers and GPUs in the site.
 #[derive(Default)]
 pub(super) struct Inner {
     pub nodes: Vec<Node>,
@@ -160,7 +159,7 @@ impl Inner {
     fn of(plan: &Plan, held: &[Claim]) -> Inner {
         let mut parts: Vec<Piece> = Vec::new();
         let taken = held.iter().filter_map(|claim| plan.floor.taken_by(claim));
-        // Nothing begins on what is out of service, or on a machine that this server does not reach.
+        // Nothing starts on nodes out of service, or on machines that this server does not reach.
         let in_service = |piece: &Piece| !plan.floor.out.contains_key(&piece.node);
         for mut piece in taken.flat_map(|taken| taken.pieces).filter(in_service) {
             piece
@@ -178,7 +177,7 @@ impl Inner {
         let mut inner = Inner::default();
         for piece in parts {
             let of = &plan.floor.nodes[piece.node.0 as usize];
-            // Where only GPUs are reserved, the cores beside them are not counted.
+            // If only GPUs are reserved, the cores of their nodes are not counted.
             let or_all = |held: u64, all: u64| if held == 0 { all } else { held };
             let cpu_milli = or_all(piece.cpu_milli, of.cpu_milli);
             let memory_bytes = or_all(piece.memory_bytes, of.memory_bytes);
@@ -187,9 +186,9 @@ impl Inner {
         inner
     }
 
-    /// Adds a node with the GPUs of a piece on it, and so many cores and so much memory.
+    /// Adds a node with the GPUs of `piece` and with these cores and this memory.
     pub fn add(&mut self, of: &Node, piece: &Piece, (cpu_milli, memory_bytes): (u64, u64)) {
-        // A part of a GPU is no GPU to whoever wants a whole one.
+        // A fraction of a GPU cannot serve a request for a whole one.
         let whole = piece
             .gpus
             .iter()
@@ -206,7 +205,7 @@ impl Inner {
         self.outer.push((piece.node, gpus));
     }
 
-    /// What runs inside, and those who wait for it.
+    /// Builds a planner with these runs and waiting tasks.
     pub fn planner(
         &self,
         plan: &Plan,
@@ -218,7 +217,7 @@ impl Inner {
         let rules = Policy {
             order: Order::Shares,
             grace: micros(plan.policy.grace),
-            // The owner does not wait for what was lent a moment ago.
+            // The owner does not wait for the minimum run time of a borrower.
             run_min: 0,
         };
         let shares = Shares::new(micros(plan.policy.half_life).max(1), at);
@@ -250,7 +249,7 @@ impl Inner {
         (planner, who)
     }
 
-    /// From the reservation's own numbers to the site's; none where it is not of this reservation.
+    /// Translates the reservation's own numbers to the site's. `None` if a part is not in this reservation.
     pub fn outward(&self, placement: &Placement) -> Option<Placement> {
         let piece = |piece: &Piece| {
             let (node, gpus) = self.outer.get(piece.node.0 as usize)?;
@@ -297,7 +296,7 @@ impl Inner {
     }
 }
 
-/// The owner's is guaranteed inside, whatever it would be outside; what is lent never is.
+/// The owner's work is always guaranteed inside, and a borrower's never is.
 fn ask(planner: &Planner, workload: &Workload, wish: &workload::Wish, need: Need) -> Ask {
     let limit = micros(wish.limit);
     let wish = Wish {
@@ -317,7 +316,7 @@ fn ask(planner: &Planner, workload: &Workload, wish: &workload::Wish, need: Need
     }
 }
 
-/// Whether its own times allow it to begin now.
+/// Whether `not_before` and `deadline` allow the workload to start now.
 fn may_begin(workload: &Workload, now: Timestamp) -> bool {
     let is_early = workload.ask.not_before.is_some_and(|at| at > now);
     let wish = workload.ask.wishes.first();
@@ -330,7 +329,8 @@ fn may_begin(workload: &Workload, now: Timestamp) -> bool {
 }
 
 impl Plan {
-    /// Those inside which something runs or waits, and where idle time is lent and somebody would take it, all.
+    /// Reservations with runs or waiting work inside. If idle time is lent and a task would take it, all lending
+    /// reservations, too.
     fn reservations_concerned(&self, is_lent: bool, now: Timestamp) -> Vec<ReservationId> {
         let running = self
             .runs
@@ -376,7 +376,7 @@ impl Plan {
         all
     }
 
-    /// Opportunistic work that found no room, the oldest first; none where nothing is lent.
+    /// Opportunistic tasks that found no room, the oldest first. Empty if nothing is lent.
     fn idle_hands(&self, now: Timestamp) -> Vec<Task> {
         let mut reserved = self.reserved_at(now.as_microsecond());
         if self.lenders.is_empty() && !reserved.any(|id| self.lends(id)) {
@@ -396,7 +396,7 @@ impl Plan {
         all
     }
 
-    /// What runs inside a reservation that has let go, as a wall to others until it is gone.
+    /// The runs inside a reservation that has released its claims. Each blocks its place for others until it is gone.
     pub(super) fn still_inside(&self, id: ReservationId, now: Timestamp) -> Vec<Reserved> {
         let at = now.as_microsecond();
         let to = at.saturating_add(micros(self.policy.grace).max(1));
@@ -413,13 +413,13 @@ impl Plan {
         placements.map(wall).collect()
     }
 
-    /// Those who wait to begin inside a reservation that is no more.
+    /// Gives up the workloads that wait for a reservation that is over.
     fn orphans(&self, id: ReservationId) -> Vec<Step> {
         let entries = self
             .workloads
             .values()
             .filter(|entry| entry.stands == Stands::Inside(id))
-            // Nothing of it is still to begin where all of it runs, perhaps kept after the end.
+            // All tasks of this workload run already, perhaps kept after the end.
             .filter(|entry| !entry.workload.waiting.is_empty());
         let because = "the reservation inside which it was to run is over";
         entries
@@ -430,7 +430,7 @@ impl Plan {
             .collect()
     }
 
-    /// What runs inside a reservation that is over, or ends sooner than it did.
+    /// Stops the runs inside a reservation that is over, or that ends sooner than before.
     fn beyond(&self, reservation: &Reservation, now: Timestamp) -> Vec<Step> {
         let is_over = reservation.state.is_final() || reservation.state == State::Ending;
         let end = if is_over {

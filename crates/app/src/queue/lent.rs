@@ -1,8 +1,8 @@
-//! The idle GPUs of sessions, lent to opportunistic work until their owners come back.
+//! Lends the idle GPUs of sessions to opportunistic work until their owners return.
 //!
-//! The session keeps its claims, and what is lent stands inside them, GPU by GPU. Only GPUs are lent: whoever borrows them
-//! has cores and memory of what is free on the node, by claims of their own. When the session's run is over, the same
-//! transaction turns what was borrowed into its borrower's own: nothing ever stands on claims that are gone.
+//! The session keeps its claims, and each borrowed GPU is claimed inside them. Only GPUs are lent: the borrower claims
+//! free cores and memory of the node for itself. When the session's run ends, the same transaction turns the borrowed
+//! claims into the borrower's own. So no claim is ever inside a released claim.
 
 use std::collections::HashSet;
 
@@ -26,17 +26,17 @@ use crate::reservations::Softer;
 
 const MIB: u64 = 1 << 20;
 
-/// What is free on the nodes at this moment: cores, and memory in bytes.
+/// Free cores (in thousandths) and memory (in bytes) of each node at this moment.
 type Free = Vec<(u64, u64)>;
 
 impl Plan {
-    /// Whether its owner is away, and what it has may be lent.
+    /// Whether the session's owner is away, and its GPUs may be lent.
     fn is_lending(&self, host: &Running) -> bool {
         let mut lenders = self.lenders.values();
         self.policy.lends
             && is_going_on(&host.run)
             && lenders.any(|lender| *lender == host.run.workload)
-            // What stands inside a reservation is that one's to lend, and what is borrowed is nobody's.
+            // A run inside a reservation is lent with that reservation, and a borrower may not lend.
             && host.run.inside.is_none()
             && host.run.lent_by.is_none()
     }
@@ -46,7 +46,7 @@ impl Plan {
         runs.filter_map(|running| Some((running, running.run.lent_by?)))
     }
 
-    /// What is lent goes when the session's owner comes back, and no later than the session itself.
+    /// Stops the borrowers when the session's owner returns, and at the latest when the session ends.
     pub(super) fn wanted_back(&self, now: Timestamp) -> Vec<Step> {
         let grace = now.checked_add(self.policy.grace).unwrap_or(now);
         let step = |(running, host): (&Running, RunId)| {
@@ -70,7 +70,7 @@ impl Plan {
         steps
     }
 
-    /// The GPUs of a session that nobody has borrowed yet, as a small fleet with what is free beside them.
+    /// The session's GPUs that nobody has borrowed, as a small fleet with the free cores and memory of their nodes.
     fn idle_of(&self, host: &Run, free: &Free) -> Inner {
         let guests = self.guests().filter(|(_, lender)| *lender == host.id);
         let borrowed: HashSet<_> = guests
@@ -109,7 +109,7 @@ impl Plan {
         free.collect()
     }
 
-    /// A start on what a session lends, if what it needs beside is free for long enough to be worth it.
+    /// A start on the GPUs of a session, if everything it needs stays free for at least the minimum run time.
     fn borrow(
         &self,
         (host, held): (&Run, &[Claim]),
@@ -142,7 +142,7 @@ impl Plan {
 }
 
 impl App {
-    /// The sessions of a site that lend.
+    /// Reads the site's sessions that lend.
     pub(super) async fn read_lenders(&self, conn: &mut Conn, plan: &mut Plan) -> Result<()> {
         let lending = sessions::lending(conn, Some(plan.site)).await?;
         let known = lending.into_iter();
@@ -167,7 +167,7 @@ impl App {
         Ok(())
     }
 
-    /// What of those who found no room begins on the idle GPUs of sessions.
+    /// Starts waiting tasks on the idle GPUs of sessions.
     pub(super) async fn plan_on_loan(
         &self,
         conn: &mut Conn,
@@ -222,7 +222,7 @@ impl App {
         Ok(steps)
     }
 
-    /// The claims of a session on what it lends.
+    /// The claims of a session on the GPUs that it lends.
     async fn lent_claims(&self, conn: &mut Conn, host: &Run, now: Timestamp) -> Result<Vec<Claim>> {
         let mut held = claims::held_by(conn, Holder::Workload(host.workload)).await?;
         held.retain(|claim| {
@@ -234,7 +234,7 @@ impl App {
         Ok(held)
     }
 
-    /// Whether a session still lends what its run has, as the database says.
+    /// Whether the database says that the session of this run still lends.
     pub(super) async fn still_lends(&self, conn: &mut Conn, host: RunId) -> Result<bool> {
         let host = workloads::get_run(conn, host).await?;
         let Some(host) = host.filter(is_going_on) else {
@@ -244,8 +244,8 @@ impl App {
         Ok(session.is_some_and(|session| session.lends_since.is_some()))
     }
 
-    /// Gives back what a run had until a moment. Those who had borrowed of it go on with claims of their own, for the time
-    /// they had: all of it was this run's, so nobody else can have a claim to it.
+    /// Releases the claims of a run at a moment. Its borrowers continue for the same time with claims of their own.
+    /// Nobody else can have a claim there, because everything belonged to this run.
     pub(super) async fn give_back(&self, conn: &mut Conn, run: &Run, at: Timestamp) -> Result<()> {
         let mut parted = Vec::new();
         for guest in loans::guests_of(conn, run.id).await? {
@@ -280,7 +280,7 @@ impl App {
         Ok(())
     }
 
-    /// A run is over: those who had borrowed of it are the plan's like any other.
+    /// After a run has ended, its borrowers belong to the planner like any other run.
     pub(super) async fn let_guests_stay(&self, plan: &mut Plan, host: RunId) -> Result<()> {
         let guests = plan.guests().filter(|(_, lender)| *lender == host);
         let guests: Vec<RunId> = guests.map(|(guest, _)| guest.run.id).collect();
@@ -300,7 +300,7 @@ impl App {
     }
 }
 
-/// What is left of a claim inside another's when that one ends, as a claim by itself.
+/// The rest of a borrowed claim after its host's end, as an independent claim.
 fn own_rest(claim: Claim, host: &Run, at: Timestamp, now: Timestamp) -> Option<Claim> {
     let is_borrowed = claim.container.is_some_and(|id| host.claims.contains(&id));
     if claim.standing != Standing::Holding || !is_borrowed {

@@ -1,4 +1,4 @@
-//! What a run said, for its owner and for admins.
+//! The log of a run, for its owner and for admins.
 
 use berth_drivers::backend::Job;
 use berth_engine::rights::Action;
@@ -10,7 +10,7 @@ use crate::App;
 use crate::caller::Caller;
 use crate::error::Result;
 
-/// No more is shown of a log than its end.
+/// Only the end of a log is shown.
 const LOG_BYTES: u64 = 64 * 1024;
 
 impl App {
@@ -21,7 +21,8 @@ impl App {
         Ok(backend.log(Job { workload, run }, LOG_BYTES).await?)
     }
 
-    /// The last of what a workload's newest run said; its program is its owner's business.
+    /// The end of the log of a workload's newest run. Other members may not read it: the program is the owner's
+    /// business.
     pub async fn workload_log(
         &self,
         caller: &Caller,

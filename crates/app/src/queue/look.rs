@@ -1,4 +1,4 @@
-//! Looking at the queue: what waits and why, what runs, and how everybody stands.
+//! Queries on the queue: waiting workloads with the reasons, running workloads, fair shares and nodes.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::directory::Directory;
 use crate::error::{Error, Result};
 use crate::place::Place;
 
-/// The most runs of one workload that are shown.
+/// Limit on the runs shown for one workload.
 const RUNS_MAX: u64 = 200;
-/// How long a question waits for the plan that is carried out.
+/// How long a query waits for the plan that this server executes.
 const PLAN_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a server that does not carry the queue on answers from what it read last: reading it takes a while.
+/// How long a server that does not lead the queue answers from its last plan, because reading a plan is slow.
 const ANSWERS: SignedDuration = SignedDuration::from_secs(2);
 
 #[derive(Debug, Clone)]
@@ -35,27 +35,27 @@ pub struct WorkloadView {
     pub workload: Workload,
     /// The newest first.
     pub runs: Vec<Run>,
-    /// Why it waits, where it does.
+    /// Why the workload waits, if it does.
     pub reason: Option<Reason>,
     pub directory: Directory,
 }
 
-/// Why something waits, in a word for programs and a sentence for people.
+/// Why a workload waits: a code for programs and a sentence for people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
     pub code: &'static str,
     pub words: String,
-    /// What would change it.
+    /// How to change it.
     pub remedy: Option<String>,
-    /// By when it has begun: promised, not expected.
+    /// Latest start, guaranteed by a reservation ahead. It is not a forecast.
     pub promised: Option<Timestamp>,
-    /// When it is expected to begin.
+    /// The expected start.
     pub forecast: Option<Timestamp>,
-    /// When it would be over at the latest, if it begins then.
+    /// When it ends at the latest, if it starts then.
     pub ends: Option<Ends>,
 }
 
-/// When something is over at the latest, and why then.
+/// Latest end of a workload, and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
     pub at: Timestamp,
@@ -88,9 +88,9 @@ impl Reason {
 #[derive(Debug, Clone)]
 pub struct QueueView {
     pub place: Place,
-    /// The newest first, each with why it waits, where it does.
+    /// Newest first, each with the reason why it waits, if it does.
     pub workloads: Vec<(Workload, Option<Reason>)>,
-    /// What runs of those, by workload.
+    /// The newest run and the live runs, by workload.
     pub runs: HashMap<WorkloadId, Vec<Run>>,
     pub directory: Directory,
 }
@@ -100,7 +100,7 @@ pub struct WorkloadFilter {
     pub owner: Option<PersonReference>,
     pub project: Option<ProjectReference>,
     pub class: Option<Class>,
-    /// In its title, its number, or its owner's name; or the name of a node that it runs on.
+    /// Matches the title, the number, the owner's name, or the name of a node that the workload runs on.
     pub text: Option<String>,
     pub states: Vec<State>,
     pub since: Option<Timestamp>,
@@ -108,14 +108,14 @@ pub struct WorkloadFilter {
     pub limit: u64,
 }
 
-/// How a project, or a person in it, stands.
+/// Fair share of a project, or of a person in it.
 #[derive(Debug, Clone)]
 pub struct ShareView {
     pub project: Option<ProjectId>,
     pub person: Option<PersonId>,
     pub weight: u32,
     pub standing: Standing,
-    /// What they hold at this moment, in thousandths of GPUs and cores.
+    /// Resources held at this moment, in thousandths of GPUs and cores.
     pub gpus_milli: u64,
     pub cores_milli: u64,
 }
@@ -132,7 +132,7 @@ pub struct Shares {
 pub struct NodeView {
     pub node: ResourceId,
     pub is_in_service: bool,
-    /// By its status, or because a maintenance window stands on some of it now.
+    /// By its status, or because a maintenance window covers a part of it now.
     pub is_in_maintenance: bool,
     pub cores_milli: u64,
     pub cores_milli_free: u64,
@@ -148,7 +148,7 @@ pub struct NodeView {
 pub struct GpuView {
     pub gpu: ResourceId,
     pub model: Option<String>,
-    /// Thousandths of it.
+    /// In thousandths.
     pub free: u16,
 }
 
@@ -166,7 +166,7 @@ impl App {
         found.ok_or(Error::NotFound("workload"))
     }
 
-    /// The workload without its environment variables.
+    /// A view of the workload without its environment variables.
     pub(super) async fn view(
         &self,
         conn: &mut Conn,
@@ -189,7 +189,7 @@ impl App {
         })
     }
 
-    /// One workload, for its owner with its environment variables.
+    /// One workload. Only its owner gets the environment variables.
     pub async fn get_workload(
         &self,
         caller: &Caller,
@@ -246,7 +246,7 @@ impl App {
             None => None,
             Some(project) => Some(self.project(&mut reader, place.id(), project).await?.id),
         };
-        // What looks like the name of a node may be meant as one.
+        // The text may be the name of a node.
         let node = filter
             .text
             .as_deref()
@@ -309,7 +309,7 @@ impl App {
         })
     }
 
-    /// How everybody stands, the projects and the people in them.
+    /// Fair shares of all projects and of the people in them.
     pub async fn shares(&self, caller: &Caller, site: &SiteReference) -> Result<Shares> {
         let mut reader = self.store.read().await?;
         let place = self
@@ -367,8 +367,8 @@ impl App {
         Ok((place, nodes, directory))
     }
 
-    /// Asks the plan of a site: the one that is carried out here, or else one made for the question, and for those that
-    /// follow it closely.
+    /// Runs a query on the plan of a site. If this server does not execute the plan, it reads one for this query, and
+    /// for others that follow closely.
     pub(super) async fn with_plan<T>(
         &self,
         site: SiteId,
@@ -377,7 +377,7 @@ impl App {
         self.with_own_plan(site, |plan| ask(plan)).await
     }
 
-    /// The same for who has to get to know somebody new by it.
+    /// The same for a query that has to add an account to the plan.
     pub(super) async fn with_own_plan<T>(
         &self,
         site: SiteId,
@@ -386,7 +386,7 @@ impl App {
         let queue = self.queues.of(site);
         let now = self.now();
         let Ok(mut kept) = timeout(PLAN_PATIENCE, queue.plan.lock()).await else {
-            // Whoever has it waits for something that is slow: what is asked is answered from the database.
+            // The plan is locked by a slow operation, so the query reads a plan of its own from the database.
             let mut plan = Box::pin(self.plan_now(site, false)).await?;
             plan.decide(now);
             return Ok(ask(&mut plan));
@@ -602,7 +602,7 @@ async fn learn(
 }
 
 impl Plan {
-    /// When a workload that begins then is over at the latest: by the longest of its limits, or with its reservation.
+    /// When a workload that starts at `begins` ends at the latest: by its longest limit, or with its reservation.
     pub(super) fn ends_of(
         &self,
         workload: &Workload,

@@ -1,8 +1,8 @@
-//! The queue: submitting work, and carrying it out.
+//! The queue: submitting work, and scheduling it.
 //!
-//! What waits, runs and has run stands in the database. One server, the holder of the lease `queue`, keeps a plan of
-//! each site in memory ([`plan`]), which follows what happens ([`follow`]); each round carries out what it decides
-//! ([`round`], [`carry`]). Whoever asks why something waits asks that plan.
+//! The database holds all waiting, running and finished work. One server, the holder of the lease `queue`, keeps a plan
+//! of each site in memory ([`plan`]), and updates it from events ([`follow`]). Each reconcile pass executes the
+//! decisions of that plan ([`round`], [`carry`]). The plan also answers why a workload waits.
 
 mod act;
 mod attempts;
@@ -60,11 +60,11 @@ pub(crate) use ending::has_until;
 pub(crate) use pass_on::Passing;
 use plan::Plan;
 
-/// The queues of the sites that this server carries on, or was asked about.
+/// Queues of the sites that this server leads, or was asked about.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     sites: Mutex<HashMap<SiteId, Arc<SiteQueue>>>,
-    /// Whether this server carries the queues on.
+    /// Whether this server leads the queues.
     are_led_here: AtomicBool,
 }
 
@@ -80,17 +80,17 @@ impl Queues {
 
 #[derive(Debug, Default)]
 pub(crate) struct SiteQueue {
-    /// Held for as long as it takes to plan and to write, and never while a backend is asked.
+    /// Locked while the server plans and writes, and never during a backend call.
     plan: tokio::sync::Mutex<Option<(For, Plan)>>,
-    /// Starts and stops that are under way. Held for a whole round, which nobody else waits for.
+    /// Starts and stops in progress. Locked for a whole pass, which nobody else waits for.
     calls: tokio::sync::Mutex<Calls>,
 }
 
-/// What a plan in memory is there for.
+/// Purpose of a plan in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum For {
-    /// To be carried out, under the lease of this fence.
+    /// This server executes it, under the lease with this fence.
     Carrying(u64),
-    /// Another server carries it out; until this moment it answers questions here.
+    /// Another server executes it. This copy answers queries until this moment.
     Answers(Timestamp),
 }

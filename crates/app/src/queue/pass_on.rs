@@ -1,8 +1,9 @@
-//! Passing on the stops and deadlines in the database to the supervisors of this server's own machine.
+//! Passes stops and deadlines from the database to the supervisors on this server's own machine.
 //!
-//! Only a server on a run's machine reaches its supervisor, and that need not be the server that leads the queue. So each
-//! server does this for its own machine, without a lease: it decides nothing that the leader decides, except that a run whose
-//! time is nearly over, or that is cancelled, has the grace to end, where the leader is another server and cannot say so.
+//! Only a server on a run's machine can reach its supervisor, and that server need not lead the queue. So each server
+//! does this for its own machine, without a lease. It decides nothing that the leader decides, with one exception. If
+//! the leader is another server and cannot reach a run that is nearly over or cancelled, this server starts the run's
+//! grace period.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -20,16 +21,16 @@ use super::carry::Stop;
 use crate::App;
 use crate::error::Result;
 
-/// For so long the leader is left to say how a run ends, if it can reach its machine after all.
+/// How long the leader may still stop a run, in case it can reach the machine after all.
 const LEADER_FIRST: SignedDuration = SignedDuration::from_secs(3);
 
-/// A server that has run for so long knows whether it leads.
+/// After this uptime, a server knows whether it leads.
 const LEADS_BY: Duration = Duration::from_secs(10);
 
-/// What the supervisors of this machine have received from this server. A server that starts passes everything on again.
+/// What this server has passed on to the supervisors of its machine. After a restart, it passes everything on again.
 #[derive(Debug, Default)]
 pub(crate) struct Passing {
-    /// Calls that are under way, each in a task of its own: one that hangs is in the way of no other.
+    /// Calls in progress, each in its own task, so a call that hangs blocks no other.
     calls: JoinSet<(Run, Result<bool, Trouble>)>,
     under_way: HashSet<RunId>,
     /// The version of each run that its supervisor has received.
@@ -37,7 +38,7 @@ pub(crate) struct Passing {
 }
 
 impl App {
-    /// Passes on what no supervisor has received yet.
+    /// Passes on every change that its supervisor has not received yet.
     pub(crate) async fn pass_on(&self, passing: &mut Passing) -> Result<()> {
         let Some(backend) = self.backend.clone() else {
             return Ok(());
@@ -65,7 +66,7 @@ impl App {
         Ok(())
     }
 
-    /// Ends what still runs on this machine although it is over in the database.
+    /// Ends runs that are over in the database and still run on this machine.
     pub(crate) async fn end_what_is_over(&self) -> Result<()> {
         let backend = self.backend.as_ref();
         let Some(supervisors) = backend.and_then(|backend| backend.supervisors()) else {
@@ -84,18 +85,18 @@ impl App {
         Ok(())
     }
 
-    /// Writes down what supervisors have received.
+    /// Records the changes that supervisors have received.
     async fn note_received(&self, passing: &mut Passing) -> Result<()> {
         while let Some(done) = passing.calls.try_join_next() {
             let Ok((run, received)) = done else {
-                // One call panicked; which one is not known, and all may be asked again.
+                // A call panicked. Its run is unknown, so all runs may be passed on again.
                 passing.under_way.clear();
                 continue;
             };
             passing.under_way.remove(&run.id);
             match received {
                 Ok(true) => {}
-                // Its start is on its way, perhaps; or its folder was removed.
+                // The start may still be in progress, or the run's folder was removed.
                 Ok(false) => continue,
                 Err(trouble) => {
                     tracing::warn!(%trouble, run = %run.id, "a supervisor could not be reached; trying again");
@@ -112,11 +113,11 @@ impl App {
         Ok(())
     }
 
-    /// Writes that a run has to end, where its leader does not: it is elsewhere, and cannot reach this machine.
+    /// Stops a run if its leader does not, because the leader is another server that cannot reach this machine.
     async fn stop_in_time(&self, run: Run, grace: SignedDuration) -> Result<Run> {
         let now = self.now();
         let by = match run.state {
-            // Whoever cancelled it could not know whether its machine is reached.
+            // The request to cancel could not know whether the machine is reachable.
             RunState::Stopping {
                 because: Because::Cancelled,
                 ..
@@ -150,7 +151,7 @@ impl App {
         Ok(after)
     }
 
-    /// Whether its time is over because its limit is, or because something firmer begins.
+    /// Whether the run reaches its time limit, or ends earlier for a firmer claim.
     async fn why_over(&self, conn: &mut berth_store::Conn, run: &Run) -> Result<Because> {
         let workload = workloads::get(conn, run.site, run.workload).await?;
         let wish = workload

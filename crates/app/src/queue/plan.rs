@@ -1,8 +1,8 @@
-//! One site's queue in memory: what the engine plans with, and whose is what in it.
+//! The plan of one site's queue in memory: the engine's planner, and the workloads, runs and accounts behind its keys.
 //!
-//! A plan is read from the database once and then follows what happens there, event by event, like a desk's board. What
-//! it decides is only a wish until a transaction has made the claims; a plan that cannot go on is thrown away and read
-//! again, so nothing here has to survive.
+//! A plan is read from the database once and then follows the events there, like the board of [`crate::desk`]. Its
+//! decisions are only proposals until a transaction has made the claims. A plan that cannot continue is dropped and
+//! read again, so nothing here has to survive.
 
 pub(super) mod cuts;
 mod steps;
@@ -35,20 +35,21 @@ use super::rations::Rations;
 pub(crate) const GPUS: Counted = Counted(0);
 pub(crate) const CORES: Counted = Counted(1);
 
-/// How many tasks of one array stand in line at a time: they are all alike, so the others learn nothing by standing there.
+/// How many tasks of one array are queued in the planner at a time. They are all alike, so more of them would add
+/// nothing.
 const IN_LINE_MAX: usize = 256;
-/// After the database refused a start, for how long it is not tried again: whoever came between is known by then.
+/// Pause after the database refused a start. The plan then knows the change that came first.
 const BACK_OFF: Micros = 5_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub site: SiteId,
-    /// The last event that is in here.
+    /// The last event in this plan.
     pub seen: u64,
     pub policy: QueuePolicy,
     pub rations: Rations,
     pub floor: Floor,
-    /// Whether it is carried out by this server, and not only there to answer somebody.
+    /// Whether this server executes the plan, or only answers queries with it.
     pub carries: bool,
     pub cutting: Cutting,
     pub planner: Planner,
@@ -60,23 +61,23 @@ pub(crate) struct Plan {
     pub runs: HashMap<RunId, Running>,
     walls: HashMap<Uuid, Vec<Wall>>,
     pub choices: HashMap<ReservationId, Choice>,
-    /// The sessions whose GPUs are lent, and what they run as.
+    /// Sessions that lend their GPUs, and the workloads they run as.
     pub lenders: HashMap<SessionId, WorkloadId>,
     next_wall: u64,
     history: History,
-    /// When something is to be looked at again, though nothing happens: what must not begin before, or was refused.
+    /// When to queue a refused workload again, even without an event.
     later: BTreeSet<(Micros, WorkloadId)>,
-    /// Those who wait for others to be over.
+    /// Workloads that depend on the end or start of another one, by that other one.
     dependents: HashMap<WorkloadId, Vec<WorkloadId>>,
     backed_off: HashMap<(WorkloadId, u32), Micros>,
-    /// Those of whom the database says that they hold as much as they may, and until when they are not asked again.
+    /// People with a full quota according to the database, and until when their work is not tried again.
     over_quota: HashMap<PersonId, Micros>,
     pub forecasts: Option<Forecasts>,
     pub forecast_made: Option<Instant>,
     pub kept_forecasts: HashMap<WorkloadId, Timestamp>,
 }
 
-/// A workload that is not over, and which of its tasks stand in line.
+/// A workload that is not over, and its tasks that are queued in the planner.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub workload: Arc<Workload>,
@@ -85,24 +86,24 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The first of its tasks that stand in line.
+    /// Its first queued task.
     pub fn first_task(&self) -> Option<u32> {
         self.in_line.keys().copied().min()
     }
 }
 
-/// Why a workload is not in line, where it is not.
+/// Whether a workload is queued in the planner, or why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stands {
     InLine,
     Held,
-    /// These have to be over first.
+    /// These workloads have to end or begin first.
     After(Vec<WorkloadId>),
-    /// One of those has ended otherwise than it had to.
+    /// A dependency has ended, and its condition can never be met.
     AfterNever(WorkloadId),
-    /// It runs inside a reservation, and waits for that to begin or for room in it.
+    /// It runs inside a reservation, and waits for it to begin or for room in it.
     Inside(ReservationId),
-    /// No GPU of the site is what it asks for.
+    /// No GPU of the site matches the request.
     NoSuchGpu,
 }
 
@@ -111,7 +112,7 @@ pub(crate) struct Running {
     pub run: Run,
     pub workload: Arc<Workload>,
     key: Key,
-    /// What whatever runs it has still to be told.
+    /// Whether the backend still has to receive the state of the run.
     pub is_to_be_told: bool,
 }
 
@@ -124,7 +125,7 @@ struct Wall {
     account: Option<Account>,
 }
 
-/// What somebody else has for a time.
+/// Resources that another holder has for a time.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     pub from: Micros,
@@ -134,22 +135,22 @@ pub(crate) struct Reserved {
     pub account: Option<Account>,
 }
 
-/// What is to be carried out.
+/// A decision to execute.
 #[derive(Debug)]
 pub(crate) enum Step {
     Start(Starting),
-    /// It will never begin.
+    /// The workload can never start.
     GiveUp {
         workload: WorkloadId,
         because: &'static str,
     },
-    /// A run has to be gone by a moment.
+    /// The run has to be gone by a moment.
     Stop {
         run: RunId,
         by: Timestamp,
         because: Because,
     },
-    /// A run goes on after the reservation inside which it stands.
+    /// The run continues after its reservation.
     Keep(RunId),
 }
 
@@ -160,23 +161,23 @@ pub(crate) struct Starting {
     pub task: u32,
     pub wish: usize,
     pub placement: Placement,
-    /// As of which moment it was decided. Carrying it out takes a while, and is no part of how long it may run.
+    /// When the start was decided. Executing it takes a while, which does not count as run time.
     pub from: Timestamp,
     pub until: Timestamp,
     pub weighs: Weighs,
-    /// What it runs inside of, and the claims of that.
+    /// The reservation or session that it runs inside, and the claims of that holder.
     pub inside: Option<(Inside, Vec<Claim>)>,
 }
 
-/// Inside whose claims something runs.
+/// The holder of the claims that a run's own claims are inside of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inside {
     Reservation(ReservationId),
-    /// A session's run, whose idle GPUs it has. All else it needs is its own.
+    /// A session's run that lends its idle GPUs. The borrower claims everything else for itself.
     Session(RunId),
 }
 
-/// What a plan is read from.
+/// Input of a plan.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub site: SiteId,
@@ -269,7 +270,7 @@ impl Plan {
         plan
     }
 
-    /// What is out of service is a wall without an end.
+    /// Reserves resources that are out of service without an end.
     fn close_nodes(&mut self, now: Micros) {
         for placement in self.floor.closed.clone() {
             self.planner
@@ -302,7 +303,7 @@ impl Plan {
         account
     }
 
-    /// Everybody's: the projects', and the people's in them.
+    /// The accounts of all projects, and of the people in them.
     pub fn accounts(
         &self,
     ) -> impl Iterator<Item = ((Option<ProjectId>, Option<PersonId>), Account)> + '_ {
@@ -323,7 +324,7 @@ impl Plan {
             .map(|(project, account)| (*project, *account))
     }
 
-    /// What the engine is asked for: those of its wishes that there are GPUs for.
+    /// The engine's form of a request, with the variants that some GPU matches.
     pub(super) fn ask(&mut self, workload: &Workload) -> Option<Ask> {
         let usable = self.floor.usable(workload);
         self.ask_for(
@@ -382,7 +383,7 @@ impl Plan {
         Key(self.next_key)
     }
 
-    /// Brings a workload in line with what the database says of it now.
+    /// Updates a workload from its row in the database.
     pub fn sync(&mut self, workload: Arc<Workload>, now: Timestamp) {
         let id = workload.id;
         let stands = self.where_it_stands(&workload);
@@ -454,7 +455,7 @@ impl Plan {
         }
     }
 
-    /// The tasks that should stand in line now.
+    /// The tasks that should be queued in the planner now.
     pub(super) fn in_line(&self, workload: &Workload, now: Timestamp) -> HashSet<u32> {
         let at_once = workload.ask.array.as_ref().and_then(|array| array.at_once);
         let running = workload.counts.running as usize;
@@ -486,12 +487,12 @@ impl Plan {
         if workload.state == State::Held {
             return Stands::Held;
         }
-        // What it waits for has ended otherwise than it had to, and will not end again.
+        // A dependency that can never be met stays so: the other workload does not end again.
         let known = self.workloads.get(&workload.id).map(|entry| &entry.stands);
         if let Some(never @ Stands::AfterNever(_)) = known {
             return never.clone();
         }
-        // What is not in here any more is over, and how it ended was looked at when that was read.
+        // A workload that is not in the plan is over. The plan checked how it ended when it read the dependent one.
         let open = |after: &&workload::After| match self.workloads.get(&after.workload) {
             None => false,
             Some(other) => match after.only_if {
@@ -518,7 +519,8 @@ impl Plan {
         Stands::InLine
     }
 
-    /// One that others wait for is over: those whose condition is met stand in line, the others never will.
+    /// Handles the end of a workload that others depend on. Dependents with a met condition are queued. The others
+    /// never start.
     pub fn over(&mut self, workload: &Workload, now: Timestamp) {
         for id in self.dependents.remove(&workload.id).unwrap_or_default() {
             let Some(waiting) = self.workloads.get(&id).map(|entry| entry.workload.clone()) else {
@@ -537,7 +539,7 @@ impl Plan {
         }
     }
 
-    /// One that others wait for has begun.
+    /// Handles the start of a workload that others depend on.
     pub fn begun(&mut self, workload: WorkloadId, now: Timestamp) {
         for id in self.dependents.get(&workload).cloned().unwrap_or_default() {
             if let Some(waiting) = self.workloads.get(&id).map(|entry| entry.workload.clone()) {
@@ -546,7 +548,7 @@ impl Plan {
         }
     }
 
-    /// It waits for something that has ended otherwise than it had to.
+    /// Marks a workload that never starts, because a dependency ended otherwise than required.
     pub fn never(&mut self, id: WorkloadId, because: WorkloadId) {
         if let Some(entry) = self.workloads.get_mut(&id) {
             entry.stands = Stands::AfterNever(because);
@@ -558,12 +560,12 @@ impl Plan {
         }
     }
 
-    /// What is reserved by this holder is now this: the claims that stand on the nodes, and whose they are.
+    /// Replaces the reserved resources of a holder.
     pub fn wall(&mut self, holder: Uuid, claims: Vec<Reserved>, now: Timestamp) {
         let at = now.as_microsecond();
         for wall in self.walls.remove(&holder).unwrap_or_default() {
             self.planner.unreserve(wall.number);
-            // Had, used or not: all of it counts, up to when it was let go of.
+            // Reserved time counts as usage up to its release, used or not.
             if let Some(account) = wall.account.filter(|_| wall.from < at) {
                 let part = self.floor.part_taken(&wall.placement);
                 self.planner.shares.charge(
@@ -601,7 +603,7 @@ impl Plan {
         }
     }
 
-    /// The reservations that hold something of the nodes now.
+    /// The reservations that hold node parts at this moment.
     pub fn reserved_at(&self, at: Micros) -> impl Iterator<Item = ReservationId> + '_ {
         let is_on = move |wall: &Wall| wall.account.is_some() && wall.from <= at && at < wall.to;
         let owned = self
@@ -611,7 +613,7 @@ impl Plan {
         owned.map(|(holder, _)| ReservationId(*holder))
     }
 
-    /// What was held before this plan was read.
+    /// Charges usage from before this plan was read.
     pub fn remember(
         &mut self,
         whose: (Option<ProjectId>, PersonId),
@@ -642,7 +644,7 @@ impl Plan {
     }
 }
 
-/// Whether a workload that is over has ended as another asked for.
+/// Whether a finished workload meets the condition of a dependent one.
 pub(crate) fn is_met(only_if: OnlyIf, over: &Workload) -> bool {
     match only_if {
         OnlyIf::Completed => over.state == State::Completed && over.cancelled() == 0,
@@ -652,7 +654,7 @@ pub(crate) fn is_met(only_if: OnlyIf, over: &Workload) -> bool {
     }
 }
 
-/// The rest of a placement when its GPUs are somebody else's.
+/// The placement without its GPUs, which another holder has.
 pub(crate) fn without_gpus(mut placement: Placement) -> Placement {
     for piece in &mut placement.pieces {
         piece.gpus.clear();

@@ -1,5 +1,5 @@
-//! The last word on quotas: what is held and what was used is summed up from what stands, inside the transaction that
-//! adds to it.
+//! The final check of quotas. It adds up holdings and usage from the database, inside the transaction that adds to
+//! them.
 
 use berth_model::Workload;
 use berth_model::queue::{QueuePolicy, Quota, Whose};
@@ -14,7 +14,7 @@ use crate::App;
 use crate::error::Result;
 
 impl App {
-    /// Whether whoever submitted it may have so much more until then.
+    /// Whether the quotas allow the workload this much more until then.
     pub(super) async fn is_within_quotas(
         &self,
         conn: &mut Conn,
@@ -27,7 +27,7 @@ impl App {
         self.keeps_quotas(conn, rules, workload, more, until).await
     }
 
-    /// The same by a site's rules and time zone.
+    /// The same with the site's policy and time zone.
     pub(super) async fn keeps_quotas(
         &self,
         conn: &mut Conn,
@@ -53,7 +53,7 @@ impl App {
                 return Ok(false);
             }
         }
-        // A budget is that of the month, whatever the hour.
+        // A budget covers the month, at any hour.
         for quota in quotas.iter().filter(concerns) {
             let Some(hours) = quota.amounts.gpu_hours_month else {
                 continue;

@@ -1,4 +1,4 @@
-//! What somebody may have: quotas by hour and day, budgets of a month, and grants of urgency, as the planner takes them.
+//! Quotas by hour and day, monthly budgets and urgent grants, in the planner's form.
 
 use std::collections::HashMap;
 
@@ -14,15 +14,15 @@ use jiff::{Timestamp, ToSpan};
 
 use super::plan::{CORES, GPUS, Plan, moment};
 
-/// All that limits people beside what there is.
+/// All limits on people, apart from the physical capacity.
 #[derive(Debug, Clone)]
 pub(crate) struct Rations {
     pub zone: TimeZone,
     pub grants: Vec<Grant>,
-    /// What was used in this month, and since a grant was given, in thousandths of a GPU times microseconds.
+    /// Usage of this month, and since each grant was given, in thousandths of a GPU times microseconds.
     pub spent_month: HashMap<Whose, Volume>,
     pub spent_of_grant: Vec<Volume>,
-    /// When the month is over, and everything is counted anew.
+    /// When the month is over and all usage is counted anew.
     pub renewed_at: Timestamp,
     pub next_change: Option<Micros>,
     pub granted: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Rations {
 /// A GPU-hour in the planner's units.
 pub(super) const GPU_HOUR: Volume = 1000 * 3_600_000_000;
 
-/// When this month began on a site's clock, and when the next one does.
+/// Start of this month and of the next one, in the site's time zone.
 pub(crate) fn month(now: Timestamp, zone: &TimeZone) -> (Timestamp, Timestamp) {
     let local = now.to_zoned(zone.clone());
     let begins = local
@@ -54,7 +54,7 @@ impl Plan {
             let account = match whose {
                 Whose::Site => self.planner.shares.site(),
                 Whose::Project(project) => self.project(Some(project)),
-                // A person's accounts come to be when they ask for something.
+                // A person's accounts are created with their first request.
                 Whose::Person(_) => continue,
             };
             self.allow(account, whose);
@@ -68,12 +68,12 @@ impl Plan {
         self.turn_rations(now);
     }
 
-    /// Somebody who was not known yet has limits and grants, too.
+    /// Applies a person's quotas and grants to a new account.
     pub(super) fn ration_person(&mut self, account: Account, person: PersonId) {
         let whose = Whose::Person(person);
         if self.policy.quotas.iter().any(|quota| quota.whose == whose) {
             self.allow(account, whose);
-            // Limits hold from the next look at the clock on.
+            // The limits apply from the next `turn_rations` on.
             self.rations.next_change = None;
         }
         let grants = self.rations.grants.clone();
@@ -127,12 +127,12 @@ impl Plan {
             counted: GPUS,
             volume: all.saturating_sub(spent),
         };
-        // Of a person with several projects, each account has one of its own.
+        // If a person has several projects, each of their accounts gets a grant of its own.
         self.rations.granted += 1;
         self.planner.grant(self.rations.granted, granted);
     }
 
-    /// Time has come so far: limits that differ by the hour are what they are now.
+    /// Updates the limits that depend on the hour.
     pub(super) fn turn_rations(&mut self, now: Timestamp) {
         let has_hours = self.policy.quotas.iter().any(|quota| quota.hours.is_some());
         if !has_hours && self.rations.next_change.is_some() {
@@ -146,7 +146,7 @@ impl Plan {
     }
 }
 
-/// The most that somebody may hold at a moment, of GPUs and of cores.
+/// Limits on held GPUs and cores at a moment.
 pub(super) fn limits_at(quotas: &[Quota], whose: Whose, now: Timestamp, zone: &TimeZone) -> Weighs {
     let quotas: Vec<&Quota> = quotas.iter().filter(|quota| quota.whose == whose).collect();
     let local = local_time(now, zone);
@@ -184,7 +184,7 @@ fn cores(quotas: &[&Quota]) -> Option<Timetable> {
 
 type Limits = (Option<u64>, Option<u64>);
 
-/// The usual limits, and those of particular hours; none where nothing is said.
+/// The usual limits, and the limits of particular hours. `None` if the quotas set no limit.
 fn timetable(quotas: &[&Quota], limits: impl Fn(&QuotaAmounts) -> Limits) -> Option<Timetable> {
     let allowance = |quota: &Quota| match limits(&quota.amounts) {
         (None, None) => None,

@@ -1,8 +1,9 @@
-//! Cutting GPUs anew, step by step: each step is a transaction of its own, under the controller's lease.
+//! Repartitions GPUs (MIG) step by step. Each step is a transaction of its own, under the controller's lease.
 //!
-//! A cut begins by claiming what goes and what comes, and takes both out of service, so that nobody else is promised
-//! them. Whatever runs the work is then asked until it says that it is done, or that it cannot. Only then what goes is
-//! taken out of the inventory; or what came is, and all is as it was. A server that takes over goes on from the row.
+//! A repartition first claims the slices to remove and the new slice, and takes them out of service, so nobody else is
+//! promised them. The server then polls the backend until the repartition is done or refused. After a success, the old
+//! slices leave the inventory. After a failure, the new slice leaves it, and everything is as before. A server that
+//! takes over continues from the database row.
 
 use berth_drivers::backend::{Fence, Progress, Trouble};
 use berth_model::event::{Audience, EventKind};
@@ -25,11 +26,11 @@ use crate::error::{Error, Result};
 use crate::record::{By, Change};
 use crate::reservations::Softer;
 
-/// After a cut could not begin, or its progress not be learned, for how long it is not tried again.
+/// Pause after a repartition could not begin, or after its progress could not be read.
 const BACK_OFF: SignedDuration = SignedDuration::from_secs(15);
 
 impl App {
-    /// Begins to cut one GPU for somebody who waits, if that helps anybody; says whether it did.
+    /// Begins a repartition of one GPU, if that helps a waiting workload. Returns whether it did.
     pub(super) async fn cut_anew(&self, lease: &Lease, plan: &mut Plan) -> Result<bool> {
         if !self.backend.as_ref().is_some_and(|one| one.can_cut()) {
             return Ok(false);
@@ -42,7 +43,7 @@ impl App {
             if begun {
                 return Ok(true);
             }
-            // Somebody came between; the plan will know by then.
+            // Another change came first. The plan knows it after the pause.
             plan.cutting.rest(new.gpu.id, self.now() + BACK_OFF, None);
         }
         Ok(false)
@@ -106,7 +107,7 @@ impl App {
         Ok(true)
     }
 
-    /// Asks how far everything is that is being cut; says whether something of it is over.
+    /// Polls all repartitions in progress. Returns whether one of them is over.
     pub(super) async fn see_what_is_cut(&self, lease: &Lease, plan: &mut Plan) -> Result<bool> {
         let Some(backend) = &self.backend else {
             return Ok(false);
@@ -144,8 +145,9 @@ impl App {
         Ok(is_over)
     }
 
-    /// A cut is over: what is gone leaves the inventory, or what did not come does. Says whether that could be written:
-    /// what somebody was promised in the instant before it was taken out of service stays until that is settled.
+    /// Ends a repartition. The old slices leave the inventory, or the new slice does after a failure. Returns whether
+    /// this could be written. If a slice was promised just before it went out of service, everything stays until that
+    /// is settled.
     async fn end_cut(&self, lease: &Lease, recut: &Recut, outcome: CutOutcome) -> Result<bool> {
         let now = self.now();
         let mut tx = self.store.begin().await?;
@@ -168,7 +170,7 @@ impl App {
             }
         }
         for id in serve {
-            // What an admin did to it meanwhile holds.
+            // Keep a status that an admin set meanwhile.
             let known = inventory::by_id(&mut tx, recut.site, *id).await?;
             let known = known.filter(|known| known.status == Status::Maintenance);
             if let Some(known) = known
@@ -189,7 +191,7 @@ impl App {
         Ok(true)
     }
 
-    /// The subject is the workload, which holds the claims.
+    /// The event's subject is the workload, because it holds the claims.
     async fn tell_cut(&self, conn: &mut Conn, kind: EventKind, recut: &Recut) -> Result<()> {
         let told = json!({
             "cut": recut.id, "workload": recut.workload, "gpu": recut.gpu, "slice": recut.slice, "gone": recut.gone,
@@ -201,7 +203,7 @@ impl App {
     }
 }
 
-/// Whether somebody has reserved what goes, or all of the GPU, now or later.
+/// Whether a slice to remove, or the whole GPU, is reserved now or later.
 async fn is_reserved(conn: &mut Conn, new: &NewCut, now: Timestamp) -> Result<bool> {
     let Ok(ever) = Span::new(now, Timestamp::MAX) else {
         return Ok(false);
@@ -213,7 +215,7 @@ async fn is_reserved(conn: &mut Conn, new: &NewCut, now: Timestamp) -> Result<bo
     Ok(held.iter().any(in_the_way))
 }
 
-/// What comes, out of service until it is there.
+/// The new slice, out of service until it exists.
 fn slice(new: &NewCut, now: Timestamp) -> Option<Resource> {
     let name = format!("{}.{}-{}", new.gpu.name, new.profile, new.at);
     let reason = format!(

@@ -1,4 +1,4 @@
-//! One round of a site's queue: look what has become of what runs, plan, carry out, tell whatever runs it.
+//! One reconcile pass of a site's queue: find the runs that ended, plan, execute the decisions, call the backend.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError};
@@ -18,12 +18,12 @@ use super::{For, Queues, SiteQueue};
 use crate::App;
 use crate::error::{Error, Result};
 
-/// However much can begin at once, a round ends some time; the next one goes on.
+/// Bounds a pass, however many starts are possible. The next pass continues.
 const PLANS_MAX: usize = 50;
 impl App {
-    /// The sites whose work is run from here.
+    /// The sites that this server schedules work for.
     pub(crate) async fn sites_with_queues(&self) -> Result<Vec<SiteId>> {
-        // Where nothing runs work, nothing may hold what others could book.
+        // Without a backend nothing can run, so the queue must not claim resources that people could book.
         if self.backend.is_none() {
             return Ok(Vec::new());
         }
@@ -31,8 +31,8 @@ impl App {
         Ok(queues::sites(&mut reader).await?)
     }
 
-    /// Carries a site's queue on; says when to look again at the latest. Nobody who asks about the queue waits for a backend:
-    /// the plan is not held while one is asked.
+    /// Runs one pass of a site's queue. Returns the latest time of the next pass. The plan is not locked during backend
+    /// calls, so no query waits for a backend.
     pub(crate) async fn carry_queue_on(
         &self,
         lease: &Lease,
@@ -76,14 +76,14 @@ impl App {
         Ok(next)
     }
 
-    /// What there is has changed, by a GPU that is cut: all of it is read again.
+    /// Reads the whole plan again after a repartition, because the inventory has changed.
     async fn read_again(&self, lease: &Lease, site: SiteId) -> Result<Plan> {
         let mut plan = Box::pin(self.plan_now(site, true)).await?;
         self.see_what_is_cut(lease, &mut plan).await?;
         Ok(plan)
     }
 
-    /// Which of these runs are over, the first that ended first.
+    /// The runs that are over, in the order of their ends.
     async fn see_what_ended(&self, running: &[(Run, Arc<Workload>)]) -> Vec<(RunId, Over)> {
         let Some(backend) = &self.backend else {
             return Vec::new();
@@ -121,7 +121,7 @@ impl App {
         Ok(())
     }
 
-    /// Plans once, and carries it out; says how many began.
+    /// Plans once and executes the decisions. Returns the number of starts.
     async fn plan_once(&self, lease: &Lease, plan: &mut Plan) -> Result<usize> {
         let mut begun = 0;
         let mut steps = plan.decide(self.now());
@@ -129,7 +129,7 @@ impl App {
         for step in steps {
             match step {
                 Step::Start(starting) if plan.is_still_used(&starting) => {
-                    // What runs inside of something is planned anew in every round.
+                    // Work inside a reservation or session is planned anew in every pass.
                     if starting.inside.is_none() {
                         plan.refused(&starting, self.now());
                     }
@@ -146,7 +146,7 @@ impl App {
                             begun += 1;
                         }
                         Begun::Refused => plan.refused(&starting, self.now()),
-                        // Others may have what they could not: it is planned again at once.
+                        // Others may get what this owner may not, so plan again at once.
                         Begun::OverQuota => {
                             plan.refused(&starting, self.now());
                             plan.over_quota(&starting, self.now());
@@ -186,8 +186,8 @@ impl App {
         Ok(())
     }
 
-    /// Begins to ask the backend for what has to begin and to end, until it has answered. What runs on a machine is stopped by
-    /// that machine's own server.
+    /// Begins the backend calls for runs that have to start or stop. It repeats them until the backend answers. Each
+    /// machine's own server stops the runs on that machine.
     async fn begin_calls(&self, lease: &Lease, plan: &mut Plan, calls: &mut Calls) -> Result<()> {
         let Some(backend) = &self.backend else {
             return Ok(());
@@ -220,7 +220,7 @@ impl App {
         Ok(())
     }
 
-    /// What a start needs beside what the plan knows; why it cannot begin, where its secrets cannot be opened.
+    /// Launch data that the plan does not hold, or the error if the workload's secrets cannot be opened.
     async fn what_starts(
         &self,
         workload: &Workload,
@@ -234,7 +234,7 @@ impl App {
         })
     }
 
-    /// What the backend answered about a run; says how many runs are over by that.
+    /// Handles the backend's answer about a run. Returns how many runs this ended.
     async fn note_heard(
         &self,
         lease: &Lease,
@@ -247,7 +247,7 @@ impl App {
             Ok(()) if run.state == RunState::Starting => {
                 let known = self.note_running(lease, run).await?;
                 if let (Some(known), Some(running)) = (known, plan.runs.get_mut(&id)) {
-                    // Somebody may have cancelled it while it was started.
+                    // Somebody may have cancelled the run during its start.
                     running.is_to_be_told = matches!(known.state, RunState::Stopping { .. });
                     running.run = known;
                 }
@@ -277,7 +277,8 @@ impl App {
         Ok(0)
     }
 
-    /// Takes the plan out while it changes: what is cut off half-way is read anew.
+    /// Takes the plan out of its slot while it changes. If the change is interrupted, the slot stays empty, and the
+    /// plan is read again.
     async fn take_plan<'a>(
         &self,
         queue: &'a SiteQueue,
@@ -308,7 +309,7 @@ impl App {
     }
 }
 
-/// A site's plan, while a round changes it.
+/// A site's plan during a pass.
 struct Taken<'a> {
     kept: MutexGuard<'a, Option<(For, Plan)>>,
     ours: For,
@@ -346,8 +347,8 @@ impl Plan {
             .collect()
     }
 
-    /// Whether something still runs on a GPU that is to be given away. Its claim may be over before it is: a server that
-    /// was cut off has not stopped it in time.
+    /// Whether a run still uses a GPU of this start. A claim may be over before its run, if a disconnected server did
+    /// not stop the run in time.
     fn is_still_used(&self, starting: &Starting) -> bool {
         let (pieces, _) = self.floor.pieces(&starting.placement);
         let wanted: Vec<&RunGpu> = pieces.iter().flat_map(|piece| &piece.gpus).collect();
@@ -371,10 +372,10 @@ impl Plan {
 }
 
 impl Queues {
-    /// Another server carries the queues on: what was to be carried out here grows old.
+    /// Drops the plans that this server executed. Another server leads the queues now, so these plans grow old.
     pub(crate) fn forget(&self) {
         let mut all = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that is being asked at this moment is forgotten the next time.
+        // A plan that is locked now is dropped the next time.
         let is_ours = |queue: &SiteQueue| {
             let kept = queue.plan.try_lock();
             kept.is_ok_and(|kept| matches!(*kept, Some((For::Carrying(_), _))))

@@ -1,4 +1,4 @@
-//! How a site's queue is run, as its admins set it, and whose work is urgent by their word.
+//! A site's queue settings, and the urgent grants that its admins give.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
 
-/// The settings of a site's queue, and their version; 0 where nobody set any.
+/// The settings of a site's queue, and their version; 0 if nobody has set any.
 #[derive(Debug, Clone)]
 pub struct QueueSettings {
     pub place: Place,
@@ -31,7 +31,7 @@ pub struct QueueSettings {
     pub version: u64,
 }
 
-/// Whose work is urgent, for how long and for how much.
+/// The subject of an urgent grant, its end and its amount.
 #[derive(Debug, Clone)]
 pub struct NewGrant {
     pub project: Option<ProjectReference>,
@@ -41,7 +41,7 @@ pub struct NewGrant {
     pub reason: Text,
 }
 
-/// How an answer calls somebody who has to belong to the site.
+/// Name of a site member in error messages.
 const MEMBER: &str = "member of this site";
 const LIST_MAX: usize = 1000;
 const ALL: u64 = 100_000;
@@ -197,7 +197,7 @@ impl App {
         Ok(errors.or(Some(policy))?)
     }
 
-    /// What is gone since is left out.
+    /// Leaves out names that no longer exist.
     async fn in_names(
         &self,
         conn: &mut Conn,
@@ -271,7 +271,7 @@ impl App {
         })
     }
 
-    /// Makes somebody's work urgent; those it delays can see who said so, and why.
+    /// Gives urgent priority to a project or person. The people it delays can see who gave it, and why.
     pub async fn grant_urgency(
         &self,
         caller: &Caller,
@@ -338,7 +338,7 @@ impl App {
         })
     }
 
-    /// The grants that hold, or will.
+    /// The grants that apply now or later.
     pub async fn grants(
         &self,
         caller: &Caller,
@@ -375,7 +375,7 @@ async fn learn(conn: &mut Conn, directory: &mut Directory, grants: &[Grant]) -> 
         .await
 }
 
-/// Who looks away for a moment has not left.
+/// Somebody who looks away for a moment has not left.
 const LEND_AFTER_MIN: SignedDuration = SignedDuration::from_mins(1);
 
 fn check_lengths(settings: &Settings, errors: &mut FieldErrors) {

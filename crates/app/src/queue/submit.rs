@@ -1,4 +1,4 @@
-//! Submitting work.
+//! Submits workloads.
 
 use berth_drivers::backend::DiskSpace;
 use berth_engine::rights::Action;
@@ -25,23 +25,23 @@ use crate::place::Place;
 use crate::record::{By, Change};
 use crate::transact::transact;
 
-/// What somebody submits.
+/// A submission.
 #[derive(Debug, Clone)]
 pub struct NewWorkload {
     pub project: Option<ProjectReference>,
-    /// A preset whose wishes are taken where none are named.
+    /// Name of a preset. Its variants are used if `ask` has none.
     pub profile: Option<Name>,
-    /// Whether it is held from the beginning.
+    /// Whether the workload is held from the beginning.
     pub is_held: bool,
     pub ask: Ask,
 }
 
-/// What is to be written, once it was checked.
+/// A checked submission that can be written.
 pub(crate) struct Prepared {
     pub place: Place,
     pub workload: Workload,
     pub directory: Directory,
-    /// How many of one person may wait here.
+    /// How many workloads of one person may wait at this site.
     pub waiting_max: u32,
 }
 
@@ -81,7 +81,7 @@ impl App {
         }))
     }
 
-    /// With an idempotency key it is noted in the same transaction that it came.
+    /// Submits with an idempotency key, which the same transaction stores.
     async fn submit_once(
         &self,
         caller: &Caller,
@@ -108,7 +108,7 @@ impl App {
         .inspect(|_| self.submitted.notify_one())
     }
 
-    /// What is to be written, but for its number, which it gets when it is.
+    /// Checks a submission, and builds the workload to write. The workload gets its number when it is written.
     pub(crate) async fn prepare(
         &self,
         conn: &mut Conn,
@@ -182,7 +182,7 @@ impl App {
             );
         let (entry, event) = self.written(by, change);
         let event = event.unwrap_or_else(|| unreachable!("the change was just made to tell of it"));
-        // Both are of the moment from which it waits.
+        // Both have the time from which the workload waits.
         Ok(Submission {
             variables,
             entry: AuditEntry {
@@ -320,14 +320,14 @@ impl App {
     }
 }
 
-/// The workload as the audit log keeps it. What it runs is left out: people put their passwords there.
+/// The workload for the audit log, without its program: people put passwords there.
 fn masked(workload: &Workload) -> Workload {
     let mut masked = workload.clone();
     masked.ask.program = Program::default();
     masked
 }
 
-/// What there is, for whoever misspelt it.
+/// The existing names, for the error message about a misspelt one.
 fn known<'a>(names: impl Iterator<Item = &'a Name>) -> String {
     let names: Vec<&str> = names.map(Name::as_str).take(20).collect();
     match names.as_slice() {

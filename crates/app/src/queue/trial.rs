@@ -1,6 +1,6 @@
-//! What would become of work if it were submitted now: everything is checked, and nothing is written.
+//! Previews a submission: it checks everything, and writes nothing.
 //!
-//! A copy of the site's plan is asked, so that what is tried is in nobody's way, and the queue goes on meanwhile.
+//! The preview uses a copy of the site's plan, so it delays nobody, and the queue goes on meanwhile.
 
 use std::collections::HashSet;
 
@@ -20,12 +20,12 @@ use crate::caller::Caller;
 use crate::directory::Directory;
 use crate::error::Result;
 
-/// What would become of it.
+/// Result of a preview.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// As it would be submitted, but for its number.
+    /// The workload as it would be submitted, without its number.
     pub workload: Workload,
-    /// The number that it would get, if nobody came before it.
+    /// The number it would get, if nothing else were submitted first.
     pub number: u64,
     pub outlook: Outlook,
     pub directory: Directory,
@@ -33,14 +33,14 @@ pub struct Trial {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outlook {
-    /// When it would begin, as far as that can be said.
+    /// When it would start, if known.
     pub begins: Option<Timestamp>,
-    /// Why it would not begin at once.
+    /// Why it would not start at once.
     pub reason: Option<Reason>,
-    /// Which of its wishes it would get, as far as that can be said.
+    /// Index of the variant in `wishes` that it would get, if known.
     pub wish: Option<usize>,
     pub ends: Option<Ends>,
-    /// Where it would run, if it began at once.
+    /// The nodes it would run on, if it started at once.
     pub nodes: Vec<ResourceId>,
 }
 
@@ -159,7 +159,7 @@ impl App {
     }
 }
 
-/// One of those that it has to wait for and that has ended otherwise than it had to.
+/// A dependency that has ended and can never be met.
 async fn never_met(conn: &mut Conn, workload: &Workload) -> Result<Option<WorkloadId>> {
     let after = &workload.ask.after;
     let ids = after.iter().map(|after| after.workload).collect();
@@ -176,12 +176,12 @@ enum Tried {
     InLine(Box<Trying>),
 }
 
-/// A copy of the plan, with one more in line.
+/// A copy of the planner, and the request to add to it.
 struct Trying {
     planner: Planner,
     key: Key,
     ask: Ask,
-    /// Which of the workload's wishes those are that there are GPUs for.
+    /// Indices in `wishes` of the variants that some GPU matches.
     numbers: Vec<usize>,
     nodes: Vec<ResourceId>,
     projects: HashSet<Account>,
@@ -189,7 +189,7 @@ struct Trying {
 
 enum Seen {
     AtOnce(Start),
-    /// When it is expected to begin, and by which of its wishes.
+    /// The expected start, and the index of the variant.
     Later {
         why: Option<Why>,
         begins: Option<(i64, usize)>,
@@ -240,7 +240,7 @@ impl Trying {
             }
         }
         let why = planner.why(key);
-        // Each way on its own, to know which it would be: the one that is over first.
+        // Tries each variant on its own, to find the one that ends first.
         let mut best: Option<(i64, i64, usize)> = None;
         for (number, wish) in ask.wishes().enumerate() {
             planner.withdraw(key);

@@ -1,7 +1,7 @@
-//! The environment variables of workloads: sealed when they are submitted, opened for a start and for their owner.
+//! The environment variables of workloads. They are sealed at submission, and opened for a start and for their owner.
 //!
-//! People put passwords into them. So no list, event, audit entry or kept answer has them, and the queue plans without
-//! them. Seal them once for each workload, however many tasks it has.
+//! People put passwords into them. So lists, events, audit entries and stored answers must not contain them, and the
+//! queue plans without them. Seal them once for each workload, however many tasks it has.
 
 use berth_model::Workload;
 use berth_store::variables::{self, SealedVariables};
@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::transact::transact;
 use crate::vault::{Variables, VaultError};
 
-/// Workloads that one transaction seals: others wait for it.
+/// Workloads that one transaction seals. Other transactions wait for it.
 const SEALED_AT_ONCE: u64 = 200;
 
 impl App {
-    /// Takes the variables out of what is asked for, sealed; none where there are none.
+    /// Takes the variables out of a workload and seals them. Returns `None` if there are none.
     pub(crate) fn take_variables(
         &self,
         workload: &mut Workload,
@@ -31,14 +31,14 @@ impl App {
             .map_err(|error| Error::Internal(error.to_string()))
     }
 
-    /// Opens the variables of a workload. They do not open if the key file was replaced.
+    /// Opens the variables of a workload. This fails if the key file was replaced.
     pub(crate) async fn variables(
         &self,
         conn: &mut Conn,
         of: &Workload,
     ) -> Result<Result<Variables, VaultError>> {
         if !of.ask.program.environment.is_empty() {
-            // An earlier version wrote them in clear, and this one has not sealed them yet.
+            // An earlier version stored them in clear text, and this version has not sealed them yet.
             return Ok(Ok(of.ask.program.environment.clone()));
         }
         let sealed = variables::of_workload(conn, of.id).await?;
@@ -48,7 +48,7 @@ impl App {
         ))
     }
 
-    /// The workload as its backend starts it: with its variables.
+    /// The workload with its variables, for the start by its backend.
     pub(super) async fn to_start(
         &self,
         workload: &Workload,
@@ -62,7 +62,7 @@ impl App {
         }))
     }
 
-    /// Seals some of the variables that an earlier version wrote in clear; returns whether there may be more.
+    /// Seals some of the variables that an earlier version stored in clear text. Returns whether there may be more.
     pub(crate) async fn seal_older_variables(&self) -> Result<bool> {
         transact!(self, tx => {
             let found = variables::unsealed(&mut tx, SEALED_AT_ONCE).await?;

@@ -1,4 +1,4 @@
-//! Approvals: who is asked, what they say, and what their words come to together.
+//! Approvals: the approvers, their decisions, and the combined outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ use crate::record::By;
 use crate::transact::transact;
 use crate::version;
 
-/// More than anybody decides in one sitting; the next look shows the rest.
+/// More than anybody decides at once. The next request shows the rest.
 const WAITING_MAX: u64 = 500;
 const SITES_MAX: u64 = 10_000;
 
@@ -52,7 +52,8 @@ impl App {
             .await
     }
 
-    /// One word of somebody who is asked: it answers every question that is put to them about this reservation.
+    /// Records one decision of an approver. It answers every open approval of this reservation that the caller may
+    /// decide.
     async fn decide_approval(
         &self,
         caller: &Caller,
@@ -115,7 +116,7 @@ impl App {
         decided
     }
 
-    /// Whether the caller is asked about a reservation, which they may then see whatever its privacy.
+    /// Whether the caller is asked to approve a reservation. An approver may see it despite its privacy.
     pub(crate) async fn is_asked(
         &self,
         conn: &mut Conn,
@@ -131,7 +132,7 @@ impl App {
         Ok(approvals.iter().any(|asked| voice.counts_for(asked)))
     }
 
-    /// What waits for the caller's word, in all their sites, by start.
+    /// The reservations that wait for the caller's decision, in all their sites, by start.
     pub async fn my_approvals(&self, caller: &Caller) -> Result<ReservationView> {
         caller.may(Action::SeeOwnAccount, true, "account")?;
         let mut reader = self.store.read().await?;
@@ -178,7 +179,7 @@ impl App {
         })
     }
 
-    /// The sites in which the caller may be asked.
+    /// The sites in which the caller may be asked to approve.
     pub(crate) async fn asked_places(
         &self,
         conn: &mut Conn,
@@ -199,7 +200,7 @@ impl App {
     }
 }
 
-/// Whether the caller may say anything about it. The admins of the site decide unless a policy asks somebody else.
+/// Whether the caller may decide about this reservation. The site's admins decide unless a policy asks somebody else.
 fn may_decide(caller: &Caller, place: &Place, about: &Reservation, voice: &Voice) -> Result<()> {
     let approvals = &about.terms.approvals;
     if approvals.iter().any(|asked| voice.counts_for(asked)) {
@@ -219,7 +220,7 @@ fn may_decide(caller: &Caller, place: &Place, about: &Reservation, voice: &Voice
     Err(Error::NotAllowed { needs })
 }
 
-/// What was said so far, with the silences that ran out.
+/// The outcome so far. An approval whose deadline passed without a decision counts with its default.
 fn settled(about: &Reservation, now: Timestamp) -> Option<Outcome> {
     let approval = |asked: &AskedApproval| Approval {
         rule: ApprovalRule {

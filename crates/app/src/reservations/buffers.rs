@@ -1,7 +1,8 @@
-//! The time before and after a reservation that its resources are held to set up and to clean up.
+//! Buffers: the time before and after a reservation for setting up and cleaning up its resources.
 //!
-//! It is held by claims of the reservation that are not among its items: they follow it when it moves, and go when it
-//! goes. After its end it stays `ending` until the cleaning up is over; an early end brings that forward.
+//! Claims of the reservation that are not among its items hold the buffers. They move with the reservation and end with
+//! it. After its end the reservation stays `ending` until the clean-up is over; an early end makes the clean-up start
+//! earlier.
 
 use berth_model::reservation::{Item, Reservation, State};
 use berth_model::{Claim, ClaimId, Holder, Span};
@@ -12,7 +13,7 @@ use crate::App;
 use crate::clock::fresh;
 use crate::error::Result;
 
-/// The claims that hold a reservation's buffers. What has gone by cannot be held any more.
+/// The claims that hold a reservation's buffers. Past time cannot be held any more.
 pub(crate) fn buffers(of: &Reservation, now: Timestamp) -> Vec<Claim> {
     let (start, end) = (of.span.start(), of.span.end());
     let has_begun = !matches!(
@@ -21,7 +22,7 @@ pub(crate) fn buffers(of: &Reservation, now: Timestamp) -> Vec<Claim> {
     );
     let set_up = Span::new((start - of.terms.set_up.duration()).max(now), start);
     let clean_up = Span::new(end, end + of.terms.clean_up.duration());
-    // A buffer of no length is no span, and so no claim.
+    // An empty buffer makes no span, and so no claim.
     let spans = [set_up.ok().filter(|_| !has_begun), clean_up.ok()];
     let claim = |item: &Item, span| {
         let (id, holder) = (ClaimId(fresh(now)), Holder::Reservation(of.id));
@@ -37,7 +38,7 @@ fn has_buffers(of: &Reservation) -> bool {
     !(of.terms.set_up.is_zero() && of.terms.clean_up.is_zero())
 }
 
-/// The claims of a reservation that hold its buffers now. Asked only where there may be some.
+/// The claims that hold a reservation's buffers now. Reads the database only if there may be some.
 pub(crate) async fn held_buffers(conn: &mut Conn, of: &Reservation) -> Result<Vec<Claim>> {
     if !has_buffers(of) {
         return Ok(Vec::new());
@@ -48,7 +49,7 @@ pub(crate) async fn held_buffers(conn: &mut Conn, of: &Reservation) -> Result<Ve
 }
 
 impl App {
-    /// Its time is over, perhaps early: its resources are given back, and the cleaning up begins.
+    /// The reservation ends, perhaps early: releases its resources and starts the clean-up.
     pub(super) async fn begin_cleaning(
         &self,
         conn: &mut Conn,
@@ -70,7 +71,7 @@ impl App {
         let until = ended + before.terms.clean_up.duration();
         if ended < before.span.end() {
             for claim in &later {
-                // It lies within what was just given back, and what it held itself.
+                // The span lies within the time that was just released and the old buffer.
                 if let Ok(span) = Span::new(ended, until) {
                     claims::set_span(conn, claim.id, span).await?;
                 }

@@ -1,4 +1,4 @@
-//! Changing a reservation: its time, its resources, its words; and ending it early.
+//! Changes a reservation: its time, resources, title and answers. Also extends it and ends it early.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ use crate::record::{By, Change};
 use crate::transact::transact;
 use crate::version;
 
-/// What may change; what is absent stays.
+/// The fields that may change. An absent field stays unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ReservationChange {
     pub title: Option<Text>,
@@ -43,16 +43,16 @@ pub struct ReservationChange {
     pub lends: Option<Option<bool>>,
 }
 
-/// Who changes reservations, where, and whether softer claims give way to the change.
+/// Who changes reservations, where, and whether yielding claims give way to the change.
 pub(super) struct Changing<'a> {
     pub caller: &'a Caller,
     pub place: &'a Place,
     pub softer: Softer,
-    /// The last change that got as far as the claim rule: what it refuses is explained from this.
+    /// The last change that reached the claim rule. It serves to explain a refusal.
     pub tried: &'a mut Option<TriedChange>,
 }
 
-/// What a change wanted to hold.
+/// The claims that a change wanted.
 pub(super) struct TriedChange {
     place: Place,
     before: Reservation,
@@ -60,7 +60,7 @@ pub(super) struct TriedChange {
     claims: Vec<Claim>,
 }
 
-/// How much longer: an extension can never shorten.
+/// How to extend: an extension never shortens.
 #[derive(Debug, Clone, Copy)]
 pub enum Extension {
     By(SignedDuration),
@@ -68,7 +68,7 @@ pub enum Extension {
 }
 
 impl App {
-    /// Changes a reservation that is still at `version`; none means "whatever it is now".
+    /// Changes a reservation that is still at `version`. None accepts any version.
     pub async fn change_reservation(
         &self,
         caller: &Caller,
@@ -97,7 +97,7 @@ impl App {
                 let (place, before) = self.own_reservation(&mut tx, caller, site, id, Action::ChangeReservation).await?;
                 before.state.can_change()?;
                 version::expect(version, before.version)?;
-                // Changed by itself, an instance of a series is no longer like the others.
+                // An instance of a series that is changed alone now differs from the others.
                 let occurrence = before.occurrence.map(Occurrence::differing);
                 let mut changing = Changing { caller, place: &place, softer, tried: &mut tried };
                 self.change_inside(&mut tx, &mut changing, before, change, occurrence).await
@@ -117,13 +117,13 @@ impl App {
         Err(self.change_refused(caller, tried).await)
     }
 
-    /// Whether a refused change is worth trying again with softer claims giving way.
+    /// Whether to try a refused change again with yielding claims giving way.
     pub(super) async fn might_yield(&self, tried: Option<&TriedChange>) -> Result<bool> {
         let claims = tried.map_or(&[][..], |tried| &tried.claims);
         self.would_anyone_yield(claims).await
     }
 
-    /// Why the claim rule refused a change, and what else there is.
+    /// The reason why the claim rule refused a change, with alternatives.
     pub(super) async fn change_refused(
         &self,
         caller: &Caller,
@@ -197,12 +197,13 @@ impl App {
             end: Some(end),
             ..Default::default()
         };
-        // The version that the new end was computed from: two extensions at once must not become one.
+        // The new end was computed from this version. With it, two simultaneous extensions do not overwrite each
+        // other.
         self.change_reservation(caller, site, id, Some(before.version), &change)
             .await
     }
 
-    /// The change itself, inside its transaction. `occurrence` is which of which series it is afterwards.
+    /// The change itself, inside its transaction. `occurrence` is its place in a series afterwards.
     pub(super) async fn change_inside(
         &self,
         conn: &mut Conn,
@@ -266,7 +267,7 @@ impl App {
             .collect();
         let answers = match &change.parameters {
             Some(given) => Some(check::answers(&matched, given, &stored)?),
-            // Other resources may ask other questions; the same ones have been answered.
+            // Other resources may have other forms. The forms of unchanged resources have been answered.
             None if change.items.is_some() => {
                 Some(check::answers(&matched, &plain(&before), &stored)?)
             }
@@ -307,7 +308,7 @@ impl App {
             self.make_way(conn, &By::from(caller), &tried.claims)
                 .await?;
         }
-        // Buffers go first and come last: they lie on both sides of what moves.
+        // Buffers are released first and claimed last, because they lie on both sides of the changed time.
         let had: Vec<ClaimId> = had.iter().map(|claim| claim.id).collect();
         claims::release(conn, &had, now).await?;
         self.carry_out(conn, &plan, &before, now).await?;
@@ -347,8 +348,8 @@ impl App {
         })
     }
 
-    /// Taking more needs what booking needs: resources in service, and leave where leave is asked for. Says whether more
-    /// is taken.
+    /// Checks the additional claims like a booking: the resources must be in service, and approval may be needed.
+    /// Returns whether the reservation grows.
     fn check_growth(
         &self,
         caller: &Caller,
@@ -393,7 +394,8 @@ impl App {
         Ok(!growing.is_empty())
     }
 
-    /// Lets go first, then moves what stays, then takes what is new, so that a reservation never meets itself.
+    /// Releases claims first, then moves the kept ones, then adds new ones. So a reservation never conflicts with
+    /// itself.
     async fn carry_out(
         &self,
         conn: &mut Conn,
@@ -425,7 +427,7 @@ impl App {
     }
 }
 
-/// The span after the change: its start is fixed once it has begun, and its end never lies in the past.
+/// The span after the change. The start is fixed once the reservation has begun, and the end never lies in the past.
 fn new_span(before: &Reservation, change: &ReservationChange, now: Timestamp) -> Result<Span> {
     let start = change.start.unwrap_or(before.span.start());
     let end = change.end.unwrap_or(before.span.end());
@@ -451,13 +453,13 @@ fn new_span(before: &Reservation, change: &ReservationChange, now: Timestamp) ->
     Ok(span)
 }
 
-/// Whether its buffers lie elsewhere, or are others.
+/// Whether the buffers must be replaced.
 fn lies_otherwise(before: &Reservation, after: &Reservation) -> bool {
     let buffers = |of: &Reservation| (of.terms.set_up, of.terms.clean_up);
     before.span != after.span || before.items != after.items || buffers(before) != buffers(after)
 }
 
-/// Whoever names the resources means these, and no longer any of a kind.
+/// The terms after the change. A change that names resources ends a booking by kind.
 fn changed_terms(
     before: &Reservation,
     change: &ReservationChange,
@@ -482,7 +484,7 @@ fn item_again(item: &reservation::Item) -> Item {
     }
 }
 
-/// The answers that are not secret, as if given again.
+/// The answers that are not secret, in the form of new answers.
 fn plain(before: &Reservation) -> RawAnswers {
     let shown = |value: &serde_json::Value| value.as_str() != Some(reservation::MASK);
     let answers = before.parameters.iter().map(|(kind, answers)| {

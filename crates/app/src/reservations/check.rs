@@ -1,4 +1,4 @@
-//! What a booking must satisfy before the database is asked: forms, amounts, status, times.
+//! Checks a booking before it reaches the database: forms, amounts, status, times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// One resource of a booking, as it was asked for.
+/// One resource of a booking, as the caller asked for it.
 #[derive(Debug, Clone)]
 pub struct Item {
     pub resource: ResourceReference,
     pub amount: Option<Amount>,
 }
 
-/// Answers to the forms, by resource type, as they came in.
+/// Answers to the forms, by resource type, before any check.
 pub type RawAnswers = BTreeMap<Name, BTreeMap<String, Value>>;
 
-/// "Now" may be this old by the time it arrives, and a person may fill in a form for a while.
+/// How far in the past a start may lie: a person may take a while to fill in a form.
 pub(crate) const LATE_START: SignedDuration = SignedDuration::from_mins(5);
 pub(crate) const LENGTH_MAX: SignedDuration = SignedDuration::from_hours(366 * 24);
 
@@ -49,7 +49,7 @@ pub(super) fn length(span: Span) -> Result<()> {
     Ok(())
 }
 
-/// Matches what was asked for with what was found, in the order it was asked.
+/// Matches the requested items with the resources found, in the order of the request.
 pub(super) fn matched<'a>(items: &[Item], found: &'a [Wanted]) -> Result<Vec<(&'a Wanted, Take)>> {
     let mut errors = FieldErrors::default();
     let mut matched: Vec<(&Wanted, Take)> = Vec::new();
@@ -113,7 +113,7 @@ fn take(wanted: &Wanted, amount: Option<Amount>) -> Result<Take, String> {
     }
 }
 
-/// Nothing new is promised on what is out of service.
+/// Refuses resources that are out of service.
 pub(super) fn active<'a>(wanted: impl IntoIterator<Item = &'a Wanted>) -> Result<()> {
     for wanted in wanted {
         let (status, from) = wanted.effective_status();
@@ -129,14 +129,14 @@ pub(super) fn active<'a>(wanted: impl IntoIterator<Item = &'a Wanted>) -> Result
     Ok(())
 }
 
-/// Answers that fit the forms of the types involved, split into what may be shown and what may not.
+/// Answers that fit the forms of the types involved, split into visible ones and secrets.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CheckedAnswers {
     pub shown: Parameters,
     pub secrets: Vec<(Name, Name, Hidden)>,
 }
 
-/// Checks the answers for every type among `wanted`. `kept` names the secrets that are stored already.
+/// Checks the answers for every type among `wanted`. `kept` names the secrets that are already stored.
 pub(super) fn answers(
     wanted: &[(&Wanted, Take)],
     given: &RawAnswers,

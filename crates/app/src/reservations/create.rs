@@ -1,4 +1,4 @@
-//! Booking.
+//! Books resources: drafts a reservation from a request, takes its claims under the claim rule, and writes it.
 
 use std::collections::BTreeSet;
 
@@ -39,38 +39,38 @@ pub struct NewReservation {
     pub project: Option<ProjectReference>,
     pub privacy: Privacy,
     pub parameters: RawAnswers,
-    /// Whose it is to be; the caller's own if none is named.
+    /// The owner of the booking. None means the caller.
     pub owner: Option<PersonReference>,
-    /// Only keep it free for a moment; [`App::take_reservation`] makes it a booking.
+    /// Only hold it for a short time. [`App::take_reservation`] turns the hold into a booking.
     pub hold: bool,
-    /// What was asked for, where any of a kind would do and the items are what was found.
+    /// For a booking by kind: the `Selection` that was asked for. The items are the resources that were found.
     pub any: Option<Selection>,
-    /// Never give it others of its kind.
+    /// Never move the booking to other resources of its kind.
     pub pinned: bool,
-    /// Wait where it is taken, instead of being refused.
+    /// Join the waitlist if the resources are taken, instead of being refused.
     pub wait: Option<WaitFor>,
     pub at_end: AtEnd,
     pub lends: Option<bool>,
 }
 
-/// How long before its start a booking of any of a kind stands where it is.
+/// How long before its start a booking by kind is no longer moved.
 const FREEZE: SignedDuration = SignedDuration::from_hours(2);
 
-/// Long enough to read what is offered, too short to keep others out by habit.
+/// Long enough to read the alternatives, too short to block others by habit.
 pub(crate) const HOLD_LIFE: SignedDuration = SignedDuration::from_secs(120);
 pub(crate) const HOLDS_MAX: u64 = 3;
 
-/// A reservation that stands, with everything it names.
+/// A reservation that was made, with everything it names.
 #[derive(Debug, Clone)]
 pub struct Booked {
     pub reservation: Reservation,
     pub directory: Directory,
 }
 
-/// What a booking would come to.
+/// The result that a booking would have.
 pub type Preview = Result<State, Error>;
 
-/// A booking that met every condition but the database's own.
+/// A booking that has passed every check except the database's.
 pub(crate) struct Draft {
     pub reservation: Reservation,
     claims: Vec<Claim>,
@@ -78,8 +78,7 @@ pub(crate) struct Draft {
     directory: Directory,
 }
 
-/// What is asked for, without when: everything that was looked up and checked for it once, however many times it is
-/// then drafted for.
+/// A booking request without its time. It is looked up and checked once, even if it is then drafted for many times.
 pub(super) struct Order {
     pub owner: PersonId,
     project: Option<ProjectId>,
@@ -95,7 +94,7 @@ pub(super) struct Order {
     pub directory: Directory,
 }
 
-/// Claims that the rule refused.
+/// Claims that the claim rule refused.
 pub(crate) struct Taken {
     pub place: Place,
     pub of: For,
@@ -129,8 +128,8 @@ impl App {
         }
     }
 
-    /// Books, after giving others of their kind to those who stand in the way. What the rule refused is not an error yet:
-    /// there may be another way.
+    /// Books, after moving other bookings by kind out of the way. A refusal by the claim rule is not an error yet,
+    /// because the caller may have another way.
     pub(crate) async fn try_book(
         &self,
         caller: &Caller,
@@ -158,7 +157,7 @@ impl App {
             match made {
                 Err(error) if is_taken(&error) => {
                     let claims = wanted.as_ref().map_or(&[][..], |taken| &taken.claims);
-                    // Most of the time nobody would give way, and trying again would cost as much as the first time.
+                    // Usually no claim would give way, and a second try would cost as much as the first.
                     if softer == Softer::GiveWay || !self.would_anyone_yield(claims).await? {
                         break;
                     }
@@ -177,7 +176,7 @@ impl App {
             .ok_or_else(|| Error::Internal("a claim was refused that nobody made".into()))
     }
 
-    /// Why it was refused, and what else there is.
+    /// The refusal, with alternatives.
     async fn refused(&self, caller: &Caller, new: &NewReservation, taken: &Taken) -> Error {
         let Taken { place, of, claims } = taken;
         let refusal = self.refusal(place, caller, claims, &[]).await;
@@ -191,7 +190,7 @@ impl App {
             .await
     }
 
-    /// What a request with the caller's key made before, if it came with one that was used.
+    /// The reservation that an earlier request with the caller's idempotency key made, if any.
     pub(crate) async fn made_before(
         &self,
         caller: &Caller,
@@ -205,7 +204,7 @@ impl App {
         self.booked(&mut reader, &place, earlier).await.map(Some)
     }
 
-    /// Goes through with a booking up to the claims, and then withdraws it: the answer is the real one.
+    /// Makes a booking including its claims, and then rolls it back. So the answer is the real one.
     pub async fn preview_booking(
         &self,
         caller: &Caller,
@@ -257,7 +256,7 @@ impl App {
         })
     }
 
-    /// Everything that can be decided before the claim rule is asked.
+    /// Makes every decision that precedes the claim rule.
     pub(crate) async fn draft(
         &self,
         conn: &mut Conn,
@@ -292,8 +291,8 @@ impl App {
         })
     }
 
-    /// The same for one of many that an order makes at different times. `beside` are those that are made together with it
-    /// and not written yet.
+    /// Drafts one of many bookings that an order makes at different times. `beside` are the bookings of the same
+    /// request that are not written yet.
     #[expect(
         clippy::too_many_arguments,
         reason = "an order, its time, and who asks where"
@@ -316,7 +315,7 @@ impl App {
         Ok((booking, claims))
     }
 
-    /// Looks up and checks what a booking asks for, apart from its time.
+    /// Looks up and checks a booking request, except for its time.
     pub(super) async fn order(
         &self,
         conn: &mut Conn,
@@ -377,7 +376,7 @@ impl App {
         directory: &mut Directory,
     ) -> Result<PersonId> {
         let owner = match owner {
-            // Held with the place already, or a global admin, who books without being a member.
+            // The membership is already locked, or the caller is a global admin, who books without being a member.
             None => caller.person.clone(),
             Some(owner) => {
                 if caller.is(owner) {
@@ -422,7 +421,7 @@ impl App {
         Ok(Some(id))
     }
 
-    /// The reservation itself, its secrets, its first line of history, and the record of it.
+    /// Writes the reservation, its secrets, its first history entry, the audit entry and the event.
     pub(crate) async fn write(
         &self,
         conn: &mut Conn,
@@ -435,10 +434,10 @@ impl App {
             .await
     }
 
-    /// The reservation with its first line of history and the record of its making, ready to be written.
+    /// The reservation with its first history entry, audit entry and event, ready to be written.
     pub(super) fn booking(&self, caller: &Caller, reservation: Reservation) -> Result<Booking> {
         let kind = match reservation.state {
-            // It is told of as made when it becomes a booking.
+            // The event `ReservationCreated` follows when it becomes a booking.
             State::Waiting => EventKind::ReservationWaiting,
             _ => EventKind::ReservationCreated,
         };
@@ -488,7 +487,7 @@ impl App {
         Ok(())
     }
 
-    /// A reservation that an earlier request made, as it is now.
+    /// The current state of a reservation that an earlier request made.
     pub(crate) async fn booked(
         &self,
         conn: &mut Conn,
@@ -509,7 +508,7 @@ impl App {
 }
 
 impl Order {
-    /// The reservation this order makes at a time, with its claims.
+    /// The reservation that this order makes at a time, with its claims.
     fn draft(
         &self,
         site: SiteId,
@@ -529,7 +528,7 @@ impl Order {
             project: self.project,
             title: self.title.clone(),
             privacy: self.privacy,
-            // Whether it must wait for leave is for the judge to say.
+            // `judge` decides whether the booking needs an approval.
             state: if self.hold {
                 State::Held
             } else {
@@ -556,7 +555,7 @@ impl Order {
     }
 }
 
-/// Until when it may be given others of its kind.
+/// Until when the booking may be moved to other resources of its kind.
 pub(crate) fn movable_until(
     any: Option<&Selection>,
     pinned: bool,
@@ -568,7 +567,7 @@ pub(crate) fn movable_until(
 }
 
 impl Draft {
-    /// Whose it is to be, and for which project.
+    /// The owner and the project of the booking.
     fn of(&self) -> For {
         let project = self.reservation.project;
         let project = project.and_then(|id| self.directory.projects.get(&id));
@@ -593,7 +592,7 @@ pub(super) fn learn(directory: &mut Directory, wanted: &[&Wanted]) {
     }
 }
 
-/// A reservation for the event stream, which every member reads: of a private one only what the calendar shows.
+/// A reservation for the event stream, which every member reads. A private one shows only what the calendar shows.
 pub(crate) fn told(reservation: &Reservation) -> serde_json::Value {
     let resources: Vec<_> = reservation.items.iter().map(|item| item.resource).collect();
     let mut told = json!({

@@ -1,4 +1,4 @@
-//! Whose word counts about a reservation, and giving one up.
+//! Finds a reservation on which the caller may act, and cancels reservations.
 
 use berth_engine::rights::Action;
 use berth_model::reference::SiteReference;
@@ -18,7 +18,7 @@ use crate::transact::transact;
 use crate::version;
 
 impl App {
-    /// A reservation that the caller may act on: theirs, or in a site they administer.
+    /// A reservation on which the caller may act: their own, or one in a site they administer.
     pub(super) async fn own_reservation(
         &self,
         conn: &mut Conn,
@@ -45,7 +45,7 @@ impl App {
         Ok((place, reservation))
     }
 
-    /// Gives a reservation up. One that runs is ended; the rest of its time is free again at once.
+    /// Cancels a reservation. A running one ends; the rest of its time is free at once.
     pub async fn cancel_reservation(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! At the desk: a hold becomes a booking, its owner arrives, or somebody else takes it over.
+//! Accepts a hold as a booking, checks its owner in, and hands it over to somebody else.
 
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
@@ -19,11 +19,11 @@ use crate::record::{By, Change};
 use crate::transact::transact;
 use crate::version;
 
-/// Whoever comes a little early may say so.
+/// People who come a little early may already check in.
 const CHECK_IN_OPENS: SignedDuration = SignedDuration::from_mins(15);
 
 impl App {
-    /// Makes a hold a booking. Its claims stand already, so nobody can come in between.
+    /// Turns a hold into a booking. It already has its claims, so nobody can come in between.
     pub async fn take_reservation(
         &self,
         caller: &Caller,
@@ -39,7 +39,7 @@ impl App {
             if before.terms.decide_by.is_some_and(|by| by <= self.now()) {
                 return Err(Error::HoldOver);
             }
-            // The time for taking it has been met; now it waits for a decision, if it has to.
+            // The deadline of the hold is met. From now on the deadline of the approvals counts, if any.
             before.terms.wait_for_approvals(before.span.start());
             let after = self.step(&mut tx, &By::from(caller), before, transition, None).await?;
             self.booked_now(&mut tx, &place, after).await
@@ -48,7 +48,7 @@ impl App {
         taken
     }
 
-    /// Its owner is there. Saying so twice, or where nobody asked, changes nothing.
+    /// Checks the owner in. A second check-in, or one that was not required, changes nothing.
     pub async fn check_in(
         &self,
         caller: &Caller,
@@ -80,7 +80,7 @@ impl App {
         })
     }
 
-    /// Gives a reservation, as it stands, to another member of its site.
+    /// Hands a reservation over, unchanged, to another member of its site.
     pub async fn hand_over(
         &self,
         caller: &Caller,
@@ -122,7 +122,7 @@ impl App {
         })
     }
 
-    /// Writes a reservation whose state, time and claims stay as they are, with everything that tells of it.
+    /// Writes a reservation whose state, time and claims do not change, with its history entry, audit entry and event.
     pub(super) async fn rewrite(
         &self,
         conn: &mut Conn,
@@ -153,7 +153,7 @@ impl App {
         let mut audience = Audience::Members;
         if before.owner != after.owner {
             if after.privacy == Privacy::Private {
-                // To the other members nothing changed; whose it was and is concerns none of them.
+                // Nothing changed for the other members, and they may not know the owners of a private reservation.
                 audience = Audience::Person(after.owner);
                 data["owner"] = json!(after.owner);
             }
@@ -185,7 +185,7 @@ impl App {
     }
 }
 
-/// How a change is called in the audit log and in the stream.
+/// The name of a change in the audit log and its kind in the event stream.
 pub(super) struct Noted {
     pub action: &'static str,
     pub kind: EventKind,

@@ -1,4 +1,4 @@
-//! Taking hold: claims go in under the rule, softer ones give way, and a refusal says what stands in the way.
+//! Takes claims under the claim rule: yielding claims give way, and a refusal names the claims in the way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,14 @@ use crate::inventory::tree_of;
 use crate::place::Place;
 use crate::record::{By, Change};
 
-/// Whether softer claims are asked to give way first. Trying without is the quick way, and nearly always enough.
+/// Whether yielding claims give way first. Trying without that is faster, and nearly always enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Softer {
     LeftAlone,
     GiveWay,
 }
 
-/// The most claims a refusal lists for one resource.
+/// How many claims a refusal lists for one resource.
 const SHOWN_MAX: u64 = 20;
 pub(super) const ALL: u64 = u64::MAX >> 1;
 
@@ -34,7 +34,7 @@ pub(super) const ALL: u64 = u64::MAX >> 1;
 pub(super) const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(1);
 
 impl App {
-    /// Makes the claims. With [`Softer::GiveWay`], yielding claims in the way are first shortened to end before them.
+    /// Makes the claims. With [`Softer::GiveWay`], shortens yielding claims in the way first, so that they end before.
     pub(crate) async fn hold(
         &self,
         conn: &mut Conn,
@@ -49,9 +49,9 @@ impl App {
         self.spare_the_past(conn, wanted).await
     }
 
-    /// Refuses claims, made a moment ago in this transaction, that reach back into a time that others had. The
-    /// database's rule is about what holds; what is over keeps its time because of this look. It comes after the
-    /// claims went in, since by then whoever stood in their way has let go, and when is known.
+    /// Refuses new claims of this transaction that reach back into a time that other claims had. The database's rule
+    /// covers only claims that still hold, so this check protects past ones. It runs after the claims were inserted: by
+    /// then the claims in their way have ended, and the time of that is known.
     pub(super) async fn spare_the_past(&self, conn: &mut Conn, made: &[Claim]) -> Result<()> {
         let soon = self.now() + CLOCKS_APART;
         for new in made.iter().filter(|new| new.span.start() < soon) {
@@ -69,10 +69,10 @@ impl App {
         Ok(())
     }
 
-    /// Whether more would have been taken at once than there is.
+    /// Whether the claims would have exceeded the capacity at some moment.
     ///
-    /// What holds is read before what is over: a claim that ends between the two looks is then in both, and counted
-    /// once. The other way round it would be in neither.
+    /// The claims that hold are read before those that are over. A claim that ends between the two reads is then in
+    /// both, and counted once. In the other order it would be in neither.
     async fn was_too_much(&self, conn: &mut Conn, new: &Claim) -> Result<bool> {
         let mut all = claims::overlapping(conn, new.resource, new.span, None, ALL).await?;
         let over = claims::over_during(conn, new.resource, new.span, ALL).await?;
@@ -88,7 +88,7 @@ impl App {
         Ok(peak_amount(&all, new.resource, None, new.span) > room)
     }
 
-    /// Whether anything in the way of these claims is soft enough to be cut short for them.
+    /// Whether a yielding claim is in the way of these claims.
     pub(super) async fn would_anyone_yield(&self, wanted: &[Claim]) -> Result<bool> {
         let mut reader = self.store.read().await?;
         for new in wanted {
@@ -102,18 +102,18 @@ impl App {
         Ok(false)
     }
 
-    /// Shortens or withdraws the yielding claims that stand in the way of firm ones.
+    /// Shortens or withdraws the yielding claims that are in the way of firm ones.
     pub(crate) async fn make_way(&self, conn: &mut Conn, by: &By, wanted: &[Claim]) -> Result<()> {
         let now = self.now();
         for new in wanted {
             let mut standing =
                 claims::overlapping(conn, new.resource, new.span, new.container, ALL).await?;
-            // What a change gives up itself is not in its way.
+            // The claims that a change itself gives up are not in its way.
             standing.retain(|claim| claim.holder != new.holder);
             if !standing.iter().any(yields) {
                 continue;
             }
-            // Only the lines of those that meet: the whole site would be read for every refusal.
+            // Only the ancestors of the resources involved: otherwise every refusal would read the whole site.
             let met = standing.iter().map(|claim| claim.resource);
             let ids: BTreeSet<ResourceId> = met.chain([new.resource]).collect();
             let ids = ids.into_iter().collect();
@@ -132,7 +132,7 @@ impl App {
                 None => None,
             };
             let limit = berth_engine::container::limit(capacity, container.as_ref());
-            // Firm claims in the way refuse it; the insert that follows says so with the right words.
+            // If firm claims are in the way, the insert that follows refuses with the right message.
             let plan: Result<_, Refusal> = yield_plan(&tree, limit, new, &standing, now);
             for given in plan.unwrap_or_default() {
                 let Some(claim) = standing.iter().find(|claim| claim.id == given.claim) else {
@@ -152,7 +152,8 @@ impl App {
         Ok(())
     }
 
-    /// The run that had a claim has to be gone when that ends: its machine's own server reads it from the run.
+    /// Shortens the run of a shortened claim, so that it ends in time. The server of the run's machine reads the
+    /// deadline from the run.
     async fn cut_run(&self, conn: &mut Conn, claim: &Claim) -> Result<()> {
         let Holder::Workload(workload) = claim.holder else {
             return Ok(());
@@ -191,7 +192,7 @@ impl App {
         self.record(conn, by.clone(), change).await
     }
 
-    /// What refused the claims, as this caller may see it. `but` are the caller's own claims that are being changed.
+    /// The refusal of the claims, as this caller may see it. `but` are the caller's own claims that are being changed.
     pub(crate) async fn refusal(
         &self,
         place: &Place,
@@ -225,7 +226,7 @@ impl App {
             .await?;
             let over = claims::over_during(&mut reader, new.resource, new.span, SHOWN_MAX).await?;
             let meets = |claim: &Claim| {
-                // Amounts beside each other are no conflict in themselves, but together they may be too much.
+                // Two amounts do not conflict by themselves, but all amounts together may exceed the capacity.
                 let parts_of_another = matches!(claim.take, Take::Amount(_))
                     && matches!(new.take, Take::Amount(_))
                     && claim.resource != new.resource;
@@ -250,7 +251,7 @@ impl App {
     }
 }
 
-/// Whether the database refused because of what else is promised.
+/// Whether the database refused because of other claims.
 pub(crate) fn is_taken(error: &Error) -> bool {
     error.is_refused(Refused::Claim) || error.is_refused(Refused::Amount)
 }

@@ -1,7 +1,7 @@
-//! What the policies of a site make of a booking: asked before the claim rule is.
+//! Applies the policies of a site to a booking, before the claim rule.
 //!
-//! A booking that keeps them gets its terms from them: who must approve it, when it is released if nobody comes, how
-//! long before and after it is held. The policies are kept in memory, and where a site has none nothing is looked up.
+//! An accepted booking gets its terms from the policies: its approvals, its release on a no-show, and its buffers. The
+//! policies are cached in memory, so a site without policies causes no lookup.
 
 use berth_engine::policy::{Accepted, Booking, Finding, Refusal, Rules};
 use berth_engine::rights::Standing;
@@ -26,8 +26,8 @@ use crate::place::Place;
 use crate::policies::{Kept, booking, role_in, roles};
 
 impl App {
-    /// Judges a drafted booking: sets its terms and the state it begins in, and adds the claims that hold its buffers.
-    /// `directory` knows its resources, their types and its project.
+    /// Judges a drafted booking: sets its terms and its first state, and adds the claims for its buffers. `directory`
+    /// knows its resources, their types and its project.
     pub(crate) async fn judge(
         &self,
         conn: &mut Conn,
@@ -41,7 +41,8 @@ impl App {
             .await
     }
 
-    /// The same for one of several that are made together: those before it, not written yet, count like what stands.
+    /// Judges one of several bookings that are made together. Earlier ones in `beside`, which are not written yet,
+    /// count like existing bookings.
     pub(super) async fn judge_beside(
         &self,
         conn: &mut Conn,
@@ -68,13 +69,13 @@ impl App {
                 .map_or(CheckIn::NotAsked, CheckIn::Until);
             approvals.extend(asked_by_policies(&accepted));
         }
-        // Whoever could give their leave gives it by booking.
+        // A caller who may approve the booking approves it by booking.
         self.give_leave(conn, caller, place, &mut approvals).await?;
         draft.terms.approvals = approvals;
         draft.terms.wait_for_approvals(draft.span.start());
         draft.state = match (draft.state, draft.terms.asks_leave) {
             (State::Held, _) => {
-                // It must be taken first; the time for deciding comes after that.
+                // A hold must be accepted first; the deadline for approvals comes after that.
                 draft.terms.decide_by = hold_until;
                 State::Held
             }
@@ -85,8 +86,9 @@ impl App {
         Ok(())
     }
 
-    /// Judges a reservation that is to change from `before`, and brings its terms up to date. Giving something back is
-    /// never refused, and what does not change what is held is not judged: policies leave what stands alone.
+    /// Judges a reservation that changes from `before`, and updates its terms. A change that only gives back is never
+    /// refused. A change that neither grows the claims nor names another project is not judged, because policies do not
+    /// affect existing bookings.
     #[expect(
         clippy::too_many_arguments,
         reason = "both sides of the change, and who makes it where"
@@ -105,7 +107,7 @@ impl App {
         let is_pending = before.state == State::PendingApproval;
         let mut by_types = Vec::new();
         if is_pending {
-            // A resource that came with the change may be of a type that asks for leave of its own.
+            // A resource that was added may be of a type that needs its own approval.
             by_types = asked_by_types(after, directory);
             by_types.retain(|new| {
                 let mut known = before.terms.approvals.iter();
@@ -174,7 +176,7 @@ impl App {
         Ok(())
     }
 
-    /// Judges what a hand-over changes: who has it. How long it is and when stands already.
+    /// Judges the new owner in a hand-over. The length and the time were judged before.
     pub(super) async fn judge_hand_over(
         &self,
         conn: &mut Conn,
@@ -218,7 +220,7 @@ impl App {
         })))
     }
 
-    /// Every rule that holds for a booking, and what they come to.
+    /// Every rule that applies to a booking, and the verdict.
     pub(crate) async fn examine(
         &self,
         conn: &mut Conn,
@@ -266,7 +268,7 @@ impl App {
         })
     }
 
-    /// The resources that a test of policies names, as if they were held.
+    /// The resources that a policy test names, as if they were held.
     pub(crate) async fn looked_up(
         &self,
         conn: &mut Conn,
@@ -296,7 +298,7 @@ pub(super) fn buffer_lengths(rules: &Rules) -> (Length, Length) {
     (length(&rules.buffer_before), length(&rules.buffer_after))
 }
 
-/// Who must be there by a while after the start still must, when the start moves.
+/// Moves the check-in deadline along with the start.
 fn shift_check_in(before: &Reservation, after: &mut Reservation) {
     if let CheckIn::Until(by) = before.terms.check_in {
         let by = by + after.span.start().duration_since(before.span.start());

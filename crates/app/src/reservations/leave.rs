@@ -1,4 +1,4 @@
-//! Whose leave a booking needs, and whose word counts.
+//! Determines which approvals a booking needs, and whose decision counts.
 
 use berth_engine::policy::{Accepted, Voice};
 use berth_engine::rights::{Action, Standing};
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::place::Place;
 
 impl App {
-    /// Marks what the caller may decide as decided by them.
+    /// Marks the approvals that the caller may decide as decided by them.
     pub(super) async fn give_leave(
         &self,
         conn: &mut Conn,
@@ -37,7 +37,7 @@ impl App {
         Ok(())
     }
 
-    /// What the caller's word is worth where approvals are asked for. Projects are looked up only where one is asked.
+    /// The approvals that the caller may decide. Reads the caller's projects only if an approval names a project.
     pub(super) async fn voice(
         &self,
         conn: &mut Conn,
@@ -69,7 +69,7 @@ impl App {
     }
 }
 
-/// The approvals that the types' own flags ask for: the simple way, by the site's admins.
+/// The approvals that the types' own `needs_approval` flags require, by the site's admins.
 pub(super) fn asked_by_types(draft: &Reservation, directory: &Directory) -> Vec<AskedApproval> {
     let items = draft.items.iter();
     let resources = items.filter_map(|item| directory.resources.get(&item.resource));
@@ -94,7 +94,7 @@ pub(super) fn asked_by_types(draft: &Reservation, directory: &Directory) -> Vec<
     names.into_iter().map(asked).collect()
 }
 
-/// Whether a type's own flag asks for it. A policy of the same type is another question, and always has a time.
+/// Whether a type's own flag requires this approval. An approval by a policy of that type always has a deadline.
 pub(super) fn is_by_type(asked: &AskedApproval) -> bool {
     asked.decide_by.is_none()
 }

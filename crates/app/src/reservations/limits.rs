@@ -1,6 +1,7 @@
-//! What stands of those whom the limits count, read no further than needed.
+//! The existing bookings that count against limits, read no further than needed.
 //!
-//! The person or the project is held still until the transaction ends, so that two requests at once count each other.
+//! The person or the project stays locked until the transaction ends, so that two simultaneous requests count each
+//! other.
 
 use std::collections::BTreeSet;
 
@@ -24,11 +25,11 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::policies::Kept;
 
-/// A week and a day: whatever the clocks do, all of a week lies this near to any moment of it.
+/// A week and a day: at any clock change, a week lies within this distance of each of its moments.
 const WEEK: SignedDuration = SignedDuration::from_hours(8 * 24);
 
 impl App {
-    /// Every rule that holds for a booking, and what they come to.
+    /// Every rule that applies to a booking, and the verdict.
     pub(super) async fn look(
         &self,
         conn: &mut Conn,
@@ -44,7 +45,8 @@ impl App {
         let calendar = self.calendar_of(conn, &place.site, holidays).await?;
         let counts = Counts::of(&rules, project);
         counts.hold(conn, booking.person).await?;
-        // First only what decides; a refusal then looks further, for a time that would do.
+        // The first pass reads only what the decision needs. If it refuses, the second reads further to offer another
+        // time.
         for reach in [Reach::Decide, Reach::Offer] {
             let standing = self
                 .counted(
@@ -70,7 +72,7 @@ impl App {
         Err(Error::Internal("a booking was judged by nobody".into()))
     }
 
-    /// The starts in `window` at which the policies accept a booking like this; none where there are no policies to ask.
+    /// The starts in `window` at which the policies accept such a booking. None if no policy applies.
     #[expect(
         clippy::too_many_arguments,
         reason = "who asks for what, where and when"
@@ -141,7 +143,7 @@ impl App {
         }))
     }
 
-    /// What stands of those who are counted, as far as it touches this time.
+    /// The existing bookings of the person and the project that count, within `time`.
     async fn counted(
         &self,
         conn: &mut Conn,
@@ -152,7 +154,7 @@ impl App {
         beside: &[Reservation],
     ) -> Result<Vec<Booking>> {
         let touches = |one: &&Reservation| one.span.end() > time.0 && one.span.start() < time.1;
-        // One person makes them together, for one project.
+        // These bookings have the same owner and project, so all of them count.
         let together = beside.iter().filter(touches).cloned();
         let mut found: Vec<Reservation> = together.collect();
         let whose = [
@@ -178,10 +180,10 @@ impl App {
     }
 }
 
-/// The more steps there are, the later ones matter less.
+/// Enough steps: the later ones matter less and less.
 const STEPS_MAX: usize = 20_000;
 
-/// Permitted starts as spans; where they go in steps, each is one of its own.
+/// Permitted starts as spans. If starts go in steps, each step is a span of its own.
 fn spans(starts: &Starts<'_>, in_steps: bool) -> Vec<Span> {
     let mut spans = Vec::new();
     for (first, last) in starts.ranges() {
@@ -198,7 +200,7 @@ fn spans(starts: &Starts<'_>, in_steps: bool) -> Vec<Span> {
     spans
 }
 
-/// The time in which holidays matter: the booking's own, and around it where another time is looked for.
+/// The time whose holidays matter: the booking's own, and the time around it in which another start is searched.
 fn holidays_asked(rules: &Rules, booking: &Booking) -> Option<Span> {
     let asked = rules.closed_on_holidays.as_ref();
     asked.filter(|limit| limit.value)?;
@@ -207,7 +209,7 @@ fn holidays_asked(rules: &Rules, booking: &Booking) -> Option<Span> {
     Some(Span::new(from, to).unwrap_or(booking.span))
 }
 
-/// Whose bookings the rules count.
+/// The person and the project whose bookings the rules count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counts {
     person: bool,
@@ -229,7 +231,7 @@ impl Counts {
         }
     }
 
-    /// Holds those who are counted still, always in this order.
+    /// Locks the person and the project, always in this order.
     async fn hold(&self, conn: &mut Conn, person: PersonId) -> Result<()> {
         if self.person {
             reservations::hold_person(conn, person).await?;
@@ -241,12 +243,12 @@ impl Counts {
     }
 }
 
-/// How far to look for what is counted.
+/// The time within which bookings are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// What the limits on this booking count.
+    /// The bookings that the limits on this booking count.
     Decide,
-    /// All that a time near it would meet, too.
+    /// Also the bookings that count for other times near it.
     Offer,
 }
 

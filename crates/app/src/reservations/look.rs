@@ -1,4 +1,4 @@
-//! Looking at reservations: one, many, mine, and how one came to be what it is.
+//! Reads reservations: one, many, the caller's own, and the history of one.
 
 use berth_engine::rights::Action;
 use berth_engine::sight::{Sight, see};
@@ -19,7 +19,7 @@ use crate::place::Place;
 #[derive(Debug, Clone)]
 pub struct ReservationView {
     pub reservations: Vec<Reservation>,
-    /// Where the next page begins, if there may be one.
+    /// The start of the next page, if there may be one.
     pub next: Option<(Timestamp, ReservationId)>,
     pub directory: Directory,
 }
@@ -156,7 +156,7 @@ impl App {
         let page = reservations::list(&mut reader, &query).await?;
         let next = next_page(&page, filter.limit);
         let mut directory = Directory::default();
-        // Outside the sites they belong to nothing is left but the past of a membership that ended.
+        // In other sites the caller sees nothing except the reservations of an ended membership.
         let mine: Vec<SiteId> = if caller.person.global_admin {
             page.iter().map(|found| found.site).collect()
         } else {
@@ -186,7 +186,7 @@ impl App {
     }
 }
 
-/// A full page may be followed by another; the cursor counts what was read, not what was shown.
+/// A full page may be followed by another. The cursor counts the rows read, not the rows shown.
 fn next_page(page: &[Reservation], limit: u64) -> Option<(Timestamp, ReservationId)> {
     let last = page.last().filter(|_| page.len() as u64 >= limit)?;
     Some((last.span.start(), last.id))

@@ -1,4 +1,4 @@
-//! Reservations: made, changed, decided, cancelled, looked at.
+//! Reservations: create, read, change, approve, cancel.
 
 mod approve;
 mod buffers;

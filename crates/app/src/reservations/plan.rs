@@ -1,4 +1,4 @@
-//! What a change of a reservation means for its claims.
+//! Computes what a change of a reservation means for its claims.
 
 use berth_model::reservation::{self, Reservation};
 use berth_model::{Claim, ClaimId, Holder, Span, Take};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::clock::fresh;
 
-/// The claims a change leads to, kept apart because each goes to the database in its own way.
+/// The resulting claims, kept apart because each group is written in its own way.
 pub(super) struct Plan {
     pub span: Span,
     pub kept: Vec<(ClaimId, Take)>,
@@ -15,7 +15,7 @@ pub(super) struct Plan {
     pub added: Vec<Claim>,
 }
 
-/// Which claims stay, which go and which are new.
+/// Which claims stay, which end and which are new.
 pub(super) fn plan(
     before: &Reservation,
     matched: &[(&Wanted, Take)],
@@ -65,8 +65,8 @@ impl Plan {
         kept.chain(added).collect()
     }
 
-    /// What the reservation takes that it did not have before: all of a claim that is new or takes another amount,
-    /// and of the others the time they gain.
+    /// The claims that the reservation adds: all of a claim that is new or has another amount, and the added time of
+    /// the others.
     pub fn grown(&self, before: &Reservation) -> Vec<Claim> {
         let grown = self.wanted(before).into_iter().flat_map(|claim| {
             let had = before.items.iter().find(|item| item.claim == claim.id);
@@ -82,7 +82,7 @@ impl Plan {
         grown.collect()
     }
 
-    /// All that the reservation would hold, for explaining what stands in its way.
+    /// All claims that the reservation would hold, to explain what is in its way.
     pub fn wanted(&self, before: &Reservation) -> Vec<Claim> {
         let kept = self.items(before).into_iter().map(|item| {
             let holder = Holder::Reservation(before.id);

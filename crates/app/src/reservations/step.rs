@@ -1,4 +1,4 @@
-//! One step of a reservation's life, whoever takes it: state, claims, history, record, in one transaction.
+//! Applies one state transition of a reservation: state, claims, history, audit entry and event, in one transaction.
 
 use berth_model::audit::Actor;
 use berth_model::event::{Audience, EventKind};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::record::{By, Change};
 
 impl App {
-    /// Applies a transition and everything that follows from it. Fails if someone else changed the reservation first.
+    /// Applies a transition and everything that follows from it. Fails if another change came first.
     pub(crate) async fn step(
         &self,
         conn: &mut Conn,
@@ -27,7 +27,7 @@ impl App {
             .await
     }
 
-    /// The same for a step with which the reservation gets something: `with` has what it is to be besides its state.
+    /// Applies a transition that also changes other fields. `with` has these fields.
     pub(crate) async fn step_with(
         &self,
         conn: &mut Conn,
@@ -55,7 +55,7 @@ impl App {
             claims::release(conn, &held, now).await?;
             after.terms.clean_until = None;
             secrets::forget(conn, before.id).await?;
-            // What it really had: cut short if it had begun, as booked if it never did.
+            // The time that it really had: cut short if it had begun, as booked if it never began.
             after.span = before.span.before(now).unwrap_or(before.span);
         }
         if !reservations::apply(conn, transition, &after, before.version).await? {
@@ -91,7 +91,7 @@ impl App {
     }
 }
 
-/// What the audit log calls a step, and what listeners hear.
+/// The action in the audit log, and the kind of the event.
 fn words(transition: Transition) -> (&'static str, EventKind) {
     match (transition.from(), transition.to()) {
         (State::Held, State::Confirmed | State::PendingApproval) => {
@@ -109,7 +109,7 @@ fn words(transition: Transition) -> (&'static str, EventKind) {
         (_, State::Ending) => ("reservation.end", EventKind::ReservationChanged),
         (_, State::Done) => ("reservation.finish", EventKind::ReservationEnded),
         (_, State::Failed) => ("reservation.fail", EventKind::ReservationFailed),
-        // Nothing leads back to where a reservation begins.
+        // No transition leads to a first state.
         (_, State::Waiting) => ("reservation.wait", EventKind::ReservationWaiting),
         (_, State::Held) => ("reservation.hold", EventKind::ReservationChanged),
         (_, State::PendingApproval) => ("reservation.ask", EventKind::ReservationChanged),

@@ -1,4 +1,4 @@
-//! What people do to a session: stop it, rename it, share it, keep it, remove it; and to a profile that is paused.
+//! Commands on sessions: stop, rename, share, keep and remove. Also resumes a paused profile.
 
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
@@ -24,16 +24,16 @@ pub enum SessionChange {
         reason: Option<Text>,
     },
     Rename(Name),
-    /// Lets a colleague in, or out again.
+    /// Gives a colleague access, or takes it away.
     Share {
         with: PersonReference,
         access: Option<Access>,
     },
-    /// Leaves it alone for so long, however idle it is.
+    /// Keeps the session for this long, however idle it is.
     Keep(SignedDuration),
 }
 
-/// The most that a session is kept by one word.
+/// The longest time of one request to keep a session.
 const KEPT_MAX: SignedDuration = SignedDuration::from_hours(24);
 const SHARES_MAX: usize = 50;
 
@@ -94,7 +94,7 @@ impl App {
         done
     }
 
-    /// A session that is over can be taken off the list. Its files stay: they are its owner's, not the session's.
+    /// Removes a session that is over from the list. Its files stay: they belong to the owner, not to the session.
     pub async fn remove_session(
         &self,
         caller: &Caller,
@@ -120,8 +120,7 @@ impl App {
         })
     }
 
-    /// Something was done in a session at that moment, as a program of its owner's says. Nobody is believed about the
-    /// future.
+    /// Records activity at a moment, as a program of the owner reports it. A moment in the future counts as now.
     pub async fn note_activity(
         &self,
         caller: &Caller,
@@ -153,7 +152,7 @@ impl App {
         }
     }
 
-    /// One that the caller may change, held still.
+    /// A session that the caller may change, locked in the database.
     async fn own_session(
         &self,
         conn: &mut Conn,
@@ -164,7 +163,7 @@ impl App {
         let known = self.session(conn, caller, place, session).await?;
         let is_own = known.owner == caller.id();
         match place.may(caller, Action::ChangeSession, is_own, "session") {
-            // A colleague whom it is shared with knows that it is there.
+            // A colleague with access knows that the session exists.
             Err(Error::NotAllowed { .. }) if known.access(caller.id()).is_none() => {
                 Err(Error::NotFound("session"))
             }
@@ -175,7 +174,7 @@ impl App {
         }
     }
 
-    /// What the owner is told when somebody else stops their session.
+    /// Message to the owner when somebody else stops their session.
     fn stopped_by(&self, caller: &Caller, session: &Session, reason: Option<Text>) -> Option<Text> {
         if caller.id() == session.owner {
             return reason;
@@ -188,7 +187,7 @@ impl App {
         words.parse().ok()
     }
 
-    /// Nothing more of it runs: its workload is cancelled, and what runs has the site's grace.
+    /// Cancels the session's workload. Its live runs get the site's grace period.
     pub(super) async fn cancel_what_runs(
         &self,
         conn: &mut Conn,
@@ -234,12 +233,12 @@ impl App {
                 session.shared.remove(&person);
             }
         }
-        // Whoever may do less than before comes in anew.
+        // A person with less access than before has to enter again.
         visits::end(conn, session.id, Some(person), self.now()).await?;
         Ok(session)
     }
 
-    /// Lets a profile be started again that was paused.
+    /// Allows new starts of a paused profile.
     pub async fn resume_profile(
         &self,
         caller: &Caller,

@@ -1,7 +1,7 @@
-//! Stops what nobody uses, after having said so.
+//! Stops idle sessions after a warning.
 //!
-//! What counts is what is done: a kernel that computes, a terminal that is typed in, processor time, a request that
-//! changes something. An open page alone does not.
+//! Only activity counts: a kernel that computes, a terminal that somebody types in, processor time, or a request that
+//! changes something. An open page alone does not count.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,12 +28,12 @@ use crate::queue::in_turn;
 use crate::record::By;
 use crate::transact::transact;
 
-/// When idle sessions are looked for, and how long before their end their owners hear of it.
+/// When to look for idle sessions, and how long before the stop the owners get a warning.
 #[derive(Debug, Clone, Copy)]
 pub struct Culling {
     pub every: SignedDuration,
     pub warning: SignedDuration,
-    /// No more than these are looked at, at the same time.
+    /// How many sessions are checked at the same time.
     pub at_once: usize,
 }
 
@@ -47,8 +47,8 @@ impl Default for Culling {
     }
 }
 
-/// What was last seen of the sessions that run. Lost with the server: the first look after that has no processor time to
-/// compare with, so it may warn and does not stop.
+/// Last observations of live sessions. They are lost with the server. The first check after that has no processor time
+/// to compare with, so it may warn but must not stop.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Pulse(Arc<Mutex<Seen>>);
 
@@ -56,15 +56,15 @@ pub(crate) struct Pulse(Arc<Mutex<Seen>>);
 struct Seen {
     next: Option<Timestamp>,
     memory_next: Option<Timestamp>,
-    /// Looks at sessions that are under way.
+    /// Checks in progress.
     looks: JoinSet<Looked>,
-    /// The same at sessions that lend or may, and which these are: one that hangs is in the way of no other.
+    /// Checks in progress for lending, and the sessions that they check. A check that hangs blocks no other.
     lending_looks: JoinSet<Looked>,
     lending_under_way: HashSet<SessionId>,
     cpu: HashMap<RunId, (u64, Timestamp)>,
-    /// The same of those that lend, since the look just before.
+    /// Processor time of lending sessions at the check just before.
     glanced: HashMap<RunId, (u64, Timestamp)>,
-    /// When those that lend were last looked at, and when somebody was last seen on whose GPUs.
+    /// Last check of each lending session, and the last time a borrower was seen on each run's GPUs.
     lending: HashMap<SessionId, Timestamp>,
     borrowed: HashMap<RunId, Timestamp>,
 }
@@ -76,7 +76,7 @@ impl Pulse {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Whether the counts of memory are to be read again; then not for so long.
+    /// Whether the memory counters have to be read again. If so, they are next due after `every`.
     pub(super) fn is_memory_due(&self, now: Timestamp, every: SignedDuration) -> bool {
         let mut seen = self.seen();
         let is_due = seen.memory_next.is_none_or(|next| next <= now);
@@ -86,7 +86,7 @@ impl Pulse {
         is_due
     }
 
-    /// When those that lend were last looked at; notes whose GPUs are borrowed now.
+    /// Last check of each lending session. Also notes the runs with borrowed GPUs.
     pub(super) fn lending_looked(
         &self,
         followed: &[Followed],
@@ -110,14 +110,14 @@ impl Pulse {
         seen.lending_under_way.remove(&looked);
     }
 
-    /// Those of these that are not being looked at already, from now on they are.
+    /// Marks these sessions as being checked. Returns the ones that were not marked before.
     pub(super) fn begin_lending_looks<'a>(&self, due: &[&'a Followed]) -> Vec<&'a Followed> {
         let mut seen = self.seen();
         let begin = |one: &&&Followed| seen.lending_under_way.insert(one.session.id);
         due.iter().filter(begin).copied().collect()
     }
 
-    /// Looks at sessions that lend, or may, while the caller changes them.
+    /// Takes the checks for lending out, while the caller changes them.
     pub(super) fn take_lending_looks(&self) -> JoinSet<Looked> {
         std::mem::take(&mut self.seen().lending_looks)
     }
@@ -130,7 +130,7 @@ impl Pulse {
         seen.lending_looks = looks;
     }
 
-    /// Whether a run took processor time since the last look.
+    /// Whether a run used processor time since the last check.
     fn compare(
         &self,
         run: RunId,
@@ -147,7 +147,7 @@ impl Pulse {
                 return Processor::Busy;
             }
         }
-        // Over a moment, what an open page does by itself would look like work.
+        // Over a short time, the work of an open page would look like activity.
         if known.is_some_and(|(_, at)| at.duration_until(now) < least) {
             return Processor::NotCompared;
         }
@@ -159,41 +159,41 @@ impl Pulse {
     }
 }
 
-/// This much of a core, over the time since the last look, is work.
+/// More than this part of a core, on average since the last check, is activity.
 const BUSY_PERMILLE: u128 = 20;
-/// This much, even over a moment, is nothing that an open page does by itself.
+/// More than this is activity even over a short time: an open page alone never uses it.
 const BURST_PERMILLE: u128 = 300;
-/// Processor time is compared over no less than this.
+/// Shortest time over which processor time is compared.
 const CPU_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long a backend may take to look: a disk or a driver may hang.
+/// How long a backend may take for a check: a disk or a driver may hang.
 const LIFE: Duration = Duration::from_secs(10);
-/// When looks that are under way are asked for again.
+/// When to poll the checks in progress again.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(1);
 
-/// What there is to know before a session is said to be idle.
+/// Result of the check of one session.
 #[derive(Debug)]
 pub(super) struct Looked {
     pub session: Session,
     idle: SignedDuration,
     pub active_at: Option<Timestamp>,
-    /// Whether the backend could say whether something is done in it.
+    /// Whether the backend could report activity in the session.
     pub is_known: bool,
-    /// Whether its processor time was compared with an earlier look.
+    /// Whether the processor time was compared with an earlier check.
     is_compared: bool,
 }
 
-/// What two looks at the processor time of a run say.
+/// Result of comparing the processor time of a run at two checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Processor {
     Busy,
     Idle,
-    /// There is no earlier look, or it was a moment ago.
+    /// There is no earlier check, or it was only a moment ago.
     NotCompared,
 }
 
 impl App {
-    /// Notes when visitors last did something in sessions. Written down, because another server may look for idle ones.
+    /// Records the last activity of visitors in the database, because another server may look for idle sessions.
     pub async fn note_visitors(&self, acted: &[(SessionId, Timestamp)]) -> Result<()> {
         if acted.is_empty() {
             return Ok(());
@@ -208,7 +208,7 @@ impl App {
         })
     }
 
-    /// Looks for idle sessions when it is time to; says when it is next.
+    /// Checks for idle sessions if that is due. Returns when it is due next.
     pub(super) async fn cull(
         &self,
         authority: Authority<'_>,
@@ -233,7 +233,7 @@ impl App {
                 self.look_for_life(&mut looks, one, &places, now);
             }
         }
-        // One that takes long to look at is heard in a later round: nobody's start waits for it.
+        // A slow check is read in a later pass, so no start waits for it.
         let patience = Instant::now() + OTHERS_WAIT;
         let mut done = Vec::new();
         while let Ok(Some(looked)) = timeout_at(patience, looks.join_next()).await {
@@ -244,7 +244,8 @@ impl App {
         {
             let mut seen = self.pulse.seen();
             seen.looks = looks;
-            // What could not be compared is looked at again as soon as it can be, however often servers start.
+            // A session without a comparison is checked again as soon as a comparison is possible, however often
+            // servers restart.
             if done.iter().any(|one| !one.is_compared) {
                 let compared_at = now.checked_add(CPU_WINDOW).ok();
                 seen.next = seen.next.min(compared_at).or(compared_at);
@@ -257,7 +258,7 @@ impl App {
         Ok(soon.or(next))
     }
 
-    /// Looks at one session in a task of its own, which ends by itself.
+    /// Checks one session in a task of its own, which ends by itself.
     pub(super) fn look_for_life(
         &self,
         tasks: &mut JoinSet<Looked>,
@@ -298,17 +299,17 @@ impl App {
                 let is_known = used.is_some() && life.is_some();
                 let life = life.unwrap_or_default();
                 let processor = match used {
-                    // Whether it computes is not known, so it is not said to be idle.
+                    // Its processor time is unknown, so it does not count as idle.
                     None => Processor::NotCompared,
-                    // Nobody counts it, so it will never be compared.
+                    // The backend does not count processor time, so there will never be a comparison.
                     Some(None) => Processor::Idle,
                     Some(Some((run, cpu_us))) => pulse.compare(run, (cpu_us, now), lends, least),
                 };
                 let by_others = [
                     (processor == Processor::Busy).then_some(now),
-                    // A clock of another machine's may be ahead of ours.
+                    // The clock of another machine may be ahead.
                     life.written_at.map(|at| at.min(now)),
-                    // While somebody else has its GPUs, that they compute says nothing of its owner.
+                    // While a borrower has its GPUs, their work says nothing about the owner.
                     (life.computes && !is_borrowed).then_some(now),
                 ];
                 let by_others = by_others.into_iter().flatten().max();
@@ -375,7 +376,7 @@ impl App {
     }
 }
 
-/// Whether so much processor time was taken between two looks, in thousandths of a core.
+/// Whether the processor time between two checks was above `permille` thousandths of a core.
 fn is_work((before, at): (u64, Timestamp), (used, now): (u64, Timestamp), permille: u128) -> bool {
     let passed = u128::try_from(at.duration_until(now).as_micros()).unwrap_or(0);
     let worked = u128::from(used.saturating_sub(before));
@@ -397,7 +398,7 @@ struct Kernel {
     execution_state: Option<String>,
 }
 
-/// When a kernel or a terminal last did something, as the app says; now, while one computes.
+/// Last activity of a kernel or a terminal, as the app reports it. `now` while one computes.
 async fn kernels(door: &Door, base: &str, now: Timestamp) -> Option<Timestamp> {
     let mut latest: Option<Timestamp> = None;
     for path in ["api/kernels", "api/terminals"] {
@@ -407,7 +408,7 @@ async fn kernels(door: &Door, base: &str, now: Timestamp) -> Option<Timestamp> {
         for one in listed {
             let at = match one.execution_state.as_deref() {
                 Some("busy") => Some(now),
-                // What a program says of the future is not believed.
+                // A time in the future counts as now.
                 _ => one.last_activity.map(|at| at.min(now)),
             };
             latest = latest.into_iter().chain(at).max();

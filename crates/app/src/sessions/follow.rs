@@ -24,19 +24,19 @@ use crate::disk::check_space;
 use crate::error::Result;
 use crate::record::{By, Change};
 
-/// An app that begins is asked again after such a part of the time it has taken so far: often at first, seldom in the end.
+/// A starting app is asked again after this fraction of its start time so far: often at first, seldom in the end.
 const ASK_AFTER_PART: i32 = 40;
 const ASK_SOONEST: SignedDuration = SignedDuration::from_millis(20);
 const ASK_LATEST: SignedDuration = SignedDuration::from_secs(1);
-/// How long it may take to say so; it is asked again.
+/// How long an app may take to answer. It is asked again.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long the others wait for one that takes long to answer. What it says then is heard the next time.
+/// How long a pass waits for a slow answer. A later pass reads it.
 pub(super) const OTHERS_WAIT: Duration = Duration::from_millis(250);
-/// Failures of so many people within so long pause a profile.
+/// If starts fail for this many people within `WITHIN`, the profile is paused.
 const PEOPLE_MAX: u64 = 3;
 const WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
-/// Apps that were asked whether they can be used, and have not said yet. Lost with the server, which asks again.
+/// Apps that were asked whether they are ready and have not answered yet. Lost with the server, which asks again.
 #[derive(Debug, Default)]
 pub(crate) struct Asking(Mutex<HashMap<RunId, AbortOnDropHandle<bool>>>);
 
@@ -45,7 +45,7 @@ impl Asking {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether it has been asked and has not said yet.
+    /// Whether the app was asked and has not answered yet.
     fn is_asked(&self, run: RunId) -> bool {
         let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         asked.contains_key(&run)
@@ -57,28 +57,28 @@ impl Asking {
     }
 }
 
-/// A session and what is known of what it runs as.
+/// A session with its workload and run.
 pub(super) struct Followed {
     pub session: Session,
-    /// Neither is there where its profile is no more.
+    /// The profile, and below its app. Both are `None` if the profile no longer exists.
     pub profile: Option<SessionProfile>,
     pub app: Option<Catalogued>,
     pub workload: Option<Workload>,
     pub run: Option<Run>,
-    /// Whether the site lends what idles.
+    /// Whether the site lends idle GPUs.
     pub site_lends: bool,
-    /// Whether somebody else has its GPUs.
+    /// Whether a borrower has its GPUs.
     pub has_guests: bool,
 }
 
 impl Followed {
-    /// Whether its run is about to begin.
+    /// Whether its run is about to start.
     fn begins(&self) -> bool {
         let run = self.run.as_ref();
         run.is_some_and(|run| run.state == RunState::Starting)
     }
 
-    /// When to ask it again whether it answers.
+    /// When to ask the app again whether it is ready.
     fn ask_again(&self, now: Timestamp) -> Option<Timestamp> {
         let begun = self.run.as_ref()?.began.duration_until(now);
         let pause = (begun / ASK_AFTER_PART).clamp(ASK_SOONEST, ASK_LATEST);
@@ -94,7 +94,7 @@ impl Followed {
 }
 
 impl App {
-    /// Carries on all sessions that this server looks after; says when to look again at the latest.
+    /// Runs one pass over the sessions that this server manages. Returns the latest time of the next pass.
     pub(crate) async fn carry_sessions_on(
         &self,
         authority: Authority<'_>,
@@ -116,7 +116,7 @@ impl App {
                     self.move_session(authority, &one.session, Session::waits_again)
                         .await?;
                 }
-                // This server may have been cut off, and it may answer by now.
+                // This server may have been disconnected, and the app may answer by now.
                 Next::TooLate => {
                     late.push(one);
                     asked.push(one);
@@ -136,7 +136,7 @@ impl App {
         }
         let is_silent = |one: &&Followed| !answering.contains(&one.session.id);
         let silent = asked.iter().copied().filter(is_silent);
-        // That a run has begun is written without an event, so nobody is woken by it.
+        // The start of a run is written without an event, so nothing wakes the server.
         let begin = followed.iter().filter(|one| one.begins());
         let asks = silent.chain(begin).filter_map(|one| one.ask_again(now));
         let again = asks.min();
@@ -156,7 +156,8 @@ impl App {
         self.follow_up(&mut reader, live).await
     }
 
-    /// What these run as and by which profile: a few questions for each site, however many there are.
+    /// Reads the workloads, runs and profiles of these sessions. This takes a few queries for each site, for any number
+    /// of sessions.
     pub(super) async fn follow_up(
         &self,
         conn: &mut Conn,
@@ -196,7 +197,7 @@ impl App {
         Ok(all.into_iter().map(follow).collect())
     }
 
-    /// Those of these whose app answers by now. All are asked at the same time, and none waits long for another.
+    /// The sessions with an app that answers now. All apps are asked at the same time, and none waits long for another.
     async fn who_answers(&self, asked: &[&Followed]) -> BTreeSet<SessionId> {
         let mut answering = BTreeSet::new();
         let Some(backend) = &self.backend else {
@@ -238,7 +239,7 @@ impl App {
         answering
     }
 
-    /// Where its app says that it can be used.
+    /// The path where the app reports that it is ready.
     fn health_of(&self, one: &Followed) -> String {
         let Some(app) = &one.app else {
             return "/".to_owned();
@@ -317,7 +318,7 @@ impl App {
         Ok(is_written)
     }
 
-    /// It had its time to begin. What became of it in the end is settled when it is gone.
+    /// Ends a session with an app that did not answer in time. The result of the run is settled when the run is gone.
     async fn give_up_on(&self, authority: Authority<'_>, one: &Followed) -> Result<()> {
         let seconds = berth_engine::session::START_MAX.as_secs();
         let words = format!("it did not answer within {seconds} s; its log may say why");
@@ -328,7 +329,7 @@ impl App {
         let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
             return Ok(());
         };
-        // Somebody changed it since it was looked at; the next look sees that.
+        // The session has changed since it was read. The next pass sees the change.
         if before.version != one.session.version {
             return Ok(());
         }
@@ -362,7 +363,7 @@ impl App {
         let Some(before) = sessions::get_locked(&mut tx, one.session.id).await? else {
             return Ok(());
         };
-        // Somebody changed it since it was looked at; the next look sees that.
+        // The session has changed since it was read. The next pass sees the change.
         if before.version != one.session.version {
             return Ok(());
         }
@@ -374,7 +375,7 @@ impl App {
         Ok(())
     }
 
-    /// Writes down how it ended, and tries again what never answered, unless that failed too often.
+    /// Records the end of a session, and starts it again if it never answered, unless it failed too often.
     async fn end_session(
         &self,
         conn: &mut Conn,
@@ -397,7 +398,7 @@ impl App {
         let mut kind = EventKind::SessionChanged;
         if end == End::Failed {
             kind = EventKind::SessionFailed;
-            // A full disk is not the profile's fault, and another try would not mend it.
+            // A full disk is not the profile's fault, and another try would not help.
             let ask = one.workload.as_ref().map(|workload| &workload.ask);
             let has_space = ask.is_none_or(|ask| check_space(space, ask).is_ok());
             let gives_up = !has_space || self.pause_where_many_fail(conn, &after, now).await?;
@@ -405,7 +406,7 @@ impl App {
             let (site, owner) = (after.site, after.owner);
             let recent = sessions::recent_starts(conn, site, &after.profile, owner, most).await?;
             let again = never_answered && !gives_up && is_retried(owner, &recent);
-            // What was never placed has nothing wrong with it that another try would mend.
+            // A workload that was never placed has no fault that another try would mend.
             if let Some(failed) = one.workload.as_ref().filter(|_| again && one.run.is_some()) {
                 after = self.start_again(conn, after, failed, now).await?;
                 kind = EventKind::SessionChanged;
@@ -415,7 +416,7 @@ impl App {
         Ok(())
     }
 
-    /// Pauses a profile that fails for several people, and tells the admins; says whether it is paused.
+    /// Pauses a profile that fails for several people, and notifies the admins. Returns whether the profile is paused.
     async fn pause_where_many_fail(
         &self,
         conn: &mut Conn,
@@ -454,7 +455,7 @@ impl App {
         Ok(true)
     }
 
-    /// Those that wait because many others begin are let go, the oldest first.
+    /// Releases sessions that wait because many others are starting, the oldest first.
     async fn let_others_begin(
         &self,
         authority: Authority<'_>,
@@ -465,7 +466,7 @@ impl App {
             let is_held = one.workload.as_ref().is_some_and(|job| job.state == held);
             is_held && one.session.state == State::Waiting
         };
-        // Whoever has as many as they may is not asked about again in this round.
+        // A person or site at its limit is not asked about again in this pass.
         let mut full: HashSet<(SiteId, Option<PersonId>)> = HashSet::new();
         for one in followed.iter().filter(is_held) {
             let (site, owner) = (one.session.site, one.session.owner);
@@ -486,7 +487,7 @@ impl App {
         Ok(())
     }
 
-    /// Lets one go, unless too many begin; then says whose are too many.
+    /// Releases one session, unless too many are starting. Then it returns the limit that was reached.
     async fn let_begin(&self, authority: Authority<'_>, one: &Followed) -> Result<Option<Busy>> {
         let mut tx = self.store.begin().await?;
         authority.check(&mut tx).await?;

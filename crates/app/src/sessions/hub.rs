@@ -1,9 +1,9 @@
-//! Sessions whose server takes Berth for a JupyterHub: what it is told when it begins, and whom the words name that it
-//! shows.
+//! Sessions with a server that takes Berth for a JupyterHub: the variables for their start, and the hub tokens (`Word`)
+//! that they show.
 //!
-//! No word is kept anywhere. Each is sealed under the installation's own key and says only whom or what it names; what
-//! that may do is looked up whenever it is shown. A server's own word is good for as long as that very run, and is
-//! nowhere but in the run's environment. See `docs/jupyterhub.md`.
+//! No hub token is stored. Each one is sealed with the installation's own key, and says only whom or what it names.
+//! Every use looks up the rights anew. A server's own hub token is valid only for one run, and exists only in the
+//! environment of that run. See `docs/jupyterhub.md`.
 
 use std::collections::BTreeMap;
 
@@ -23,14 +23,14 @@ use crate::App;
 use crate::error::{Error, Result};
 use crate::transact::transact;
 
-/// The session that is JupyterHub's server without a name.
+/// Name of the session that is JupyterHub's unnamed server.
 pub const HUB_DEFAULT: &str = "default";
-/// So that they are told from Berth's own tokens, which no app ever sees.
+/// Prefix of hub tokens. It distinguishes them from Berth's own tokens, which no app ever sees.
 pub const HUB_WORD: &str = "hub_";
-/// How OAuth's client is called: this, and the session's label.
+/// Prefix of the OAuth client's name. The session's label follows.
 pub const HUB_CLIENT: &str = "session-";
 
-/// What stands in variables for what is known only when a run begins, or is not to be kept.
+/// Placeholders in variables for values that are known only when a run starts, or that must not be stored.
 const TOKEN: &str = "{hub_token}";
 const TOLD_LATE: [&str; 9] = [
     TOKEN,
@@ -44,37 +44,37 @@ const TOLD_LATE: [&str; 9] = [
     "{base}",
 ];
 
-/// Whom or what a word names.
+/// The subject of a hub token.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Word {
-    /// The server of a session, while this run of it lives.
+    /// The server of a session, while this run is live.
     Server { session: SessionId, run: RunId },
-    /// Somebody who came in with a browser.
+    /// A visitor with a browser.
     Visit { label: String, key: String },
-    /// Somebody whose program comes with their token.
+    /// A program that came with its person's token.
     Program {
         session: SessionId,
         person: PersonId,
         until: Timestamp,
     },
-    /// A code for one visit, and what its spender has to prove.
+    /// A code for one visit, and the challenge that its user has to meet.
     Code {
         code: String,
         challenge: Option<String>,
     },
 }
 
-/// Who shows a word.
+/// The holder of a hub token.
 #[derive(Debug, Clone)]
 pub enum HubAsker {
-    /// A session's own server.
+    /// The session's own server.
     Server {
         session: Session,
         owner: Person,
         run: RunId,
     },
-    /// Somebody whom a server asks about.
+    /// A visitor that a server asks about.
     Visitor {
         session: Session,
         owner: Person,
@@ -90,7 +90,7 @@ impl HubAsker {
     }
 }
 
-/// What JupyterHub's clients call a session.
+/// A session's name for JupyterHub's clients.
 pub fn hub_name(session: &Session) -> &str {
     match session.name.as_str() {
         HUB_DEFAULT => "",
@@ -103,7 +103,7 @@ pub(super) fn speaks_hub(app: &Catalogued) -> bool {
     app.variables.values().any(|value| value.contains(TOKEN))
 }
 
-/// The variables that may be kept with the workload.
+/// The variables that may be stored with the workload.
 pub(super) fn plain_variables(app: &Catalogued) -> BTreeMap<String, String> {
     let is_plain = |value: &str| !TOLD_LATE.iter().any(|word| value.contains(word));
     let all = app.variables.clone().into_iter();
@@ -111,12 +111,12 @@ pub(super) fn plain_variables(app: &Catalogued) -> BTreeMap<String, String> {
 }
 
 impl App {
-    /// Where this server listens for what runs; nowhere, if nothing that runs could ask.
+    /// The socket where this server listens for its runs. `None` if no run could connect.
     pub fn hub_socket(&self) -> Option<std::path::PathBuf> {
         self.backend.as_ref()?.hub_socket()
     }
 
-    /// The variables that only this run is told.
+    /// The variables that only this run gets.
     pub(crate) async fn hub_variables(
         &self,
         conn: &mut Conn,
@@ -167,7 +167,7 @@ impl App {
         Ok(late.map(fill).collect())
     }
 
-    /// Who shows this, as far as it is still so.
+    /// The holder of this hub token, if it is still valid.
     pub async fn hub_asker(&self, word: &str) -> Result<Option<HubAsker>> {
         let mut reader = self.store.read().await?;
         match self.unseal(word) {
@@ -232,7 +232,7 @@ impl App {
         }))
     }
 
-    /// Whose run it is.
+    /// The owner of a run.
     pub async fn owner_of_run(&self, run: RunId) -> Result<Option<PersonId>> {
         let mut reader = self.store.read().await?;
         let Some(run) = workloads::get_run(&mut reader, run).await? else {
@@ -242,7 +242,7 @@ impl App {
         Ok(workload.map(|workload| workload.owner))
     }
 
-    /// Whether this is what runs of a session now.
+    /// Whether this is a live run of the session.
     pub async fn is_run_of(&self, session: &Session, run: RunId) -> Result<bool> {
         let mut reader = self.store.read().await?;
         let runs = match session.workload {
@@ -273,7 +273,7 @@ impl App {
         }))
     }
 
-    /// What a program's visit is called in the app, which never sees the token that it came with.
+    /// Hub token for a program's visit. The app never sees the token that the program came with.
     pub fn hub_word_for(
         &self,
         session: SessionId,
@@ -287,14 +287,14 @@ impl App {
         })
     }
 
-    /// Binds a code to what its spender has to prove.
+    /// Binds a code to the challenge that its user has to meet.
     pub fn hub_code(&self, code: &Key, challenge: Option<String>) -> Result<String> {
         let code = code.reveal().to_owned();
         self.seal(&Word::Code { code, challenge })
     }
 
-    /// Spends a code for a word that names the visitor; none if it is not good, or nothing is proven. `proof` is what the
-    /// challenge would be.
+    /// Exchanges a code for a hub token that names the visitor. Returns `None` if the code is not valid, or if `proof`
+    /// is not the challenge.
     pub async fn hub_enter(
         &self,
         label: &str,
@@ -315,7 +315,7 @@ impl App {
         Ok(Some((word, entered)))
     }
 
-    /// Something was done in a session, as its own server says.
+    /// Records activity in a session, as its own server reports it.
     pub async fn hub_activity(&self, session: SessionId, at: Timestamp) -> Result<()> {
         transact!(self, tx => {
             let before = self.session_locked(&mut tx, session).await?;

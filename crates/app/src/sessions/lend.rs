@@ -1,7 +1,7 @@
-//! Lends the GPUs of sessions in which nothing is done, and wants them back when their owners return.
+//! Decides when idle sessions lend their GPUs, and when their returning owners get them back.
 //!
-//! Here is only decided, and written down, that a session lends. What begins on its GPUs, and goes from them, is the
-//! queue's ([`crate::queue`]), which reads that. Whoever restarts finds it written.
+//! This module only records in the database that a session lends. The queue ([`crate::queue`]) reads that record, and
+//! starts and stops the borrowers. A server that restarts finds the record, too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::authority::Authority;
 use crate::error::Result;
 use crate::transact::transact;
 
-/// How often a session that lends is asked whether its owner is back: they are not to wait.
+/// How often a lending session is checked for its owner's return, because owners should not wait.
 const LOOK_EVERY: SignedDuration = SignedDuration::from_secs(2);
-/// For so long after a borrower was seen, a GPU that computes says nothing of its owner.
+/// For this long after a borrower was seen, a busy GPU says nothing about the owner.
 const AFTERGLOW: SignedDuration = SignedDuration::from_secs(10);
 
 impl Followed {
-    /// After how long without work its GPUs are lent; never, if none. What stands inside a reservation is lent with that,
-    /// and what is borrowed is nobody's to lend.
+    /// After how much idle time its GPUs are lent; `None` means never. A run inside a reservation is lent with that
+    /// reservation, and a borrower may not lend.
     fn lend_after(&self) -> Option<SignedDuration> {
         let run = self.run.as_ref()?;
         let mut gpus = run.pieces.iter().flat_map(|piece| &piece.gpus);
@@ -38,7 +38,7 @@ impl Followed {
         self.profile.as_ref()?.lend_after.filter(|_| may)
     }
 
-    /// When it is to be looked at for this: now and then while it lends, and when it has been idle for long enough.
+    /// When to check it for lending: regularly while it lends, and when it has been idle for long enough.
     fn lending_look(&self, looked: Option<Timestamp>) -> Option<Timestamp> {
         let is_ready = self.session.state == State::Ready;
         match (self.lend_after(), self.session.lends_since) {
@@ -55,7 +55,7 @@ impl Followed {
 }
 
 impl App {
-    /// Looks at those that lend, or have idled for long enough to; says when it is next.
+    /// Checks sessions that lend, or that have been idle for long enough. Returns the time of the next check.
     pub(super) async fn lend(
         &self,
         authority: Authority<'_>,
@@ -79,7 +79,7 @@ impl App {
         for one in self.pulse.begin_lending_looks(&may) {
             self.look_for_life(&mut looks, one, &places, now);
         }
-        // One that takes long to look at is heard in a later round: nobody's start waits for it.
+        // A slow check is read in a later pass, so no start waits for it.
         let patience = Instant::now() + OTHERS_WAIT;
         let mut done = Vec::new();
         while let Ok(Some(looked)) = timeout_at(patience, looks.join_next()).await {
@@ -97,7 +97,7 @@ impl App {
             if !is_known && active_at.is_none() {
                 continue;
             }
-            // It may lend no longer since the look began.
+            // It may have lost the permission to lend since the check began.
             let one = followed.iter().find(|one| one.session.id == session.id);
             let after = one.and_then(|one| one.lend_after());
             self.lend_or_take_back(authority, &session, active_at, after)
@@ -145,7 +145,7 @@ impl App {
         Ok(())
     }
 
-    /// Somebody did something in these: what they lent is wanted back at once.
+    /// Takes back the lent GPUs of sessions with new activity at once.
     pub async fn note_returned(&self, acted: &[(SessionId, Timestamp)]) -> Result<()> {
         if acted.is_empty() {
             return Ok(());
@@ -174,7 +174,7 @@ impl App {
         Ok(())
     }
 
-    /// Notes that something was done in a session; says whether it lent.
+    /// Records activity in a session. Returns whether the session lent its GPUs.
     pub(super) async fn take_back(
         &self,
         conn: &mut berth_store::Conn,
@@ -194,7 +194,7 @@ impl App {
     }
 }
 
-/// Those whose GPUs somebody else has, or had a moment ago.
+/// Updates the runs with borrowed GPUs, and when a borrower was last seen on them.
 pub(super) fn borrowed_lately(
     seen: &mut std::collections::HashMap<RunId, Timestamp>,
     followed: &[Followed],

@@ -1,4 +1,4 @@
-//! Looking at sessions: one's own, those that colleagues share, and for admins everybody's.
+//! Queries on sessions: the caller's own, the ones that colleagues share, and for admins all of them.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::queue::Reason;
 
-/// The most that is shown of each list.
+/// Limit on each list.
 const LIST_MAX: u64 = 500;
 const STARTS_MAX: u64 = 20;
 const VISITS_MAX: u64 = 50;
-/// How long whoever looks waits for a plan to say why something waits.
+/// How long a query waits for a plan to explain why a session waits.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long whoever looks waits for what a run uses.
+/// How long a query waits for the usage of a run.
 const USED_PATIENCE: Duration = Duration::from_millis(500);
 const UNREACHABLE: &str =
     "its machine cannot be reached from this server; it may run, and keeps what it has";
@@ -36,25 +36,25 @@ const UNREACHABLE: &str =
 pub struct SessionView {
     pub place: Place,
     pub session: Session,
-    /// Where a browser opens it.
+    /// The address for a browser.
     pub url: String,
     pub workload: Option<Workload>,
     pub run: Option<Run>,
-    /// Why it waits, where it does.
+    /// Why it waits, if it does.
     pub reason: Option<Reason>,
-    /// When it is stopped if nothing is done in it; none where it does not run.
+    /// When it is stopped without further activity. `None` if it does not run.
     pub idle_until: Option<Timestamp>,
-    /// Whether somebody else has its GPUs at this moment.
+    /// Whether a borrower has its GPUs at this moment.
     pub is_borrowed: bool,
     /// The newest first.
     pub starts: Vec<Start>,
-    /// Only where somebody looks at it, and not in the answer to a change.
+    /// Only in answers to queries, not in the answer to a change.
     pub used: Option<Used>,
     pub directory: Directory,
 }
 
 impl SessionView {
-    /// Whether nothing of it is tried again by itself, because it failed too often in a row.
+    /// Whether automatic starts have stopped, because it failed too often in a row.
     pub fn is_given_up(&self) -> bool {
         self.session.state == State::Failed && !is_retried(self.session.owner, &self.starts)
     }
@@ -62,27 +62,27 @@ impl SessionView {
 
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
-    /// Everybody's, for who may see them.
+    /// All sessions, if the caller may see them.
     pub is_everybodys: bool,
     pub owner: Option<PersonId>,
     pub is_live: bool,
 }
 
-/// Who came to a session.
+/// A visit to a session.
 #[derive(Debug, Clone)]
 pub struct VisitView {
     pub visit: Visit,
     pub is_open: bool,
 }
 
-/// All who came to a session, with their names.
+/// All visits to a session, with the names of the visitors.
 #[derive(Debug, Clone)]
 pub struct Opened {
     pub visits: Vec<VisitView>,
     pub directory: Directory,
 }
 
-/// What can be started here.
+/// A profile that can be started here.
 #[derive(Debug, Clone)]
 pub struct ProfileView {
     pub name: Name,
@@ -178,7 +178,7 @@ impl App {
         view.session = self.as_seen_from_here(view.session, view.run.as_ref());
         if let (State::Waiting, Some(workload)) = (view.session.state, &view.workload) {
             let reason = self.why_waits(view.place.id(), workload.id);
-            // A plan that is being made is not waited for: the page asks again.
+            // Do not wait for a plan that is still being read: the page asks again.
             if let Ok(reason) = tokio::time::timeout(PATIENCE, reason).await {
                 view.reason = reason?;
             }
@@ -186,7 +186,7 @@ impl App {
         Ok(view)
     }
 
-    /// A session that the caller may look at: their own, one that is shared with them, or as an admin.
+    /// A session that the caller may see: their own, one shared with them, or any session as an admin.
     pub(super) async fn seen_session(
         &self,
         conn: &mut Conn,
@@ -199,7 +199,7 @@ impl App {
         let is_own = session.access(caller.id()).is_some();
         let may = place.may(caller, Action::SeeSession, is_own, "session");
         match may {
-            // Whether somebody else has a session is nobody's business.
+            // Other people must not learn whether the session exists.
             Err(Error::NotAllowed { .. }) => Err(Error::NotFound("session")),
             may => may.map(|()| (place, session)),
         }
@@ -280,7 +280,7 @@ impl App {
         used.ok()?.ok()?
     }
 
-    /// A session with the sentence that its machine cannot be reached from this server, where that is so.
+    /// Adds a message to the session if its machine cannot be reached from this server.
     fn as_seen_from_here(&self, session: Session, run: Option<&Run>) -> Session {
         let live = run.filter(|run| !run.state.is_over());
         match live.is_some_and(|run| !self.reaches(run.machine.as_deref())) {
@@ -297,7 +297,7 @@ impl App {
         addresses.origin(label) + &addresses.base(label)
     }
 
-    /// The last of what it said, of its newest run.
+    /// The end of the log of its newest run.
     pub async fn session_log(
         &self,
         caller: &Caller,
@@ -318,7 +318,7 @@ impl App {
         }
     }
 
-    /// Who came to a session, the newest first. Its owner sees everybody, and why they came.
+    /// Visits to a session, the newest first. The owner sees all visitors and their reasons.
     pub async fn session_visits(
         &self,
         caller: &Caller,
@@ -354,7 +354,7 @@ impl App {
         })
     }
 
-    /// What the caller can start here.
+    /// The profiles that can be started here.
     pub async fn session_profiles(
         &self,
         caller: &Caller,
@@ -378,7 +378,7 @@ impl App {
         Ok(policy.profiles.iter().filter_map(view).collect())
     }
 
-    /// Whose sessions are asked for. Whether there is such a person is not told.
+    /// The person to filter sessions by. The answer does not reveal whether such a person exists.
     pub async fn sessions_of(&self, owner: &PersonReference) -> Result<PersonId> {
         let mut reader = self.store.read().await?;
         self.narrowed_to(&mut reader, owner).await

@@ -1,6 +1,6 @@
-//! Tells owners that something in their session was ended for want of memory, while the session itself goes on.
+//! Notifies owners when a program in their session was killed for lack of memory, while the session itself goes on.
 //!
-//! A kernel that is killed in a living JupyterLab leaves nothing behind but a message that it "died".
+//! A kernel that is killed in a live JupyterLab leaves nothing but a message that it "died".
 
 use berth_model::Text;
 use berth_model::event::EventKind;
@@ -15,12 +15,12 @@ use crate::App;
 use crate::authority::Authority;
 use crate::error::Result;
 
-/// How often the counts of the kernel are read.
+/// How often the operating system's counters are read.
 const LOOK_EVERY: SignedDuration = SignedDuration::from_secs(5);
 const MIB_IN_GIB: u64 = 1024;
 
 impl App {
-    /// Looks at what ran out of memory since the last look, and says so.
+    /// Finds sessions with new out-of-memory kills, and notifies their owners.
     pub(super) async fn tell_of_memory(
         &self,
         authority: Authority<'_>,
@@ -37,7 +37,7 @@ impl App {
             .iter()
             .filter(|one| one.session.state == State::Ready);
         let look = async |one| {
-            // One that takes long is looked at again the next time.
+            // A slow one is checked again the next time.
             let used = timeout(OTHERS_WAIT, backend.used(Followed::job(one)?)).await;
             Some((one, used.ok()?.ok()??))
         };

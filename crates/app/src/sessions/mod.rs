@@ -1,10 +1,10 @@
 //! Sessions: web apps that people work in.
 //!
-//! A session is a name, an address and a home; what runs is a workload in its owner's name, submitted in the transaction
-//! that starts the session ([`start`]). The controller follows it from the queue to the first answer of its app
-//! ([`follow`]), tries again what failed, stops what idles ([`cull`]), tells of what ran out of memory ([`memory`]), and lends its GPUs before
-//! that ([`lend`]). Who may come in, and for how long, is
-//! [`visits`].
+//! A session is a name, an address and a home. It runs as a workload of its owner, submitted in the transaction that
+//! starts the session ([`start`]). The controller follows it from the queue to the first answer of its app, and starts
+//! it again after a failure ([`follow`]). It stops idle sessions ([`cull`]), and lends their GPUs before that
+//! ([`lend`]). It notifies owners of out-of-memory kills ([`memory`]). [`visits`] decides who may enter, and for how
+//! long.
 
 mod act;
 mod cull;
@@ -38,13 +38,13 @@ use crate::caller::Caller;
 use crate::error::{Error, Result};
 use crate::place::Place;
 
-/// Where sessions are found from outside. Only what serves them knows.
+/// Addresses of sessions for browsers. Only the code that serves sessions knows them.
 pub trait Addresses: Send + Sync + std::fmt::Debug {
     /// Scheme, host and port, as in a browser's bar.
     fn origin(&self, label: &str) -> String;
     /// The path below which the session answers, with a slash at both ends.
     fn base(&self, label: &str) -> String;
-    /// Where Berth itself is.
+    /// Berth's own address.
     fn home(&self) -> Home;
 }
 
@@ -57,7 +57,7 @@ pub struct Home {
     pub base: String,
 }
 
-/// Each at a name of its own on this machine.
+/// Every session has a host name of its own on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct AtLocalhost;
 
@@ -79,7 +79,7 @@ impl Addresses for AtLocalhost {
 }
 
 impl App {
-    /// The session that is meant: any by its id, one's own by its name.
+    /// Finds a session: any session by its id, or the caller's own by its name.
     pub(crate) async fn session(
         &self,
         conn: &mut Conn,
@@ -97,7 +97,7 @@ impl App {
         here.ok_or(Error::NotFound("session"))
     }
 
-    /// The same, held still until the transaction ends.
+    /// The same by id, locked until the transaction ends.
     pub(crate) async fn session_locked(&self, conn: &mut Conn, id: SessionId) -> Result<Session> {
         let found = sessions::get_locked(conn, id).await?;
         found.ok_or(Error::NotFound("session"))

@@ -1,4 +1,4 @@
-//! Starting a session: its workload is submitted by the transaction that makes it, or starts it again.
+//! Starts sessions. The transaction that creates or restarts a session also submits its workload.
 
 use std::collections::BTreeMap;
 
@@ -30,19 +30,19 @@ use crate::queue::NewWorkload;
 use crate::record::{By, Change};
 use crate::transact::transact;
 
-/// The most sessions of one person at a site, stopped ones included.
+/// Limit on the sessions of one person at a site, stopped ones included.
 const SESSIONS_MAX: usize = 500;
-/// No more than these begin at the same time, of one person in a site, in one site and altogether; the next wait for them.
-/// A person whose apps never answer, and a site of such people, hold up nobody else.
+/// Limits on sessions that start at the same time: of one person at a site, of one site, and of the server. Further
+/// sessions wait. So a person with apps that never answer, or a site of such people, holds up nobody else.
 const STARTING_MAX_PERSON: u64 = 8;
 const STARTING_MAX_SITE: u64 = 64;
 const STARTING_MAX: u64 = 256;
-/// What is not placed after so long waits for room, and does not count among those that begin.
+/// A session that is not placed after this time waits for room, and no longer counts as starting.
 const PLACED_BY: SignedDuration = SignedDuration::from_secs(10);
-/// Where an app that listens on a socket finds it.
+/// Path of the socket of an app that listens on one.
 const SOCKET: &str = "/run/berth/app.sock";
 
-/// Whose sessions begin, so that the next has to wait.
+/// The limit on starting sessions that is reached, so the next session has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Busy {
     Person,
@@ -64,7 +64,7 @@ impl Busy {
 
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// `lab`, `lab-2` and so on by its profile's app, if none is given.
+    /// Without a name, the profile gives one: `lab`, `lab-2` and so on.
     pub name: Option<Name>,
     pub profile: Name,
     pub environment: Option<Text>,
@@ -129,7 +129,7 @@ impl App {
         made
     }
 
-    /// Starts a session that is stopped, perhaps with another profile or environment.
+    /// Starts a stopped session, perhaps with another profile or environment.
     pub async fn restart_session(
         &self,
         caller: &Caller,
@@ -143,7 +143,7 @@ impl App {
         let done = transact!(self, tx => {
             let place = self.place(&mut tx, caller, site, Action::SeeQueue).await?;
             let known = self.session(&mut tx, caller, &place, session).await?;
-            // It runs as its owner, so nobody else starts it.
+            // A session runs as its owner, so nobody else may start it.
             if known.owner != caller.id() {
                 return Err(Error::NotFound("session"));
             }
@@ -178,7 +178,7 @@ impl App {
         done
     }
 
-    /// A name that is given and free, or the first free one.
+    /// The given name if it is free. Without a given name, the first free one.
     async fn name_of(
         &self,
         conn: &mut Conn,
@@ -214,7 +214,7 @@ impl App {
         free.ok_or_else(|| FieldErrors::one("name", "give it a name").into())
     }
 
-    /// Submits what the session is to run, and says what it is then.
+    /// Submits the workload of a session. Returns the session in its new state.
     async fn submit_session(
         &self,
         conn: &mut Conn,
@@ -251,7 +251,7 @@ impl App {
         Ok((session.start(workload.id, self.now())?, workload))
     }
 
-    /// Whose sessions begin at this moment, if they are as many as may.
+    /// The limit on starting sessions that is reached now, if any.
     pub(super) async fn too_many_begin(
         &self,
         conn: &mut Conn,
@@ -276,7 +276,7 @@ impl App {
         Ok(workload)
     }
 
-    /// What failed is tried again as it was, in the name of whoever asked first.
+    /// Starts a failed session again with the same request and the same owner.
     pub(super) async fn start_again(
         &self,
         conn: &mut Conn,
@@ -301,7 +301,7 @@ impl App {
         let again = self.put_in_line(conn, By::SYSTEM, again).await?;
         let said = session.said.clone();
         let mut session = session.start(again.id, now)?;
-        // Whoever waits sees why it takes longer.
+        // The owner sees why the start takes longer.
         session.said = said;
         self.note_start(conn, &session, again, true).await?;
         Ok(session)
@@ -332,7 +332,7 @@ impl App {
         Ok(sessions::insert_start(conn, &start).await?)
     }
 
-    /// What the session's program is, and under which address it stands. What it takes is its profile's to say.
+    /// Builds the request for the session's program and its address. The profile decides on the resources.
     fn ask_of(&self, policy: &QueuePolicy, session: &Session) -> Result<Ask> {
         let profile = session_profile(policy, &session.profile)?;
         let Some(app) = policy.session_app(&session.profile) else {
@@ -373,7 +373,7 @@ impl App {
         })
     }
 
-    /// Whether this person may use the profile at all, and whether anybody may at the moment.
+    /// Checks that this person may use the profile, and that the profile is not paused.
     async fn check_profile(
         &self,
         conn: &mut Conn,
@@ -431,7 +431,7 @@ pub(super) fn session_profile<'a>(
     Ok(session)
 }
 
-/// What listeners are told of a session. Its address is not a secret, but nobody's business either.
+/// Payload of session events. The address is left out: it is not a secret, but nobody else needs it.
 pub(super) fn told(session: &Session) -> serde_json::Value {
     json!({
         "session": session.id,
@@ -443,7 +443,7 @@ pub(super) fn told(session: &Session) -> serde_json::Value {
     })
 }
 
-/// Eighty random bits in letters and digits that a host name may have.
+/// Eighty random bits, in letters and digits that a host name may have.
 fn label() -> String {
     const SIGNS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let random = random::<16>();
@@ -451,7 +451,7 @@ fn label() -> String {
     random.iter().map(sign).collect()
 }
 
-/// Whose automatic starts are given up.
+/// Whether a failed session is started again automatically. `recent` has the newest start first.
 pub(super) fn is_retried(owner: PersonId, recent: &[Start]) -> bool {
     let in_a_row = recent
         .iter()
@@ -460,7 +460,7 @@ pub(super) fn is_retried(owner: PersonId, recent: &[Start]) -> bool {
     in_a_row < FAILURES_MAX
 }
 
-/// After so many in a row nothing is tried again by itself.
+/// After this many failures in a row, automatic starts stop.
 pub(super) const FAILURES_MAX: usize = 5;
 
 #[cfg(test)]

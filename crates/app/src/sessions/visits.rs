@@ -1,8 +1,9 @@
-//! Who comes in to a session, and for how long.
+//! Who enters a session, and for how long.
 //!
-//! A session has an address of its own, where nobody is signed in. Whoever wants to come in shows who they are at Berth's
-//! address, gets a code that is good once and for a minute, and spends it at the session's for a key. The key is good
-//! for as long as what they signed in with, and their right to be there, and is looked at again at every step.
+//! A session has an address of its own, where nobody is signed in. A visitor signs in at Berth's address and gets a
+//! code there. The code is valid once and for a minute. At the session's address, the visitor exchanges it for a key.
+//! The key is valid as long as the sign-in or token behind it, and as long as the visitor may be there. Every use
+//! checks this again.
 
 use berth_drivers::backend::{Door, Trouble};
 use berth_engine::rights::{Action, Standing};
@@ -26,19 +27,19 @@ use crate::place::Place;
 use crate::record::Change;
 use crate::transact::transact;
 
-/// How long a code is good: a redirect takes no time.
+/// How long a code is valid: a redirect takes no time.
 const CODE: SignedDuration = SignedDuration::from_mins(1);
-/// After so long a browser shows anew who it is, which nobody notices.
+/// After this time a browser signs in again, which nobody notices.
 const VISIT: SignedDuration = SignedDuration::from_hours(12);
 
-/// A code for one hop to a session's address.
+/// A code for one redirect to a session's address.
 #[derive(Debug, Clone)]
 pub struct Invitation {
     pub session: Session,
     pub code: Key,
 }
 
-/// What a browser shows at a session's address.
+/// The secret that a browser shows at a session's address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
@@ -51,7 +52,7 @@ impl Key {
         &self.0
     }
 
-    /// Whether Berth could have made it.
+    /// Whether Berth could have issued it.
     pub fn is_well_formed(&self) -> bool {
         is_random_text(&self.0)
     }
@@ -67,41 +68,41 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// Somebody who may be in a session at this moment.
+/// A person who may be in a session at this moment.
 #[derive(Debug, Clone)]
 pub struct Entered {
     pub session: SessionId,
     pub site: SiteId,
     pub person: Person,
     pub access: Access,
-    /// Until when this need not be asked again for another reason than that something happened.
+    /// Until then, only an event makes another check necessary.
     pub expires_at: Timestamp,
 }
 
-/// What a look for a session's door came to.
+/// Result of a lookup of a session's endpoint.
 #[derive(Debug, Clone)]
 pub enum FoundDoor {
     Open(OpenDoor),
-    /// The session lets nobody in.
+    /// The session accepts no visitors.
     Shut,
-    /// The machine did not answer. That changes nothing for visitors who are in.
+    /// The machine did not answer. Visitors inside are not affected.
     Unknown(SessionId),
 }
 
-/// A session that lets visitors in, and where.
+/// A session that accepts visitors, and its endpoint.
 #[derive(Debug, Clone)]
 pub struct OpenDoor {
     pub session: SessionId,
     pub label: String,
     pub door: Door,
-    /// Whether it answers below the path that it was told.
+    /// Whether the app answers below the base path that it was given.
     pub knows_its_base: bool,
-    /// Whether it takes Berth for a JupyterHub, and asks there who its visitors are.
+    /// Whether the app takes Berth for a JupyterHub, and asks Berth who its visitors are.
     pub speaks_hub: bool,
 }
 
 impl App {
-    /// Lets the caller go to a session, if they may: their own, one that is shared with them, or for a reason that its
+    /// Lets the caller enter a session, if they may: their own, one shared with them, or another for a reason that its
     /// owner sees.
     pub async fn invite(
         &self,
@@ -159,7 +160,7 @@ impl App {
         })
     }
 
-    /// Spends a code for a key.
+    /// Exchanges a code for a key.
     pub async fn enter(&self, label: &str, code: &Key) -> Result<Option<(Key, Entered)>> {
         transact!(self, tx => {
             let Some(session) = sessions::by_label(&mut tx, label).await? else {
@@ -176,13 +177,13 @@ impl App {
         })
     }
 
-    /// Whose key it is, if they may still come in with it.
+    /// The visitor with this key, if they may still enter.
     pub async fn visitor(&self, label: &str, key: &Key) -> Result<Option<Entered>> {
         let found = self.visitor_among(label, std::slice::from_ref(key)).await?;
         Ok(found.map(|(_, entered)| entered))
     }
 
-    /// The first of these keys with which its person may still come in.
+    /// The first of these keys that still gives access, and its visitor.
     pub async fn visitor_among(&self, label: &str, keys: &[Key]) -> Result<Option<(Key, Entered)>> {
         let mut reader = self.store.read().await?;
         let Some(session) = sessions::by_label(&mut reader, label).await? else {
@@ -201,7 +202,7 @@ impl App {
         Ok(None)
     }
 
-    /// A program that comes with its person's own token: to what is theirs, or shared with them.
+    /// Access for a program with its person's own token: to their sessions, and to sessions shared with them.
     pub async fn visitor_by_token(&self, caller: &Caller, label: &str) -> Result<Entered> {
         let mut reader = self.store.read().await?;
         let found = sessions::by_label(&mut reader, label).await?;
@@ -223,7 +224,7 @@ impl App {
         })
     }
 
-    /// Until when a visit of this caller lasts at most: no token lets anybody in after it has run out.
+    /// The latest end of a visit of this caller. No token gives access after it expires.
     async fn visit_until(&self, conn: &mut Conn, caller: &Caller) -> Result<Timestamp> {
         let now = self.now();
         let until = now + VISIT;
@@ -261,7 +262,7 @@ impl App {
         };
         let standing = Standing::of(&person, role, site.outsiders_see);
         let access = match visit.reason {
-            // Who came as an admin stays for as long as they are one.
+            // A person who entered as an admin may stay as long as they are one.
             Some(_) => matches!(standing, Standing::SiteAdmin | Standing::GlobalAdmin)
                 .then_some(visit.access),
             None => session
@@ -277,14 +278,14 @@ impl App {
         }))
     }
 
-    /// Of every session that lets visitors in, the door, as far as it is known.
+    /// The endpoints of all sessions that accept visitors, as far as they are known.
     pub async fn open_doors(&self) -> Result<Vec<FoundDoor>> {
         let mut reader = self.store.read().await?;
         let live = sessions::live(&mut reader).await?;
         self.doors_of(&mut reader, live).await
     }
 
-    /// The door of one session.
+    /// The endpoint of one session.
     pub async fn open_door(&self, label: &str) -> Result<FoundDoor> {
         let mut reader = self.store.read().await?;
         let found = sessions::by_label(&mut reader, label).await?;
@@ -292,7 +293,7 @@ impl App {
         Ok(doors.into_iter().next().unwrap_or(FoundDoor::Shut))
     }
 
-    /// The same, by its id.
+    /// The same by id.
     pub async fn open_door_of(&self, session: SessionId) -> Result<FoundDoor> {
         let mut reader = self.store.read().await?;
         let found = sessions::get(&mut reader, session).await?;
@@ -325,7 +326,7 @@ impl App {
                 knows_its_base: one.app.as_ref().is_some_and(|app| app.knows_its_base),
             }),
             Ok(None) => FoundDoor::Shut,
-            // Another server's machine has it.
+            // The session is on another server's machine.
             Err(Trouble::Unreachable) => FoundDoor::Unknown(one.session.id),
             Err(trouble) => {
                 tracing::warn!(%trouble, session = %one.session.id, "the way to a session could not be looked up; visitors keep the one they have");
@@ -334,7 +335,7 @@ impl App {
         }
     }
 
-    /// The place and the session of a waiting page, for whoever may see it.
+    /// The site and the session of a waiting page, if the caller may see it.
     pub async fn session_at(&self, caller: &Caller, label: &str) -> Result<(Place, Session)> {
         let mut reader = self.store.read().await?;
         let found = sessions::by_label(&mut reader, label).await?;
@@ -350,7 +351,7 @@ impl App {
     }
 }
 
-/// Whether there is such a session at all is not told to those who may not come in.
+/// Hides whether a session exists from people who may not enter it.
 fn hidden(error: Error) -> Error {
     match error {
         Error::NotFound(_) | Error::NotAllowed { .. } => Error::NotFound("session"),

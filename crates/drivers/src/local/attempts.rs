@@ -1,7 +1,9 @@
-//! Attempts on the boundary of a run, from the keeper that sees them to the server that writes them into the audit log.
+//! Attempts on the boundary of a run, from the supervisor that sees them to the server that writes them into the audit
+//! log.
 //!
-//! One empty file says it all: its name is the run, the kind and how often. The files lie beside the runs' folders, in one
-//! that no run sees. The server removes what it has recorded; killed before that, it records the same sum twice.
+//! Each count is one empty file: its name holds the run, the kind and the number. The files are next to the runs'
+//! folders, in a folder that no run sees. The server removes a file after recording it; if it is killed before that, it
+//! records the same count twice.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,15 +15,15 @@ use berth_model::RunId;
 
 use crate::backend::{Attempt, AttemptKind};
 
-/// The most files that are read at once; the rest waits for the next time.
+/// Maximum number of files read at once; the rest waits for the next call.
 const READ_MAX: usize = 1_000;
 
-/// Where they are kept, in the folder of a server's work.
+/// The folder of the counts, inside the server's work folder.
 pub fn folder_in(work: &Path) -> PathBuf {
     work.join("attempts")
 }
 
-/// What the keeper of one run counts.
+/// The counts of one run.
 #[derive(Debug)]
 pub struct Attempts {
     folder: PathBuf,
@@ -38,7 +40,7 @@ impl Attempts {
         }
     }
 
-    /// Counts one. The first of a kind, and then every doubling, is written down: a flood costs a few files.
+    /// Counts one attempt. It writes the first of a kind and then every doubling, so a flood costs only a few files.
     pub fn note(&self, kind: AttemptKind) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let times = counts.entry(kind).or_default();
@@ -48,7 +50,7 @@ impl Attempts {
         }
     }
 
-    /// Writes down the last counts, when the run ends.
+    /// Writes the last counts when the run ends.
     pub fn settle(&self) -> io::Result<()> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unwritten = counts.iter().filter(|(_, times)| !times.is_power_of_two());
@@ -62,7 +64,7 @@ impl Attempts {
     }
 }
 
-/// What no server has recorded yet: the highest count of each run and kind.
+/// Attempts that no server has recorded yet: the highest count of each run and kind.
 pub fn unrecorded(work: &Path) -> io::Result<Vec<Attempt>> {
     let mut highest: BTreeMap<(RunId, AttemptKind), u64> = BTreeMap::new();
     for entry in fs::read_dir(folder_in(work))?.take(READ_MAX) {
@@ -77,7 +79,7 @@ pub fn unrecorded(work: &Path) -> io::Result<Vec<Attempt>> {
     Ok(all.collect())
 }
 
-/// Removes the files of what was recorded. A count that was written since stays.
+/// Removes the files of recorded counts. A count written since then stays.
 pub fn forget(work: &Path, recorded: &[Attempt]) -> io::Result<()> {
     for entry in fs::read_dir(folder_in(work))? {
         let entry = entry?;

@@ -1,7 +1,7 @@
-//! Everything that a process has started, and what that has started in turn: found by who is whose parent, and ended.
+//! The process tree below a process: found through the parent ids, and killed.
 //!
-//! Only for machines without a sandbox, whose end would end all of it. Whoever wants to end its brood takes in orphans
-//! first; then nothing gets away by letting its parent go.
+//! Only machines without a sandbox need this, because the end of a sandbox ends everything in it. A process that wants
+//! to kill its tree first adopts orphans; then no process escapes by letting its parent exit.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,21 +12,21 @@ use berth_model::RunId;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Processes may have environments of many megabytes.
+/// Maximum that is read of a process's environment, which may have many megabytes.
 const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
 
-/// From now on, what loses its parent below this process becomes its own child.
+/// From now on, orphans below this process become its own children.
 pub fn take_in_orphans() -> io::Result<()> {
     Ok(nix::sys::prctl::set_child_subreaper(true)?)
 }
 
-/// Ends everything below this process.
+/// Kills everything below this process.
 pub async fn end_all() {
     let own = std::process::id().cast_signed();
     end(|| below(own, &processes())).await;
 }
 
-/// Ends everything that says of itself that it is of this run, where nothing else is known of it any more.
+/// Kills every process with this run's id in its environment, for a run without any other trace.
 pub async fn end_those_of(run: RunId) {
     let mark = format!("BERTH_RUN={run}");
     let is_marked = |process: &i32| {
@@ -44,7 +44,7 @@ pub async fn end_those_of(run: RunId) {
     .await;
 }
 
-/// The beginning of a process's environment. The mark is in it: Berth's own variables come first.
+/// Reads the beginning of a process's environment. The run's id is in it, because Berth's own variables come first.
 fn environment(process: i32) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = fs::File::open(format!("/proc/{process}/environ"))?;
@@ -52,7 +52,7 @@ fn environment(process: i32) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Until none is left: what is being ended may have started something meanwhile.
+/// Kills until none is left, because a process may start others before it dies.
 async fn end(left: impl Fn() -> Vec<i32>) {
     for _ in 0..200 {
         let left = left();
@@ -70,7 +70,7 @@ async fn end(left: impl Fn() -> Vec<i32>) {
 struct Process {
     id: i32,
     parent: i32,
-    /// What has ended and was not taken in yet is still listed.
+    /// A zombie has ended but is still listed until its parent reaps it.
     is_alive: bool,
 }
 
@@ -86,7 +86,7 @@ fn processes() -> Vec<Process> {
     listed.filter_map(process).collect()
 }
 
-/// The program's name stands in brackets, and may hold brackets and spaces itself.
+/// Parses a `stat` file. The program's name is in brackets, and may itself hold brackets and spaces.
 fn read(id: i32, stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();

@@ -1,7 +1,7 @@
-//! Limits that the kernel holds a run to, and what it used: control groups of either kind.
+//! Resource limits that the kernel enforces on a run, and the run's usage: control groups of version 1 or 2.
 //!
-//! What is held for a run is its weight where cores are short; the most it may use is a hard end. On a machine whose
-//! groups this server may not write, there are none, and `berth doctor` says so.
+//! A run's reserved cores become its weight when cores are scarce; its maximum is a hard limit. If this server may not
+//! write the machine's groups, runs have no such limits, and `berth doctor` says so.
 
 use std::fs;
 use std::io;
@@ -11,31 +11,31 @@ use crate::backend::Used;
 
 use super::spec::Limits;
 
-/// Where groups are made on this machine.
+/// Where this machine's groups are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Groups {
-    /// One tree for everything.
+    /// Version 2: one tree for everything.
     Two(PathBuf),
-    /// A tree for each of these: `cpu`, `cpuacct`, `memory`, `pids`, `freezer`.
+    /// Version 1: a tree for each of `cpu`, `cpuacct`, `memory`, `pids` and `freezer`.
     One(PathBuf),
 }
 
-/// Where a server stands aside in a group that was delegated to it.
+/// The subgroup into which a server moves itself inside a group that was delegated to it.
 const ASIDE: &str = "server";
 const GUARANTEED: &str = "memory.low";
 const TREES: [&str; 5] = ["cpu", "cpuacct", "memory", "pids", "freezer"];
 
 impl Groups {
-    /// Finds out what this machine has and this process may write.
+    /// Finds the groups that this machine has and this process may write.
     pub fn find() -> Option<Groups> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Groups::below(Path::new("/sys/fs/cgroup"), &own)
     }
 
-    /// `own` is what the kernel says of the groups of this process.
+    /// `own` is the kernel's list of the groups of this process.
     pub fn below(root: &Path, own: &str) -> Option<Groups> {
         if root.join("cgroup.controllers").exists() {
-            // Root may write at the top; others only in a group that was delegated to them.
+            // Root may write at the top; other users only in a group that was delegated to them.
             return two_below(root).or_else(|| {
                 let delegated = delegated(root, own)?;
                 move_aside(&delegated).ok()?;
@@ -56,8 +56,8 @@ impl Groups {
         }
     }
 
-    /// The group above those of runs that is guaranteed the least memory, and how much. The kernel keeps the memory of all
-    /// runs together only as far as that. None where no group above has such a limit.
+    /// The ancestor of the runs' groups with the least guaranteed memory, and how much that is in bytes. The kernel
+    /// protects the memory of all runs together only up to that amount. `None` if no ancestor has such a limit.
     pub fn least_guarantee_above(&self) -> Option<(PathBuf, u64)> {
         let Groups::Two(all) = self else {
             return None;
@@ -101,7 +101,7 @@ impl Group {
                 )?;
                 put(GUARANTEED, limits.memory_bytes.to_string())?;
                 put("memory.max", limits.memory_bytes_max.to_string())?;
-                // Without swap, where there is any to be denied.
+                // Denies swap, if the machine has any.
                 put("memory.swap.max", "0".to_owned()).ok();
                 put("pids.max", limits.processes_max.to_string())?;
                 self.guarantee_above()
@@ -126,7 +126,7 @@ impl Group {
                     limits.memory_bytes.min(limits.memory_bytes_max),
                 )?;
                 put("memory", "memory.limit_in_bytes", limits.memory_bytes_max)?;
-                // Swap counts as memory, where the kernel counts it at all.
+                // Swap counts as memory, if the kernel accounts for swap at all.
                 put(
                     "memory",
                     "memory.memsw.limit_in_bytes",
@@ -138,7 +138,7 @@ impl Group {
         }
     }
 
-    /// Whatever this process starts is of the group, too.
+    /// Moves a process into the group. Its later children are in the group, too.
     pub fn enter(&self, process: u32) -> io::Result<()> {
         let join =
             |tree: &str| fs::write(self.folder(tree).join("cgroup.procs"), process.to_string());
@@ -148,7 +148,7 @@ impl Group {
         }
     }
 
-    /// None where the group is not there: then nothing is known, which is not the same as nothing used.
+    /// `None` if the group does not exist: then the usage is unknown, which is not zero.
     pub fn used(&self) -> Option<Used> {
         let tree = match &self.groups {
             Groups::Two(_) => "",
@@ -195,7 +195,7 @@ impl Group {
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// Ends everything in it, whatever it does to get away: new processes are of the group, too.
+    /// Kills everything in the group. No process escapes, because new processes are in the group, too.
     pub fn kill(&self) {
         if let Groups::Two(_) = self.groups {
             fs::write(self.folder("").join("cgroup.kill"), "1").ok();
@@ -209,7 +209,7 @@ impl Group {
         fs::write(&state, "THAWED").ok();
     }
 
-    /// Whether it is gone; it stays for as long as something in it has not ended.
+    /// Returns whether the group is gone. It stays until everything in it has ended.
     pub fn remove(&self) -> bool {
         let trees: &[&str] = match self.groups {
             Groups::Two(_) => &[""],
@@ -226,8 +226,8 @@ impl Group {
         is_gone
     }
 
-    /// The kernel keeps a group's memory only as far as the groups above it are guaranteed as much. Keepers of several
-    /// runs come here at the same time, and each has to count all.
+    /// Updates the guarantees above. The kernel protects a group's memory only up to the guarantees of the groups above
+    /// it. Supervisors of several runs call this at the same time, and each must count all groups.
     fn guarantee_above(&self) -> io::Result<()> {
         let Groups::Two(all) = &self.groups else {
             return Ok(());
@@ -240,7 +240,7 @@ impl Group {
         let mut sum: u64 = 0;
         for entry in fs::read_dir(all)? {
             let guaranteed = fs::read_to_string(entry?.path().join(GUARANTEED));
-            // A group may go while it is counted.
+            // A group may disappear while it is counted.
             let guaranteed = guaranteed.unwrap_or_default().trim().parse().unwrap_or(0);
             sum = sum.saturating_add(guaranteed);
         }
@@ -250,8 +250,8 @@ impl Group {
     }
 }
 
-/// A delegated group and those above it are an admin's to limit, and so they may not let us raise them. `berth doctor`
-/// compares what they have.
+/// Raises the guarantees of the groups above, where this process may. An admin sets the limits of a delegated group and
+/// of its ancestors, and may not let us raise them. `berth doctor` compares them.
 fn raise_above(all: &Path, least: u64) {
     for (above, guaranteed) in guarantees_above(all) {
         if guaranteed < least {
@@ -260,7 +260,7 @@ fn raise_above(all: &Path, least: u64) {
     }
 }
 
-/// The groups above this one with the memory that each is guaranteed. The top of all groups has no such limit.
+/// The groups above this one, each with its guaranteed memory. The root group has no such limit.
 fn guarantees_above(all: &Path) -> impl Iterator<Item = (&Path, u64)> {
     let guarantee = |group: &Path| {
         let text = fs::read_to_string(group.join(GUARANTEED)).ok()?;
@@ -273,7 +273,7 @@ fn guarantees_above(all: &Path) -> impl Iterator<Item = (&Path, u64)> {
     above.map_while(move |group| Some((group, guarantee(group)?)))
 }
 
-/// The groups of runs in this one, if this process may make them.
+/// Makes the group of all runs in this group, if this process may.
 fn two_below(base: &Path) -> Option<Groups> {
     let all = base.join("berth");
     fs::create_dir_all(&all).ok()?;
@@ -284,7 +284,7 @@ fn two_below(base: &Path) -> Option<Groups> {
     Some(Groups::Two(all))
 }
 
-/// The group that was delegated to this process: its own, or the one above where it stands aside already.
+/// The group that was delegated to this process: its own, or its parent if the process has already moved aside.
 fn delegated(root: &Path, own: &str) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let path = Path::new(path);
@@ -296,24 +296,24 @@ fn delegated(root: &Path, own: &str) -> Option<PathBuf> {
         false => path,
     };
     let group = root.join(path);
-    // Only the top of all groups has no type, and its processes are not ours to move.
+    // Only the root group has no type, and this process must not move the root group's processes.
     let is_group = is_within && group.join("cgroup.type").exists();
     is_group.then_some(group)
 }
 
-/// A group that has groups below it may have no processes of its own.
+/// Moves the processes aside: a group with subgroups may have no processes of its own.
 fn move_aside(delegated: &Path) -> io::Result<()> {
     let aside = delegated.join(ASIDE);
     fs::create_dir_all(&aside)?;
     let processes = fs::read_to_string(delegated.join("cgroup.procs"))?;
     for process in processes.lines() {
-        // One that has ended meanwhile needs no place.
+        // A process that has ended meanwhile needs no place.
         fs::write(aside.join("cgroup.procs"), process).ok();
     }
     Ok(())
 }
 
-/// A whole core weighs 1024; nobody weighs nothing.
+/// A whole core weighs 1024, and no run weighs nothing.
 fn weight_one(cores_milli: u64) -> u64 {
     (cores_milli * 1024 / 1000).clamp(2, 262_144)
 }
@@ -367,7 +367,7 @@ mod tests {
         let service = root.path().join("system.slice/berth.service");
         fs::create_dir_all(&service).unwrap();
         fs::write(root.path().join("cgroup.controllers"), "cpu memory pids").unwrap();
-        // What may not be written is a folder here: tests are root, and root may write every file.
+        // Tests run as root, and root may write every file, so a folder stands for a file that may not be written.
         fs::create_dir(root.path().join("cgroup.subtree_control")).unwrap();
         fs::write(service.join("cgroup.procs"), "41\n42\n").unwrap();
         fs::write(service.join("cgroup.type"), "domain\n").unwrap();
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(least, Some((service.clone(), 3 << 30)));
         let at_the_top = Groups::Two(root.path().join("berth"));
         assert_eq!(at_the_top.least_guarantee_above(), None);
-        // A group's files go with it; a folder's do not.
+        // The kernel removes a group's files with the group, but not the files of a plain folder.
         let two = service.join("berth/two");
         for file in fs::read_dir(&two).unwrap() {
             fs::remove_file(file.unwrap().path()).unwrap();

@@ -1,7 +1,8 @@
-//! The channel between a run's keeper and the first process of its sandbox: one socket pair, one message a packet.
+//! The channel between a run's supervisor and the first process of its sandbox: one socket pair, one message per
+//! packet.
 //!
-//! The keeper may be root and the other end never is. So the keeper bounds and parses what it reads as hostile, the
-//! kernel names the sender of each packet, and descriptors travel towards the sandbox only.
+//! The supervisor may be root and the other end never is. So the supervisor limits the length of each packet and parses
+//! it as hostile input. The kernel names the sender of each packet, and descriptors travel only towards the sandbox.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -19,31 +20,31 @@ use tokio::net::UnixDatagram;
 
 /// A longer packet is refused.
 const BYTES_MAX: usize = 4096;
-/// No message carries more descriptors.
+/// Maximum number of descriptors in a message.
 const DESCRIPTORS_MAX: usize = 1;
 
-/// From the keeper. `Start`, `Visitor`, `Hub` and `Copy` carry a descriptor.
+/// Messages from the supervisor. `Start`, `Visitor`, `Hub` and `Fork` carry a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToSandbox {
-    /// The network is there; the process may turn into the sandbox.
+    /// The network exists; the process may turn into the sandbox.
     Go,
-    /// The run's spec, to read once.
+    /// The run's spec, which the sandbox reads once.
     Start,
     Stop,
     Checkpoint,
-    /// A connection of somebody whom the relay let in.
+    /// The connection of a visitor whom the relay admitted.
     Visitor,
     /// A connection to the server's hub socket.
     Hub,
     /// Too many connections to the hub are open.
     HubRefused,
-    /// A connection to a fork of a warm server.
+    /// A connection to a fork of the fork server.
     Fork,
     NoFork,
 }
 
-/// From the sandbox. None carries a descriptor: the kernel closes whatever comes with one.
+/// Messages from the sandbox. None carries a descriptor: the kernel closes any that the sandbox sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToKeeper {
@@ -65,16 +66,16 @@ pub enum Fate {
     CouldNotStart(String),
 }
 
-/// A message with what came beside it.
+/// A message with its descriptor and its sender.
 #[derive(Debug)]
 pub struct Received<T> {
     pub message: T,
     pub descriptor: Option<OwnedFd>,
-    /// The sender's process id in this process's namespace; only the keeper's end asks the kernel for it.
+    /// The sender's process id in this process's namespace. Only the supervisor's end asks the kernel for it.
     pub sender: Option<i32>,
 }
 
-/// Both ends: the keeper's, and the one for the sandbox.
+/// Creates both ends: the supervisor's, and the sandbox's.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (keeper, sandbox) = socketpair(
         AddressFamily::UNIX,
@@ -86,7 +87,7 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((keeper, sandbox))
 }
 
-/// Sends one message. Blocks where the descriptor does.
+/// Sends one message. Blocks if `end` is in blocking mode.
 pub fn send(
     end: impl AsFd,
     message: &impl Serialize,
@@ -108,7 +109,7 @@ pub fn send(
     Ok(())
 }
 
-/// Receives one message; none when the other end is gone.
+/// Receives one message; `None` when the other end is gone.
 pub fn receive<T: DeserializeOwned>(end: impl AsFd) -> io::Result<Option<Received<T>>> {
     let mut bytes = [0; BYTES_MAX];
     let mut space =
@@ -142,8 +143,8 @@ pub fn receive<T: DeserializeOwned>(end: impl AsFd) -> io::Result<Option<Receive
     }))
 }
 
-/// An end for a process that has a runtime. The type is tokio's for sockets that keep packets apart; every packet goes
-/// through `send` and `receive` above.
+/// An end for a process with a tokio runtime. The type is tokio's for sockets that keep packets apart; every packet
+/// goes through `send` and `receive` above.
 #[derive(Debug)]
 pub struct Channel(UnixDatagram);
 

@@ -1,8 +1,9 @@
-//! Whether this machine's disks have space for what a person starts.
+//! Checks that this machine's disks have space for a person's new work.
 //!
-//! A home has a limit, and the disks keep a reserve. Where the file system has project quotas, it holds the limit and says
-//! what is left of it. Elsewhere a home is measured and not metered: what takes long is measured beside
-//! the start that asked for it, and until then the measurement before counts. No start waits long for a disk.
+//! A home has a limit, and the disks keep a reserve. If the file system has project quotas, it enforces the limit and
+//! reports the space that is left. Otherwise Berth measures a home from time to time. A long measurement continues in
+//! the background of the start that asked for it, and until it ends the previous one counts. No start waits long for a
+//! disk.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,18 +17,18 @@ use crate::backend::{CLEAN_UP_MAX, DiskSpace};
 use crate::beneath::{Beneath, Counted, Size, SizeLimits};
 use crate::turns::Turns;
 
-/// What people may take of this machine's disks.
+/// How much people may use of this machine's disks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskLimits {
-    /// What a home may take, if there is a limit.
+    /// Maximum size of a home, if there is a limit.
     pub home_bytes_max: Option<u64>,
-    /// What has to be free wherever runs write.
+    /// Space that must stay free on every disk on which runs write.
     pub reserve_bytes: u64,
 }
 
-/// A home within its limit counts as measured for so long.
+/// For this long, a home within its limit counts as measured.
 const FRESH: Duration = Duration::from_secs(60);
-/// A start waits at most so long for a measurement.
+/// Maximum time that a start waits for a measurement.
 const WAIT: Duration = Duration::from_secs(2);
 const ENTRIES_MAX: u64 = 5_000_000;
 const DEPTH_MAX: usize = 200;
@@ -36,12 +37,12 @@ const MEASURING: SizeLimits = SizeLimits {
     depth_max: DEPTH_MAX,
     time_max: Duration::from_secs(120),
 };
-/// Homes that are measured at the same time.
+/// Maximum number of homes that are measured at the same time.
 const AT_ONCE: usize = 2;
-/// A file system with fewer free inodes is as good as full.
+/// A file system with fewer free inodes counts as full.
 const INODES_MIN: u64 = 1024;
 const MIB: u64 = 1 << 20;
-/// A home whose quota leaves less has reached its limit: nothing that starts could write.
+/// A home with less quota left has reached its limit, because a new run could not write.
 const QUOTA_LEFT_MIN: u64 = MIB;
 
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(super) struct Disk {
     wait: Duration,
 }
 
-/// What is asked of the file systems themselves. One that hangs keeps one thread for each.
+/// Calls to the file systems themselves. One that hangs occupies one thread for each kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Question {
     Reserve,
@@ -63,7 +64,7 @@ enum Question {
 
 #[derive(Debug, Default)]
 struct Home {
-    /// Held while it is measured.
+    /// Held during a measurement.
     turn: Turn<()>,
     last: Mutex<Option<Measured>>,
 }
@@ -81,7 +82,7 @@ impl Home {
 }
 
 impl Disk {
-    /// `quotas` is where the file system with the homes is mounted, if it has project quotas.
+    /// `quotas` is the mount point of the file system with the homes, if it has project quotas.
     pub fn new(limits: DiskLimits, quotas: Option<PathBuf>) -> Disk {
         Disk {
             limits,
@@ -93,7 +94,7 @@ impl Disk {
         }
     }
 
-    /// Whether there is space for something new of this home's owner, which writes below these folders.
+    /// Whether there is space for something new of this home's owner that writes below these folders.
     pub async fn space(&self, home: &Path, folders: Vec<PathBuf>) -> DiskSpace {
         let reserve = self.limits.reserve_bytes;
         let disk = self.questions.take(Question::Reserve, self.wait, move |_| {
@@ -122,7 +123,8 @@ impl Disk {
         left.await?
     }
 
-    /// Gives a home its quota, where there are quotas. A large one is marked beside the start; until then it is measured.
+    /// Sets a home's quota, if there are quotas. Marking a large home continues in the background; until it ends, the
+    /// home is measured.
     pub async fn enforce(&self, home: PathBuf) {
         let Some(quotas) = self.quotas.clone() else {
             return;
@@ -138,14 +140,14 @@ impl Disk {
             .ok();
     }
 
-    /// The newest size that can be had soon; none where nothing is known.
+    /// The newest size that is available soon; `None` if nothing is known.
     async fn measured(&self, path: &Path, limit: u64) -> Option<Size> {
         let home = {
             let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
             homes.entry(path.to_owned()).or_default().clone()
         };
         let asked_at = Instant::now();
-        // Whoever is refused removes something and tries again at once.
+        // A known refusal is not reused: a person who is refused removes files and tries again at once.
         let is_good = |known: &Measured| {
             asked_at.saturating_duration_since(known.at) < FRESH
                 && why_refused(known.size, limit).is_none()
@@ -161,7 +163,7 @@ impl Disk {
     }
 }
 
-/// Measures a home, unless somebody else did since this was asked.
+/// Measures a home, unless another call did so since `asked_at`.
 async fn measure(home: Arc<Home>, path: PathBuf, turns: Arc<Semaphore>, asked_at: Instant) {
     let _one_at_a_time = home.turn.lock().await;
     if home.last().is_some_and(|known| known.at >= asked_at) {
@@ -176,7 +178,7 @@ async fn measure(home: Arc<Home>, path: PathBuf, turns: Arc<Semaphore>, asked_at
         return;
     };
     let mut last = home.last.lock().unwrap_or_else(PoisonError::into_inner);
-    // A part says nothing against what was known of the whole, unless it is more. It was measured now all the same.
+    // A partial size replaces the known size only if it is larger. In either case the home was measured now.
     let size = match *last {
         Some(before) if size.counted == Counted::InPart && before.size.bytes >= size.bytes => {
             before.size
@@ -224,7 +226,7 @@ fn below_reserve(folders: &[PathBuf], reserve: u64) -> Option<String> {
     })
 }
 
-/// What people can still write to the disk with this folder; none where nobody can say.
+/// The space on the disk with this folder to which people can still write; `None` if it is unknown.
 fn free(folder: &Path) -> Option<u64> {
     let disk = nix::sys::statvfs::statvfs(folder).ok()?;
     if disk.files() > 0 && disk.files_available() < INODES_MIN {
@@ -252,7 +254,7 @@ mod tests {
             reserve_bytes: 0,
         };
         Disk {
-            // A busy machine takes its time.
+            // A busy machine may be slow.
             wait: Duration::from_secs(3600),
             ..Disk::new(limits, None)
         }

@@ -1,10 +1,10 @@
-//! From the keeper into the sandbox: a process that becomes somebody else, makes itself a network of its own, and then
-//! turns into the sandbox. It has one thread, for a process with several cannot change its namespaces.
+//! From the supervisor into the sandbox: this process becomes another user, makes a network namespace, and then turns
+//! into the sandbox. It has one thread, because a process with several threads cannot change its namespaces.
 //!
-//! The network belongs to a user namespace in which this process is root; the sandbox is another one below it, in which
-//! it is nobody. So the routes that are closed here cannot be opened there.
+//! The network belongs to a user namespace in which this process is root. The sandbox is in another user namespace
+//! below it, in which it has no rights. So the sandbox cannot reopen the routes that are closed here.
 //!
-//! On a machine without a sandbox it only becomes somebody else, where it may.
+//! On a machine without a sandbox, this process only becomes another user, if it may.
 
 use std::convert::Infallible;
 use std::fs::{self, File};
@@ -27,10 +27,11 @@ use super::spec::{Places, Spec};
 use super::syscalls;
 use crate::backend::Seen;
 
-/// Where the parts of a sandbox are laid out for whoever may not go to where they are. Only the run itself sees it.
+/// The stage: it holds the parts of a sandbox for a user who may not enter their real paths. Only the run itself sees
+/// it.
 const STAGE: &str = "/mnt";
 
-/// Where what is laid out is found by whoever became another user and has no sandbox.
+/// The staged paths, for a run that has another user and no sandbox.
 pub fn staged() -> Places {
     let stage = Path::new(STAGE);
     Places::in_the_open(stage.join(HOME), stage.join(IO))
@@ -39,7 +40,7 @@ pub fn staged() -> Places {
 const HOME: &str = "home";
 const IO: &str = "io";
 
-/// Only ever comes back with what went wrong. Its standard input is the channel to the keeper.
+/// Returns only if something went wrong. Its standard input is the channel to the supervisor.
 pub fn enter(folder: &Folder, program: PathBuf) -> io::Result<Infallible> {
     let spec = folder.spec()?;
     let sources = Sources::plain(&spec, program);
@@ -49,7 +50,7 @@ pub fn enter(folder: &Folder, program: PathBuf) -> io::Result<Infallible> {
             let staged = stage(&sources, &spec, folder);
             let staged = staged.map_err(|error| said("lay out the sandbox", error))?;
             become_user(user).map_err(|error| said("change to the run's user", error))?;
-            // Its own files in `/proc` would else belong to root, and it could not say who it is in its namespace.
+            // Otherwise its own files in `/proc` belong to root, and it cannot set its user id in its namespace.
             nix::sys::prctl::set_dumpable(true)?;
             staged
         }
@@ -98,7 +99,7 @@ impl Files {
     }
 }
 
-/// Without the flag that would close it when another program takes this one's place.
+/// Makes a file without the close-on-exec flag, so that the next program keeps it.
 fn inherited(bytes: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("berth", MemfdFlags::empty())?);
     file.write_all(bytes)?;
@@ -106,7 +107,7 @@ fn inherited(bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Says that this much is done, and goes on when the keeper has done its part.
+/// Reports that this process is ready, and waits until the supervisor has done its part.
 fn wait_for_the_keeper() -> io::Result<()> {
     let channel = io::stdin();
     control::send(&channel, &ToKeeper::Ready, None)?;
@@ -121,10 +122,10 @@ fn said(what: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {what}: {error}"))
 }
 
-/// Binds every part to a folder that anybody may enter, in a mount namespace that ends with the run.
+/// Bind-mounts every part into a folder that anybody may enter, in a mount namespace that ends with the run.
 fn stage(sources: &Sources, spec: &Spec, folder: &Folder) -> io::Result<Sources> {
     own_mounts()?;
-    // Held before the stage is mounted, for it hides whatever of them is below its place.
+    // Opened before the stage is mounted, because the stage hides every part below its path.
     let home = hold(&sources.home)?;
     let program = hold(&sources.program)?;
     let own = match spec.is_sandboxed {
@@ -159,13 +160,13 @@ fn stage(sources: &Sources, spec: &Spec, folder: &Folder) -> io::Result<Sources>
     })
 }
 
-/// A file or folder by which it can be mounted, whatever hides its path later.
+/// Opens a file or folder, so that it can be mounted even if its path is hidden later.
 fn hold(path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// Mounts what is held on the stage, under a name.
+/// Bind-mounts an opened file or folder on the stage, under a name.
 fn lay(from: &File, name: &str) -> io::Result<PathBuf> {
     let to = Path::new(STAGE).join(name);
     if from.metadata()?.is_dir() {
@@ -180,7 +181,7 @@ fn lay(from: &File, name: &str) -> io::Result<PathBuf> {
     Ok(to)
 }
 
-/// What is mounted from here on, only this process and its children see.
+/// From here on, only this process and its children see new mounts.
 pub(super) fn own_mounts() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     let nothing: Option<&str> = None;
@@ -203,8 +204,9 @@ fn own_network() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// Closes what the run may not reach. What is opened is written first: of two equal ranges the closed one wins, and of two
-/// that overlap the smaller one does. So a range that is opened as a whole must not be among the closed ones.
+/// Closes the routes that the run may not use. The opened ranges come first: of two equal ranges the closed one wins,
+/// and of two that overlap the smaller one wins. So a range that is opened as a whole must not be among the closed
+/// ones.
 fn set_routes(spec: &Spec) -> io::Result<()> {
     let mut lines = "link set lo up\n".to_owned();
     if spec.network.is_open {

@@ -1,8 +1,8 @@
-//! A run's folder: the records of the server and the keeper about one run, which survive both.
+//! A run's folder: the records of the server and the supervisor about one run, which survive both.
 //!
-//! The folder belongs to the server's user and no run sees it, so nothing in it is hostile. It appears whole, under the
-//! run's id, and so a run starts once however often the server asks. The keeper holds a lock; a free lock beside the mark
-//! that the run had begun means that its keeper was killed.
+//! The folder belongs to the server's user and no run sees it, so its contents are trusted. It appears complete under
+//! the run's id, so a run starts once however often the server asks. The supervisor holds a lock. If the lock is free
+//! although the run is marked as begun, the supervisor was killed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -24,27 +24,27 @@ use crate::door::Key;
 #[derive(Debug, Clone)]
 pub struct Folder(PathBuf);
 
-/// A record is never longer; a longer one is an error and not read.
+/// Maximum size of a record; a longer one is an error and is not read.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
-/// How many bytes the number of a keeper takes in its file.
+/// Size in bytes of a supervisor's process id in its file.
 const NUMBER_WIDTH: usize = 16;
-/// Each of these records can be written once on a full disk, in the place of a file that holds as much.
+/// Records that can be written once on a full disk, because each has a spare file of enough size to replace.
 const SPARED: [&str; 3] = ["until", "told", END];
 const SPARE_BYTES: usize = 8 << 10;
 const END: &str = "end.json";
 const SPEC: &str = "spec.json";
-/// The variables of the app's environment, sealed.
+/// The variables of the app's environment, encrypted.
 const SEALED: &str = "environment.sealed";
-/// The same in clear, as earlier versions wrote them.
+/// The same in plain text, as earlier versions wrote them.
 const ENVIRONMENT: &str = "environment.json";
 const KEY: &str = "key";
 
-/// How a run came to its end.
+/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub at: Timestamp,
     pub how: How,
-    /// For its owner.
+    /// A sentence for the run's owner.
     pub said: String,
 }
 
@@ -54,20 +54,20 @@ pub enum How {
     Exited(i32),
     Signalled(i32),
     OutOfMemory,
-    /// It was told to, and went.
+    /// It ended because of a stop or its deadline.
     Stopped,
     CouldNotStart,
-    /// Whoever kept it was killed.
+    /// Its supervisor was killed.
     Lost,
 }
 
-/// What a lock says.
+/// The state of a run's supervisor, read from its lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// By this process.
+    /// The process with this id supervises the run.
     By(i32),
     NotYet,
-    /// It had begun, and nobody keeps it.
+    /// The run had begun, and nothing supervises it any more.
     NoMore,
 }
 
@@ -84,7 +84,7 @@ impl Folder {
         &self.0
     }
 
-    /// Makes it with everything in it, or finds it made.
+    /// Creates the folder with everything in it, unless it exists.
     pub fn make(
         &self,
         spec: &Spec,
@@ -114,14 +114,15 @@ impl Folder {
         let seen: Vec<_> = spec.mounts.iter().map(|mount| &mount.from).collect();
         made.write("seen", &serde_json::to_vec(&seen)?)?;
         for name in SPARED {
-            // Not flushed: a start waits for the disk long enough.
+            // Not flushed to disk, because a start already waits long enough for it.
             fs::write(new.join(spare(name)), [0; SPARE_BYTES])?;
         }
         fs::rename(&new, &self.0)?;
         sync_folder(self.0.parent())
     }
 
-    /// The variables of the app's environment, which may be secrets: the keeper reads them once, and then they are gone.
+    /// Reads and removes the variables of the app's environment, which may be secrets. The supervisor reads them once,
+    /// and then they are gone.
     pub fn take_environment(
         &self,
         record_key: Option<&RunRecordKey>,
@@ -142,7 +143,7 @@ impl Folder {
         Ok(environment)
     }
 
-    /// The spec without its environment. It must be of the run that the folder is named after.
+    /// The spec without its environment. It must belong to the run that the folder is named after.
     pub fn spec(&self) -> io::Result<Spec> {
         let spec: Option<Spec> = self.read_json(SPEC)?;
         let spec = spec.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
@@ -152,7 +153,7 @@ impl Folder {
         Ok(spec)
     }
 
-    /// The folder of all that the server runs: a run's folder is in the folder of all runs, and that is in this one.
+    /// The server's work folder, two levels above a run's folder.
     pub fn work(&self) -> io::Result<&Path> {
         let work = self.0.parent().and_then(Path::parent);
         work.ok_or_else(|| io::Error::other("the run's folder is nowhere"))
@@ -164,29 +165,30 @@ impl Folder {
         uuid_of(name).map(RunId)
     }
 
-    /// What a visitor's connection must begin with.
+    /// The key with which a visitor's connection must begin.
     pub fn key(&self) -> io::Result<Key> {
         let bytes = self.read(KEY)?;
         let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         Key::from_bytes(&bytes).ok_or_else(|| invalid("the key is cut off"))
     }
 
-    /// Whether a version started it that kept its records where the run could write.
+    /// Whether an older version started the run and kept its records where the run could write.
     pub fn is_of_an_older_version(&self) -> bool {
         !self.0.join(SPEC).exists() && self.0.join("io").exists()
     }
 
-    /// The folders of this machine that the run sees.
+    /// The folders of this machine that the run mounts.
     pub fn seen(&self) -> io::Result<Vec<PathBuf>> {
         Ok(self.read_json("seen")?.unwrap_or_default())
     }
 
-    /// The run's own folder where there is no sandbox. The server and the keeper create it and never read in it.
+    /// The run's own folder on a machine without a sandbox. The server and the supervisor create it and never read in
+    /// it.
     pub fn io(&self) -> PathBuf {
         self.0.join("io")
     }
 
-    /// Where the keeper lets visitors in.
+    /// The socket on which the supervisor admits visitors.
     pub fn socket(&self) -> PathBuf {
         self.0.join("app.sock")
     }
@@ -195,12 +197,12 @@ impl Folder {
         self.0.join("log")
     }
 
-    /// The older half of the log, after the newer one was full.
+    /// The older half of the log, from before the newer one was full.
     pub fn older_log(&self) -> PathBuf {
         self.0.join("log.old")
     }
 
-    /// The end of what the run wrote: at most so many bytes, from whole lines.
+    /// The end of the run's output: at most this many bytes, in whole lines.
     pub fn log_tail(&self, bytes: u64) -> io::Result<String> {
         let (mut tail, mut is_cut) = tail_of(&self.log(), bytes)?;
         let left = bytes - tail.len() as u64;
@@ -212,7 +214,7 @@ impl Folder {
             is_cut = self.older_log().exists();
         }
         let text = String::from_utf8_lossy(&tail).into_owned();
-        // The first line is most likely cut in two.
+        // The first line is most likely incomplete.
         match text.split_once('\n') {
             Some((_, whole)) if is_cut => Ok(whole.to_owned()),
             _ => Ok(text),
@@ -242,7 +244,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Marks that it has to come to its end, for a keeper that does not listen yet.
+    /// Marks that the run must end, for a supervisor that does not listen yet.
     pub fn tell_to_end(&self) -> io::Result<()> {
         self.write("told", b"")
     }
@@ -251,7 +253,7 @@ impl Folder {
         self.0.join("told").exists()
     }
 
-    /// Marks that something may run from now on. Nobody begins it a second time.
+    /// Marks that the run may have processes from now on, so that nobody starts it a second time.
     pub fn begin(&self) -> io::Result<()> {
         self.write("begun", b"")
     }
@@ -260,7 +262,7 @@ impl Folder {
         self.0.join("begun").exists()
     }
 
-    /// Becomes its keeper for as long as the file lives; none where somebody is.
+    /// Makes this process the supervisor while the returned file is open; `None` if another process is.
     pub fn keep(&self) -> io::Result<Option<File>> {
         let Some(mut file) = self.lock()? else {
             return Ok(None);
@@ -270,8 +272,8 @@ impl Folder {
         Ok(Some(file))
     }
 
-    /// Keeps every keeper away for as long as the file lives, as a process that no signal for the run may reach. The file
-    /// is written over in its place, for a full disk has none for it.
+    /// Keeps every supervisor away while the returned file is open. No signal for the run reaches this process. The
+    /// file is overwritten in place, because a full disk has no room for a new one.
     pub(super) fn lock(&self) -> io::Result<Option<File>> {
         let mut file = self.lock_file()?;
         match file.try_lock() {
@@ -293,14 +295,14 @@ impl Folder {
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 file.read_to_string(&mut text)?;
-                // Between taking the lock and writing its number it has none; it is kept all the same.
+                // A process that holds the lock and has not written its id yet is a supervisor all the same.
                 Ok(text.trim().parse().map_or(Kept::By(0), Kept::By))
             }
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
-    /// Sends a signal to the keeper, if there is one.
+    /// Sends a signal to the supervisor, if there is one.
     pub fn signal_keeper(&self, signal: Signal) -> io::Result<()> {
         let kept = self.kept()?;
         let Kept::By(number @ 1..) = kept else {
@@ -310,14 +312,15 @@ impl Folder {
         else {
             return Ok(());
         };
-        // It may have ended and left its number to another process. Who holds the lock now, held it all the while.
+        // The supervisor may have ended, and another process may have its id. If it holds the lock now, it has held it
+        // all the time.
         match self.kept()? == kept {
             true => Ok(pidfd_send_signal(process, signal)?),
             false => Ok(()),
         }
     }
 
-    /// Whether something of it runs, or will.
+    /// Whether the run has processes, or will have some.
     pub fn may_run(&self) -> io::Result<bool> {
         if self.0.extension().is_some() || self.end()?.is_some() {
             return Ok(false);
@@ -350,7 +353,8 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// All of it or nothing, whenever the machine stops. A full disk takes a record that has a spare file.
+    /// Writes a record completely or not at all, even if the machine crashes. A record with a spare file can be written
+    /// on a full disk.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         match self.try_write(name, bytes) {
             Err(error) if is_full(&error) => {
@@ -392,7 +396,7 @@ pub(super) fn uuid_of(name: &str) -> Option<uuid::Uuid> {
     uuid::Uuid::try_parse(name).ok().filter(|_| is_simple)
 }
 
-/// The last bytes of a file, and whether there are more before them. A file that is not there is empty.
+/// The last bytes of a file, and whether there are more before them. A missing file counts as empty.
 fn tail_of(path: &Path, bytes: u64) -> io::Result<(Vec<u8>, bool)> {
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),

@@ -1,5 +1,5 @@
-//! What a server does on this machine with files and processes. Everything here may wait for a disk, so it is called on
-//! threads ([`Turns`](crate::turns::Turns)) and never by an async worker.
+//! The server's work on this machine with files and processes. Every call may wait for a disk, so it runs on a thread
+//! ([`Turns`](crate::turns::Turns)) and never on an async worker.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -25,7 +25,7 @@ use crate::backend::{Door, Grant, Job, Seen, Sign, Trouble, Used};
 use crate::door::Key;
 use crate::turns::Patience;
 
-/// The addresses at which clouds tell their machines secrets. No setting opens them.
+/// Addresses of the metadata services from which machines in a cloud read secrets. No setting opens them.
 const METADATA: [Ipv4Addr; 2] = [
     Ipv4Addr::new(169, 254, 169, 254),
     Ipv4Addr::new(169, 254, 170, 2),
@@ -37,11 +37,11 @@ const MIB: u64 = 1 << 20;
 pub(super) struct Hands {
     pub settings: Settings,
     pub groups: Option<Groups>,
-    /// Whether runs have a sandbox. One that failed once, or was slow, is looked at again.
+    /// Whether runs have a sandbox. A machine that failed the check, or was slow, is checked again.
     has_sandbox: AtomicBool,
-    /// The number of the next new person; none before somebody new came.
+    /// The user id of the next new person; `None` before the first new person.
     next_user: Mutex<Option<u32>>,
-    /// Whose home each number was found to own since the server began.
+    /// For each user id, the person with the home that it owns, as found since the server began.
     owners: Mutex<HashMap<u32, PersonId>>,
     warm: Option<warm::Pool>,
 }
@@ -79,7 +79,7 @@ impl Hands {
         Folder::of(&self.settings.folder.join("runs"), run)
     }
 
-    /// Makes the folder of a run, and finds its home.
+    /// Makes the folder of a run, and returns the path of its home.
     pub fn prepare(&self, job: Job<'_>, grant: &Grant, reach: &Reach) -> Result<PathBuf, Trouble> {
         let key = Key::generate().map_err(cannot)?;
         let spec = self.spec(job, grant, &key, reach)?;
@@ -92,12 +92,12 @@ impl Hands {
         Ok(spec.home)
     }
 
-    /// Starts a run that is prepared, unless it was started.
+    /// Starts a prepared run, unless it was started.
     pub fn start(&self, run: &Run, patience: &Patience) -> Result<(), Trouble> {
         let folder = self.folder(run.id);
         match folder.kept().map_err(cannot)? {
             Kept::NotYet if folder.is_told_to_end() => Ok(()),
-            // Whoever asked may have told others by now that nothing runs.
+            // The caller gave up, and may have reported by now that nothing runs.
             Kept::NotYet if patience.is_over() => Err(Trouble::NoAnswer("it took too long".into())),
             Kept::NotYet => self.keep(run.id).map_err(cannot),
             Kept::By(_) | Kept::NoMore => Ok(()),
@@ -109,7 +109,7 @@ impl Hands {
         if !folder.path().exists() {
             return Ok(());
         }
-        // On a full disk it is told to end, though that may not be noted.
+        // On a full disk the run is asked to end, although that may not be recorded.
         let noted = folder.set_until(run.until);
         let to_save = Because::Checkpoint;
         if matches!(run.state, RunState::Stopping { because, .. } if because == to_save) {
@@ -129,18 +129,18 @@ impl Hands {
         folder.set_until(run.until).map_err(cannot)
     }
 
-    /// Leaves it no time.
+    /// Ends a run at once, without a grace period.
     pub fn end(&self, run: RunId) -> Result<(), Trouble> {
         end(&self.folder(run)).map_err(cannot)
     }
 
-    /// What its control group counts; none where there is no such group.
+    /// The usage that the run's control group counts; `None` if there is no such group.
     pub fn used(&self, run: RunId) -> Option<Used> {
         let groups = self.groups.as_ref()?;
         groups.group(&run.0.simple().to_string()).used()
     }
 
-    /// None where there is no way in: the run has no folder, or an older version started it.
+    /// `None` if the run has no endpoint: it has no folder, or an older version started it.
     pub fn door(&self, run: RunId) -> io::Result<Option<Door>> {
         let folder = self.folder(run);
         let door = || -> io::Result<Door> {
@@ -242,14 +242,14 @@ impl Hands {
                 Serves::Socket => Listens::Socket,
                 Serves::Port(port) => Listens::Port(port),
             }),
-            // In the open the port would be the whole machine's.
+            // Without a sandbox, the port would be the whole machine's.
             has_hub: grant.has_hub && is_sandboxed,
             network: self.network(reach).map_err(cannot)?,
             warm: self.warm_for(program, grant, memory / MIB),
         })
     }
 
-    /// The warm server of which an app in a prepared environment can be a copy.
+    /// The fork server for an app in a prepared environment, if the app can start as its fork.
     fn warm_for(&self, program: &Program, grant: &Grant, memory_mib: u64) -> Option<PathBuf> {
         let pool = self.warm.as_ref()?;
         pool.make_room(memory_mib);
@@ -267,8 +267,8 @@ impl Hands {
         homes.join(person.0.simple().to_string())
     }
 
-    /// The person's own folder, made when they first run something, and whom it belongs to on this machine. The folder's
-    /// owner is the record of who is who: a new person gets the next number after all that there are.
+    /// The person's home, made at their first run, and the user who owns it on this machine. The folder's owner is the
+    /// only record of a person's user id. A new person gets the next id after all existing ones.
     fn home(&self, grant: &Grant) -> io::Result<(PathBuf, Option<u32>)> {
         use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
         let homes = self.settings.folder.join("homes");
@@ -280,7 +280,8 @@ impl Hands {
         };
         if !home.exists() {
             let user = self.next_user(first, &homes)?;
-            // A start that was given up may go on beside this one. Only one of them gives the folder its name.
+            // A start that timed out may continue in parallel with this one. Only one of them gives the folder its
+            // name.
             let new = home.with_extension(format!("{user}.new"));
             let mut private = std::fs::DirBuilder::new();
             private.mode(0o700).recursive(true).create(&new)?;
@@ -291,8 +292,8 @@ impl Hands {
         Ok((home, Some(user)))
     }
 
-    /// A home that was restored as root must not make its person root, and two that were restored with one owner must
-    /// not make two people one.
+    /// Refuses a home with a wrong owner. A home that was restored as root must not make its person root. Two homes
+    /// that were restored with one owner must not give two people the same user.
     fn check_owner(&self, person: PersonId, home: &Path, user: Option<u32>) -> Result<(), Trouble> {
         let (Some(user), Some(first)) = (user, self.settings.first_user) else {
             return Ok(());
@@ -313,8 +314,8 @@ impl Hands {
         )))
     }
 
-    /// Whether another person's home has this owner too, as far as was seen since the server began: before that, nothing
-    /// of theirs runs that could meet.
+    /// Whether another person's home has this owner too, as far as seen since the server began. Before that nothing of
+    /// theirs runs, so nothing can conflict.
     fn is_shared_owner(&self, person: PersonId, user: u32) -> bool {
         use std::os::unix::fs::MetadataExt;
         let known = lock(&self.owners).insert(user, person);
@@ -329,7 +330,7 @@ impl Hands {
         is_shared
     }
 
-    /// A number that no home has. Homes are looked at once: one whose disk hangs keeps new people waiting, and nobody else.
+    /// A user id that no home has. The homes are listed once: if their disk hangs, only new people wait.
     fn next_user(&self, first: u32, homes: &Path) -> io::Result<u32> {
         let known = *lock(&self.next_user);
         let next = match known {
@@ -342,7 +343,8 @@ impl Hands {
         Ok(user)
     }
 
-    /// What was not there when the server began may be there now: a machine that has just started is busy.
+    /// A sandbox that was not possible when the server began may be possible now: a machine that has just started is
+    /// busy.
     fn has_sandbox(&self) -> bool {
         if self.has_sandbox.load(Ordering::SeqCst) {
             return true;
@@ -355,7 +357,8 @@ impl Hands {
         has_one
     }
 
-    /// Where the boundary of a run does not hold, one person may use their own machine. With several, an admin decides.
+    /// If the boundary of a run does not hold, a person may still use their own machine. With several people, an admin
+    /// decides.
     fn check_boundary(&self, grant: &Grant) -> Result<(), Trouble> {
         let has_sandbox = self.has_sandbox.load(Ordering::SeqCst);
         match WeakBoundary::of(has_sandbox, self.settings.first_user.is_some()) {
@@ -370,7 +373,7 @@ impl Hands {
         }
     }
 
-    /// What a run is to see has to be there. The folder of an environment that is to be made, is made.
+    /// Checks that a mounted folder exists. The folder of an environment that is to be built is created here.
     fn see(&self, mount: &Seen, user: Option<u32>) -> Result<(), Trouble> {
         let is_new = mount.is_writable && mount.from.parent() == Some(&self.shelf_folder());
         if is_new {
@@ -385,7 +388,8 @@ impl Hands {
         }
     }
 
-    /// A private range that an admin opens is not closed. What no setting opens is closed besides, as smaller ranges.
+    /// The routes of a run. A private range that an admin opens is not closed. Addresses that no setting opens are
+    /// closed in addition, as smaller ranges.
     fn network(&self, reach: &Reach) -> io::Result<Network> {
         let private = network::PRIVATE_RANGES.into_iter();
         let private = private.filter(|range| !reach.ranges.iter().any(|one| one.contains(*range)));
@@ -407,7 +411,7 @@ impl Hands {
         })
     }
 
-    /// Starts a keeper. A second one finds the lock taken and goes.
+    /// Starts a supervisor. A second one finds the lock taken and exits.
     fn keep(&self, run: RunId) -> io::Result<()> {
         let folder = self.folder(run);
         let record_key = &self.settings.record_key;
@@ -422,7 +426,7 @@ impl Hands {
             .stderr(Stdio::null())
             .process_group(0);
         let mut keeper = command.spawn()?;
-        // Only so that it is taken in when it ends before this server does.
+        // Only reaps the supervisor if it ends before this server does.
         tokio::spawn(async move { keeper.wait().await });
         Ok(())
     }
@@ -451,7 +455,7 @@ impl Hands {
             });
         }
         match folder.kept()? {
-            // This version has no way in to it. Its keeper takes it along, and the next look says why.
+            // This version cannot reach the run. The run dies with its supervisor, and the next poll says why.
             Kept::By(_) if folder.is_of_an_older_version() => {
                 folder.signal_keeper(Signal::KILL)?;
                 Ok(Sign::Running)
@@ -463,7 +467,7 @@ impl Hands {
                 said: None,
             }),
             Kept::NotYet if run.state == RunState::Starting => Ok(Sign::Unknown),
-            // Its start was not heard to the end. A keeper that comes late finds that it is over.
+            // The start was not completed. A supervisor that comes late finds that the run has ended.
             Kept::NotYet if matches!(run.state, RunState::Stopping { .. }) => {
                 folder.tell_to_end()?;
                 Ok(Sign::Ended {
@@ -473,20 +477,22 @@ impl Hands {
                 })
             }
             Kept::NotYet => {
-                // The machine is busy, and its keeper slow to come. Of two, one finds the lock taken and goes.
+                // The machine is busy, and the supervisor is slow to start. Of two supervisors, one finds the lock
+                // taken and exits.
                 self.keep(run.id)?;
                 Ok(Sign::Running)
             }
             Kept::NoMore => {
-                // A keeper that finds it begun ends what is left, and says so.
+                // A new supervisor finds that the run has begun, kills the rest of it, and records its end.
                 self.keep(run.id)?;
                 Ok(Sign::Running)
             }
         }
     }
 
-    /// The database says that the run is over. Where its keeper was killed, and nothing looked at it since, its folder does
-    /// not, and would be kept for ever. A keeper ends what is left and writes that down; then the folder can be removed.
+    /// Settles a run that has ended in the database but not in its folder, which would otherwise stay for ever. That
+    /// happens if its supervisor was killed and nothing has polled the run since. A new supervisor kills the rest and
+    /// records the end; then the folder can be removed.
     pub fn settle_ended(&self, run: RunId) -> io::Result<()> {
         let folder = self.folder(run);
         if !folder.path().exists() || folder.end()?.is_some() {
@@ -500,7 +506,8 @@ impl Hands {
     }
 }
 
-/// What a run reaches of the private ranges, and where the server's database is: found at each start, for names change.
+/// The parts of the private ranges that a run reaches, and the addresses of the server's database. Both are resolved at
+/// each start, because names change.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     pub ranges: Vec<Range>,
@@ -508,7 +515,7 @@ pub(super) struct Reach {
     pub database: Vec<Ipv4Addr>,
 }
 
-/// Tells everything that runs below a folder that its time is over, for whoever is about to remove it.
+/// Ends every run below a folder, for a caller that is about to remove the folder.
 pub fn end_everything(folder: &Path) -> io::Result<()> {
     let runs = match std::fs::read_dir(folder.join("runs")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -530,11 +537,11 @@ fn end(folder: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// The next number after all that people have.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The next user id after all owners of homes.
 fn next_user(homes: &Path, first: u32) -> io::Result<u32> {
     use std::os::unix::fs::MetadataExt;
     let mut next = first;
@@ -544,16 +551,16 @@ fn next_user(homes: &Path, first: u32) -> io::Result<u32> {
     Ok(next)
 }
 
-/// What it comes to when it went because it was told, or made, to.
+/// The outcome of a run that ended because it was asked or forced to.
 fn stopped(run: &Run) -> Outcome {
     match run.state {
         RunState::Stopping { because, .. } => because.outcome(),
-        // Its time was over before any server could say so.
+        // The deadline passed before any server could stop the run.
         _ => Outcome::TimedOut,
     }
 }
 
-/// Gives a new home its name, unless it has one by now.
+/// Gives a new home its name, unless the home exists by now.
 fn rename_new(new: &Path, home: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     match renameat_with(CWD, new, CWD, home, RenameFlags::NOREPLACE) {
@@ -562,7 +569,7 @@ fn rename_new(new: &Path, home: &Path) -> io::Result<()> {
     }
 }
 
-/// Without a sandbox everything is where it is.
+/// Without a sandbox, no folder can be mounted at another path.
 fn check_mounts(mounts: &[Seen]) -> Result<(), Trouble> {
     match mounts.iter().find(|mount| mount.from != mount.to) {
         None => Ok(()),
@@ -578,7 +585,7 @@ fn has_app_token(program: &Program) -> bool {
     values.any(|value| value.contains(APP_TOKEN))
 }
 
-/// What the program finds in its environment: its own, and what tells it where it is.
+/// The environment of the program: variables that say where it runs, and its own.
 fn environment(
     program: &Program,
     grant: &Grant,

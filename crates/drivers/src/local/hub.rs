@@ -4,8 +4,9 @@
 //! the app -> 127.0.0.1:8081 of its network -> inside -> keeper -> hub.sock of the server
 //! ```
 //!
-//! The sandbox asks for a connection and the keeper hands it one. The keeper says first whose run it is, and nothing in the
-//! sandbox can say that in its place: the server's socket is not there. The keeper reads nothing of what passes.
+//! The sandbox asks for a connection, and the supervisor hands it one. The supervisor sends the run's id first. Nothing
+//! in the sandbox can send another id, because the server's socket is not there. The supervisor does not read the
+//! traffic.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -20,21 +21,21 @@ use tokio::sync::Semaphore;
 use super::control::{Channel, ToSandbox};
 use super::folder::Folder;
 
-/// What the server's socket is called.
+/// The file name of the server's socket.
 const SOCKET: &str = "hub.sock";
-/// No id is longer.
+/// Maximum length of an id.
 const LINE_MAX: usize = 64;
-/// The most connections of one run at a time; the next wait.
+/// Maximum number of open connections of a run; further ones wait.
 const AT_ONCE: usize = 16;
-/// The most that wait, too; the next are refused.
+/// Maximum number of connections that wait; further ones are refused.
 const WAITING: usize = 64;
 
-/// Where a server listens that keeps its runs and homes in this folder.
+/// The socket of the server that keeps its runs and homes in this folder.
 pub fn server_socket(work: &Path) -> PathBuf {
     work.join(SOCKET)
 }
 
-/// The keeper's side of it.
+/// The supervisor's side.
 #[derive(Debug)]
 pub(super) struct Hub {
     server: PathBuf,
@@ -53,7 +54,7 @@ impl Hub {
         })
     }
 
-    /// Answers one wish for a connection.
+    /// Answers one request for a connection.
     pub async fn connect(&self, channel: &Channel) -> io::Result<()> {
         let Ok(waits) = self.waiting.clone().try_acquire_owned() else {
             return channel.send(&ToSandbox::HubRefused, None).await;
@@ -64,7 +65,7 @@ impl Hub {
         tokio::spawn(async move {
             let _place = open.acquire_owned().await;
             drop(waits);
-            // While no server is there, the app is cut off, and asks again.
+            // While no server is running, the connection closes, and the app asks again.
             if let Ok(mut answering) = UnixStream::connect(server).await
                 && answering
                     .write_all(format!("{run}\n").as_bytes())
@@ -78,7 +79,7 @@ impl Hub {
     }
 }
 
-/// Whose run it is, as the keeper says it before anything else: its id, and the end of the line.
+/// Reads the first line of a connection, in which the supervisor sends the run's id.
 pub async fn heard(asking: &mut UnixStream) -> io::Result<RunId> {
     let mut line = Vec::with_capacity(LINE_MAX);
     loop {

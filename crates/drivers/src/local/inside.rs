@@ -1,8 +1,8 @@
-//! The first process in a sandbox: it starts the app, connects visitors to it, collects orphans, and when it ends, so does
-//! everything. Without a sandbox it ends the others itself.
+//! The first process in a sandbox: it starts the app, connects visitors to it and reaps orphans. When it ends,
+//! everything in the sandbox ends. Without a sandbox, it kills the other processes itself.
 //!
-//! Its standard input is the channel to the keeper. What the app writes goes to its standard error. It has the run's user
-//! and nothing that the run could not have, but its memory and its descriptors are closed to the app.
+//! Its standard input is the channel to the supervisor. The app's output goes to its standard error. It has the run's
+//! user and no more rights than the run, but the app cannot access its memory and descriptors.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -28,12 +28,12 @@ use super::spec::{Listens, Spec};
 use super::warm::bring::{self, Copy, Wanted};
 use crate::backend::HUB_PORT;
 
-/// A sentence about a failed start is no longer.
+/// Maximum length of a sentence about a failed start.
 const SENTENCE_MAX: usize = 500;
 
-/// Runs what the keeper hands over, and reports how it ended.
+/// Runs the spec that the supervisor hands over, and reports how the app ended.
 pub async fn run() -> io::Result<()> {
-    // Who could trace this process could take its channel to the keeper.
+    // A process that could trace this one could take over its channel to the supervisor.
     nix::sys::prctl::set_dumpable(false)?;
     let channel = io::stdin().as_fd().try_clone_to_owned()?;
     let spec = spec_from(&channel)?;
@@ -59,7 +59,7 @@ fn spec_from(channel: &OwnedFd) -> io::Result<Spec> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// What the keeper hands over while the app runs.
+/// Starts the app, and follows the supervisor's messages until the app ends.
 async fn see_it_through(spec: &Spec, channel: &Arc<Channel>) -> io::Result<Fate> {
     let (asks, mut asking) = mpsc::channel(1);
     if spec.has_hub {
@@ -106,14 +106,14 @@ async fn see_it_through(spec: &Spec, channel: &Arc<Channel>) -> io::Result<Fate>
                     ToSandbox::HubRefused => { waiting.pop_front(); }
                     ToSandbox::Go | ToSandbox::Start | ToSandbox::Fork | ToSandbox::NoFork => {}
                 },
-                // The keeper is gone.
+                // The supervisor is gone.
                 Ok(None) | Err(_) => return Ok(Fate::Signalled(Signal::SIGKILL as i32)),
             }
         }
     }
 }
 
-/// What became of an app that is nobody's child here; never, of any other.
+/// The end of an app that is a fork, and so not a child of this process. It never returns for any other app.
 async fn fate_of(copy: &mut Option<Copy>) -> Fate {
     match copy {
         Some(copy) => copy.fate().await,
@@ -121,7 +121,7 @@ async fn fate_of(copy: &mut Option<Copy>) -> Fate {
     }
 }
 
-/// A connection that came by descriptor.
+/// Opens a connection that arrived as a descriptor.
 fn handed(descriptor: Option<OwnedFd>) -> io::Result<UnixStream> {
     let descriptor = descriptor.ok_or_else(|| io::Error::other("nothing was handed over"))?;
     let stream = std::os::unix::net::UnixStream::from(descriptor);
@@ -152,7 +152,7 @@ fn let_in(spec: &Spec, visitor: Option<OwnedFd>) {
     });
 }
 
-/// Takes what asks for a JupyterHub, one after the other.
+/// Accepts connections to the JupyterHub, one after the other.
 async fn let_out(listener: TcpListener, asks: mpsc::Sender<TcpStream>) {
     while let Ok((asking, _)) = listener.accept().await {
         if asks.send(asking).await.is_err() {
@@ -170,11 +170,11 @@ fn pass_on(mut asking: TcpStream, hub: Option<OwnedFd>) {
 enum Forked {
     By(UnixStream),
     No,
-    /// The keeper wants the run to end before it began.
+    /// The supervisor ended the run before the app began.
     Stopped,
 }
 
-/// Asks for a connection to a fork of a warm server.
+/// Asks for a connection to a fork of the fork server.
 async fn ask_for_fork(channel: &Channel) -> io::Result<Forked> {
     channel.send(&ToKeeper::Fork, None).await?;
     while let Some(answer) = channel.receive::<ToSandbox>().await? {
@@ -182,20 +182,20 @@ async fn ask_for_fork(channel: &Channel) -> io::Result<Forked> {
             ToSandbox::Fork => return Ok(Forked::By(handed(answer.descriptor)?)),
             ToSandbox::NoFork => return Ok(Forked::No),
             ToSandbox::Stop => return Ok(Forked::Stopped),
-            // A visitor who comes before there is an app is cut off, and comes again.
+            // There is no app yet, so the visitor's connection closes, and the visitor comes again.
             _ => {}
         }
     }
     Ok(Forked::Stopped)
 }
 
-/// Starts the app: as a copy of a warm server where it is to be one, else as a program like any other.
+/// Starts the app: as a fork if the supervisor provided one, else as an ordinary program.
 async fn start(spec: &Spec, fork: Option<UnixStream>) -> io::Result<(Pid, Option<Copy>)> {
     let home = spec.places.home.clone();
     let folder = match &spec.folder {
         None => home.clone(),
         Some(folder) if folder.is_dir() => folder.clone(),
-        // Where somebody stood when they submitted it is a folder of another machine, most often.
+        // The folder from which somebody submitted the job is usually on another machine.
         Some(folder) => {
             let folder = folder.display();
             writeln!(io::stderr(), "{folder} is not there; it begins in its home")?;
@@ -253,7 +253,7 @@ fn open(home: &Path, path: Option<&PathBuf>) -> io::Result<Option<File>> {
     path.map(open).transpose()
 }
 
-/// Takes in everything that has ended, whoever started it.
+/// Reaps every process that has ended, also those that the app started.
 fn take_in(app: Pid) -> Option<Fate> {
     let mut fate = None;
     loop {

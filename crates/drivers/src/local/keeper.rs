@@ -1,7 +1,7 @@
-//! The process that stands by a run from its start to its end, and outlives the server that started it.
+//! The supervisor of a run: it accompanies the run from start to end, and outlives the server that started it.
 //!
-//! It holds the run's lock, starts the sandbox and its network, writes the log, ends the run when its time is over
-//! though no server is there to say so, and writes down how it ended. Killed itself, it takes the run with it.
+//! It holds the run's lock, starts the sandbox and its network, writes the log, and records how the run ended. It ends
+//! the run at its deadline even if no server is running. If the supervisor is killed, the run dies with it.
 
 use std::io;
 use std::io::{Seek, Write};
@@ -33,21 +33,21 @@ use super::warm::bring::Bringing;
 use super::{brood, network, shelf};
 use crate::backend::AttemptKind;
 
-/// What a log may grow to before its older half goes.
+/// Maximum size of a log; beyond it, the older half is dropped.
 const LOG_BYTES: u64 = 8 << 20;
-/// How long the sandbox and its network may take to come.
+/// Timeout for creating the sandbox and its network.
 const PREPARING: Duration = Duration::from_secs(60);
-/// How long a machine that cannot make a sandbox yet is tried again: it may have just started, or be too busy.
+/// How long the start is retried on a machine that cannot make a sandbox yet: it may have just started, or be too busy.
 const NOT_READY_MAX: Duration = Duration::from_secs(120);
-/// Between two tries; twice as long each time.
+/// The pause before the first retry; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// How long to wait for what a process that has ended said last.
+/// How long to wait for the last output of a process that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Keeps a run until it is over. `program` is this very program, which goes on inside as another.
+/// Supervises a run until it has ended. `program` is this program, which continues in the sandbox in another role.
 pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
-    // Whatever ends the server's terminal is not meant for what it started.
+    // A signal that ends the server's terminal must not reach the processes that the server started.
     nix::unistd::setsid().ok();
     let record_key = RunRecordKey::read(io::stdin());
     let ears = Ears::open()?;
@@ -71,7 +71,7 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
         }
         return lost(folder, group.as_ref(), KEEPER_KILLED).await;
     }
-    // Whoever told it to end may have said already that nothing of it runs.
+    // The server that asked it to end may already have reported that nothing of it runs.
     if folder.is_told_to_end() {
         return finish(folder, &stopped()).await;
     }
@@ -98,13 +98,13 @@ pub async fn keep(folder: &Folder, program: &Path) -> io::Result<()> {
     }
     clean_up(group.as_ref()).await;
     if let Some(log) = log {
-        // Nothing of it is left that could say more, but what it said last may still be on its way to the disk.
+        // No process is left that could write more, but its last output may still be on its way to the disk.
         tokio::time::timeout(LAST_WORDS, log).await.ok();
     }
     finish(folder, &end).await
 }
 
-/// Writes down how the run ended. What it left in a folder of its own goes with it.
+/// Records how the run ended, and removes the run's own folder.
 async fn finish(folder: &Folder, end: &End) -> io::Result<()> {
     folder.set_end(end)?;
     shelf::remove(&folder.io()).await.ok();
@@ -123,7 +123,7 @@ const TOLD_TO_END: &str = "it was told to end";
 const KEEPER_KILLED: &str = "the process that watched over it was killed, and so it was ended";
 const OLDER_VERSION: &str = "Berth was upgraded, and this version does not adopt work that the one before started; it was ended: start it again";
 
-/// Nobody watches over it any more: nothing of it may be left.
+/// Ends a run that has lost its supervisor: nothing of it may be left.
 async fn lost(folder: &Folder, group: Option<&Group>, said: &str) -> io::Result<()> {
     clean_up(group).await;
     let end = End {
@@ -136,7 +136,7 @@ async fn lost(folder: &Folder, group: Option<&Group>, said: &str) -> io::Result<
 
 async fn clean_up(group: Option<&Group>) {
     let Some(group) = group else { return };
-    // What is being killed takes a moment to go.
+    // A killed process takes a moment to disappear.
     for _ in 0..200 {
         if group.remove() {
             return;
@@ -146,7 +146,7 @@ async fn clean_up(group: Option<&Group>) {
     }
 }
 
-/// What the server says to it: open before anything runs, so that nothing said is lost.
+/// Signals from the server. They are opened before anything runs, so that none is lost.
 struct Ears {
     end: Signal,
     save: Signal,
@@ -161,18 +161,18 @@ impl Ears {
     }
 }
 
-/// What a run is started from.
+/// Everything that a run is started from.
 #[derive(Clone, Copy)]
 struct Start<'a> {
     folder: &'a Folder,
     spec: &'a Spec,
-    /// This very program, which goes on inside as another.
+    /// This program, which continues in the sandbox in another role.
     program: &'a Path,
     group: Option<&'a Group>,
 }
 
 impl Start<'_> {
-    /// Runs it. A sandbox that cannot be made yet is tried again; an app that began is never started twice.
+    /// Runs it. A sandbox that cannot be made yet is retried; an app that began is never started twice.
     async fn until_the_end(self, mut ears: Ears) -> io::Result<(End, Option<JoinHandle<()>>)> {
         let give_up_at = Instant::now() + NOT_READY_MAX;
         let mut pause = FIRST_PAUSE;
@@ -221,11 +221,11 @@ fn could_not_start(said: String) -> End {
     }
 }
 
-/// What became of a start.
+/// The result of a start.
 enum Course {
-    /// The log is still written, perhaps.
+    /// The task may still be writing the log.
     Ended(End, JoinHandle<()>),
-    /// Its sandbox ended before the app began.
+    /// The sandbox ended before the app began.
     NoSandbox(String),
 }
 
@@ -233,11 +233,11 @@ struct Running {
     sandbox: Child,
     channel: Arc<Channel>,
     fate: oneshot::Receiver<Fate>,
-    /// Whether the sandbox was made, and its first process began.
+    /// Whether the sandbox was made and its first process began.
     has_started: Arc<AtomicBool>,
     attempts: Arc<Attempts>,
     log: JoinHandle<()>,
-    /// Both end when this is dropped.
+    /// Both end when this value is dropped.
     _network: Option<Child>,
     _relay: JoinSet<()>,
 }
@@ -279,7 +279,7 @@ async fn begin(start: Start<'_>) -> io::Result<Running> {
     let is_ready = matches!(&first, Ok(Ok(Some(first))) if first.message == ToKeeper::Ready);
     if !is_ready {
         sandbox.kill().await.ok();
-        // What it said last is on its way.
+        // Its last output is on its way.
         tokio::time::timeout(LAST_WORDS, log).await.ok();
         let tail = folder.log_tail(400).unwrap_or_default();
         return Err(io::Error::other(format!(
@@ -330,14 +330,14 @@ async fn begin(start: Start<'_>) -> io::Result<Running> {
     })
 }
 
-/// Where there is no sandbox, a run has a folder on the machine, for its socket and what is temporary.
+/// Makes the folder for the run's socket and temporary files on a machine without a sandbox.
 fn make_open_folder(folder: &Folder, user: Option<u32>) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, chown};
     let own = folder.io();
     for path in [own.clone(), own.join("tmp")] {
         std::fs::DirBuilder::new().mode(0o700).create(path)?;
     }
-    // From the inside out: once the outer folder is the user's, its contents may be anything.
+    // The inner folder comes first: once the outer folder is the user's, its contents cannot be trusted.
     match user {
         Some(_) => {
             chown(own.join("tmp"), user, user)?;
@@ -347,7 +347,8 @@ fn make_open_folder(folder: &Folder, user: Option<u32>) -> io::Result<()> {
     }
 }
 
-/// The spec for the first process of the sandbox, which reads it once. There is no file that something could replace.
+/// Puts the spec into memory for the first process of the sandbox, which reads it once. There is no file on a disk that
+/// something could replace.
 fn spec_in_memory(spec: &Spec) -> io::Result<std::fs::File> {
     let memory = rustix::fs::memfd_create("berth-spec", MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(memory);
@@ -356,7 +357,7 @@ fn spec_in_memory(spec: &Spec) -> io::Result<std::fs::File> {
     Ok(file)
 }
 
-/// What the first process of the sandbox asks for while the run goes on.
+/// Answers the requests of the sandbox's first process while the run continues.
 struct Conversation {
     channel: Arc<Channel>,
     has_started: Arc<AtomicBool>,
@@ -367,12 +368,12 @@ struct Conversation {
     group: Option<Group>,
 }
 
-/// More messages in a second wait for the next.
+/// Maximum number of messages per second; further ones wait for the next second.
 const MESSAGES_A_SECOND: u32 = 200;
 
 impl Conversation {
-    /// How the app ended. None if the sandbox ended without a word, or spoke as Berth's own program never does: then the
-    /// keeper listens no more.
+    /// Returns how the app ended. It returns `None` if the sandbox ended without a message, or sent one that Berth's
+    /// own program never sends. In the second case the supervisor stops listening.
     async fn until_the_end(mut self) -> Option<Fate> {
         let mut second = Instant::now();
         let mut heard = 0;
@@ -411,7 +412,7 @@ impl Conversation {
         }
     }
 
-    /// Only the first question is answered with a copy.
+    /// Only the first request is answered with a fork.
     async fn fork(&mut self, inside: i32) -> io::Result<()> {
         let brought = match self.warm.take() {
             Some(warm) => warm.bring(inside, self.group.as_ref()).await.ok(),
@@ -435,7 +436,7 @@ impl Running {
         if is_told {
             self.order(ToSandbox::Stop).await;
         }
-        // When what writes down how far it has come is told to end.
+        // When to stop a run that is saving a checkpoint.
         let mut ends_at: Option<Timestamp> = None;
         let status = loop {
             let until = folder.until()?;
@@ -444,7 +445,7 @@ impl Running {
                 .map_or(until, |at| at.min(until));
             let left = now().duration_until(next);
             let left = Duration::try_from(left.max(SignedDuration::ZERO)).unwrap_or_default();
-            // Clocks are set anew, and the end may be moved: it is looked at again.
+            // The clock may be set and the deadline moved, so both are read again.
             let wait = left.min(Duration::from_secs(60));
             tokio::select! {
                 status = self.sandbox.wait() => break status?,
@@ -495,13 +496,13 @@ impl Running {
     }
 
     async fn order(&self, order: ToSandbox) {
-        // A sandbox that does not listen is killed when its time is over.
+        // A sandbox that does not listen is killed at its deadline.
         let sent = self.channel.send(&order, None);
         tokio::time::timeout(LAST_WORDS, sent).await.ok();
     }
 }
 
-/// How long something that had time to save its work then has to end; half of what is left, where that is less.
+/// Time to end after a checkpoint; half of the time that is left, if that is less.
 const TO_END: SignedDuration = SignedDuration::from_secs(30);
 
 fn last_moment(now: Timestamp, until: Timestamp) -> Timestamp {
@@ -509,11 +510,11 @@ fn last_moment(now: Timestamp, until: Timestamp) -> Timestamp {
     until.checked_sub(TO_END.min(left / 2)).unwrap_or(now)
 }
 
-/// What it comes to, in a word for the machine and a sentence for its owner.
+/// The result, as a value for the machine and a sentence for its owner.
 fn judge(fate: Option<Fate>, is_told: bool, ran_out_of_memory: bool) -> (How, String) {
     match fate {
         Some(Fate::CouldNotStart(why)) => (How::CouldNotStart, why),
-        // However it took that: what was sent away has not come to the end of its work.
+        // However it ended: a run that was stopped has not completed its work.
         _ if is_told => (How::Stopped, TOLD_TO_END.to_owned()),
         Some(Fate::Exited(0)) => (How::Exited(0), "it ended by itself".to_owned()),
         Some(Fate::Signalled(9)) | None if ran_out_of_memory => (
@@ -540,7 +541,7 @@ fn judge(fate: Option<Fate>, is_told: bool, ran_out_of_memory: bool) -> (How, St
     }
 }
 
-/// What failed on a full disk most likely failed because of it, whatever it said itself.
+/// Reports a full disk as the likely cause of a failure, whichever cause the run itself reported.
 fn tell_of_full_disk(end: End, home: &Path) -> End {
     let has_failed = match end.how {
         How::Exited(code) => code != 0,
@@ -565,8 +566,8 @@ fn is_full(home: &Path) -> bool {
     bytes < 1 << 20 || (disk.files() > 0 && disk.files_available() == 0)
 }
 
-/// Two files, the older thrown away when the newer is full, so that a run fills no disk. A full disk must not stop the
-/// app: what cannot be written is counted, and the log says so once there is room again.
+/// Writes two files and drops the older one when the newer is full, so that a run cannot fill a disk. A full disk must
+/// not stop the app: lost bytes are counted, and the log says so once there is room again.
 async fn write_log(mut said: impl AsyncRead + Unpin, path: PathBuf, older: PathBuf) {
     let mut options = tokio::fs::OpenOptions::new();
     options.create(true).append(true).mode(0o600);
@@ -599,7 +600,7 @@ async fn write_log(mut said: impl AsyncRead + Unpin, path: PathBuf, older: PathB
     }
 }
 
-/// Writes a line of the keeper's own between two tries to start.
+/// Writes a line of the supervisor itself into the log, between two tries to start.
 async fn append_to_log(folder: &Folder, line: &str) -> io::Result<()> {
     let mut options = tokio::fs::OpenOptions::new();
     options.create(true).append(true).mode(0o600);

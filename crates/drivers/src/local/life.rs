@@ -1,4 +1,4 @@
-//! Signs of life that a run leaves beside processor time: files that changed in its home, GPUs that compute.
+//! Signs that a run is active, besides its processor time: changed files in its home, and busy GPUs.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,18 +9,18 @@ use tokio::process::Command;
 
 use crate::beneath::{Beneath, WalkLimits};
 
-/// What is used is near the top of a home, so the scan stops here.
+/// Files in use are near the top of a home, so the scan stops here.
 const SCAN: WalkLimits = WalkLimits {
     entries_max: 5_000,
     time_max: Duration::from_secs(5),
 };
-/// How long the driver may take to answer. Nobody waits for one that hangs.
+/// Timeout for the driver, which may hang.
 const DRIVER: Duration = Duration::from_secs(5);
-/// This much of a GPU, in per cent, is work.
+/// A GPU with at least this utilization, in per cent, is busy.
 const BUSY_PERCENT: u32 = 5;
 
-/// When a file in the home last changed. Hidden files do not count: programs write there by themselves, an open page among
-/// them. Nor do files dated in the future, which would count for ever.
+/// When a file in the home last changed. Hidden files do not count, because programs write them unattended, for example
+/// for an open page. Files dated in the future do not count either, because they would count for ever.
 pub fn written_at(home: &Path) -> Option<Timestamp> {
     written_within(home, SCAN)
 }
@@ -41,12 +41,12 @@ fn moment(at: SystemTime) -> Option<Timestamp> {
     Timestamp::try_from(at).ok()
 }
 
-/// Whether one of these GPUs, by number or UUID, has work to do.
+/// Whether one of these GPUs, by number or UUID, is busy.
 pub async fn computes(gpus: &[String]) -> bool {
     !gpus.is_empty() && is_one_busy(gpus, &utilization().await)
 }
 
-/// What the driver says of each GPU; nothing, where there is none, or where it does not answer.
+/// The driver's report on each GPU; empty if there is no driver, or if it does not answer.
 async fn utilization() -> String {
     let asked = Command::new("nvidia-smi")
         .args([
@@ -72,7 +72,7 @@ fn is_one_busy(own: &[String], listed: &str) -> bool {
             return false;
         };
         let is_own = own.iter().any(|gpu| gpu == index || gpu == uuid);
-        // A GPU that is cut says nothing of its parts, and is taken to have work.
+        // A GPU with MIG slices reports nothing about them, so it counts as busy.
         let is_busy = percent
             .parse()
             .map_or(true, |percent: u32| percent >= BUSY_PERCENT);

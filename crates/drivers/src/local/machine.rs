@@ -1,4 +1,4 @@
-//! What this machine has, and what it can keep apart.
+//! The hardware of this machine, and its abilities to isolate people.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use super::cgroup::Groups;
 
-/// How long a program may take to say what this machine has.
+/// Timeout for a program that inspects this machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The machine itself, as its inventory shows it.
@@ -55,7 +55,7 @@ impl Machine {
     }
 }
 
-/// What could be had of its memory now without anything being driven out.
+/// Memory that is available now without evicting anything.
 pub fn available_mib() -> u64 {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     field_mib(&memory, "MemAvailable:")
@@ -84,7 +84,7 @@ fn gpus(listed: &str) -> Vec<GpuFound> {
     listed.lines().filter_map(gpu).collect()
 }
 
-/// The file by which a GPU is reached, whether it is called by its number or by its UUID.
+/// The device file of a GPU that is given by its number or its UUID.
 pub fn device_file(gpu: &str) -> Option<PathBuf> {
     let number = match gpu.parse::<u8>() {
         Ok(number) => Some(number),
@@ -96,7 +96,7 @@ pub fn device_file(gpu: &str) -> Option<PathBuf> {
     Some(PathBuf::from(format!("/dev/nvidia{}", number?)))
 }
 
-/// The number of a device, if what the driver tells of it is of this GPU.
+/// The device number, if the driver's information is about this GPU.
 fn device_number(information: &str, uuid: &str) -> Option<u8> {
     let told = |field: &str| {
         let mut fields = information.lines().filter_map(|line| line.split_once(':'));
@@ -106,7 +106,7 @@ fn device_number(information: &str, uuid: &str) -> Option<u8> {
     (told("GPU UUID")? == uuid).then_some(told("Device Minor")?.parse().ok()?)
 }
 
-/// What this machine is known by, whatever its host is called: made once, and kept beside its runs.
+/// The stable id of this machine, which does not depend on the host's name. It is made once and kept next to the runs.
 pub fn identity(folder: &Path) -> io::Result<String> {
     let path = folder.join("machine");
     match fs::read_to_string(&path) {
@@ -124,13 +124,13 @@ pub fn identity(folder: &Path) -> io::Result<String> {
     Ok(made.trim().to_owned())
 }
 
-/// What it can do to keep people apart. Each that it cannot says why, and what would help.
+/// The machine's abilities to isolate people. Each missing ability says why, and what would help.
 #[derive(Debug, Clone)]
 pub struct Abilities {
     pub sandbox: Result<(), String>,
     pub network: Result<(), String>,
     pub limits: Result<Groups, String>,
-    /// Whether each person can be a user of their own.
+    /// Whether each person can have a user of their own.
     pub users: Result<(), String>,
 }
 
@@ -186,7 +186,7 @@ impl Abilities {
         WeakBoundary::of(self.sandbox.is_ok(), self.users.is_ok())
     }
 
-    /// What it cannot do, and why, under the names that an inventory has for that.
+    /// The missing abilities and the reasons, under the names that an inventory uses for them.
     pub fn lacks(&self) -> impl Iterator<Item = (&'static str, String)> {
         let all = [
             ("no_sandbox", self.sandbox.clone().err()),
@@ -197,12 +197,12 @@ impl Abilities {
         all.into_iter().filter_map(|(name, why)| Some((name, why?)))
     }
 
-    /// Tries each of them; a program that is there may still not work.
-    /// Whether it can make sandboxes at this moment.
+    /// Whether the machine can make sandboxes now.
     pub fn has_sandbox() -> bool {
         can_sandbox().is_ok()
     }
 
+    /// Tries each ability, because an installed program may still not work.
     pub fn look() -> Abilities {
         Abilities {
             sandbox: can_sandbox(),
@@ -268,14 +268,14 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether a program is where the system's own are.
+/// Whether a program is in one of the system's own folders.
 pub(super) fn has_program(name: &str) -> bool {
     ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
         .iter()
         .any(|folder| Path::new(folder).join(name).is_file())
 }
 
-/// What a program said, once it has ended. A driver may hang for ever, and a server must start without it.
+/// The output of a program that has ended. A driver may hang for ever, and a server must start without it.
 fn ended(program: &str, arguments: &[&str], patience: Duration) -> io::Result<Output> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
@@ -294,8 +294,8 @@ fn ended(program: &str, arguments: &[&str], patience: Duration) -> io::Result<Ou
     })
 }
 
-/// Every address of this machine, which nothing in a sandbox may reach: the server listens on some of them. An error
-/// where they cannot be listed, so that a run does not start with them open.
+/// Every address of this machine. Nothing in a sandbox may reach them, because the server listens on some of them. It
+/// is an error if they cannot be listed, so that no run starts with them open.
 pub fn own_addresses() -> io::Result<Vec<Ipv4Addr>> {
     let listed = ended("ip", &["-oneline", "address", "show"], PATIENCE)?;
     if !listed.status.success() {

@@ -1,7 +1,7 @@
 //! The host names that an admin opens to runs. They are resolved when a run starts, because their addresses change.
 //!
-//! A name server that does not answer must not hold the queue up: a lookup has a deadline, and a name whose lookup failed
-//! is not looked up again at once.
+//! A name server that does not answer must not block the queue. So a lookup has a timeout, and a name that failed is
+//! not looked up again at once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 
 use super::machine;
 
-/// How long a name server may take to answer.
+/// Timeout for a name server.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
-/// After so long a name whose lookup failed is looked up again.
+/// How long to wait before a failed name is looked up again.
 const LOOKUP_AGAIN: Duration = Duration::from_secs(60);
 
-/// What came of one name.
+/// The result for one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
     pub name: String,
-    /// What runs may reach of it.
+    /// The addresses that runs may reach.
     pub addresses: Vec<Ipv4Addr>,
-    /// Why it is less than its name server says.
+    /// Why runs may reach fewer addresses than the name server returned.
     pub trouble: Option<String>,
 }
 
-/// The names of the settings, with those whose lookup failed a moment ago.
+/// The names in the settings, and the lookups that failed a moment ago.
 #[derive(Debug)]
 pub struct Names {
     names: Vec<String>,
@@ -44,7 +44,8 @@ impl Names {
         }
     }
 
-    /// All names, in the order of the settings. The lookups run side by side, so this takes as long as one of them.
+    /// Resolves all names, in the order of the settings. The lookups run concurrently, so this takes as long as the
+    /// slowest.
     pub async fn resolve(&self) -> Vec<Resolved> {
         if self.names.is_empty() {
             return Vec::new();
@@ -59,7 +60,7 @@ impl Names {
         all
     }
 
-    /// The server's own addresses and its database's. Without those, it is not known what a name may open.
+    /// The addresses of the server itself and of its database. If they are unknown, no name may open anything.
     async fn never(&self) -> Result<BTreeSet<Ipv4Addr>, String> {
         let own = tokio::task::spawn_blocking(machine::own_addresses).await;
         let own = own.map_err(|error| error.to_string())?;
@@ -69,7 +70,7 @@ impl Names {
         Ok(never)
     }
 
-    /// The addresses of the server's database, where its settings name a host.
+    /// The addresses of the server's database, if its settings name a host.
     pub async fn database(&self) -> Result<Vec<Ipv4Addr>, String> {
         let Some(database) = &self.database else {
             return Ok(Vec::new());
@@ -106,8 +107,8 @@ enum Lookup {
     Begun(tokio::task::JoinHandle<io::Result<Vec<Ipv4Addr>>>),
 }
 
-/// The addresses of a host, by which runs reach it: they have no IPv6. The lookup blocks a thread of its own, and goes on
-/// there when it has taken too long.
+/// The IPv4 addresses of a host; runs have no IPv6. The lookup blocks a thread of its own, and continues there after
+/// the timeout.
 pub async fn addresses(host: String) -> io::Result<Vec<Ipv4Addr>> {
     let lookup = tokio::net::lookup_host((host, 0));
     let found = tokio::time::timeout(LOOKUP_PATIENCE, lookup).await;
@@ -123,7 +124,7 @@ pub async fn addresses(host: String) -> io::Result<Vec<Ipv4Addr>> {
     Ok(four.into_iter().collect())
 }
 
-/// What of a name's addresses runs may reach.
+/// Decides which addresses of a name runs may reach.
 fn judge(
     name: &str,
     found: Result<Vec<Ipv4Addr>, String>,
@@ -158,7 +159,7 @@ fn judge(
     }
 }
 
-/// Whoever answers for a name must not choose an address that means this machine, or the cloud's word about it.
+/// The owner of a name must not be able to choose an address of this machine or of the cloud's metadata service.
 fn may_be_opened(address: Ipv4Addr) -> bool {
     let is_this_network = address.octets()[0] == 0;
     !(is_this_network
@@ -243,7 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_database_of_the_server_is_opened_by_no_name() {
-        // A number is its own address, so this asks no name server.
+        // A numeric address is its own result, so this asks no name server.
         let names = |database: Option<&str>| {
             Names::new(vec!["10.1.2.3".to_owned()], database.map(str::to_owned))
         };

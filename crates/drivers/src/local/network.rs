@@ -1,6 +1,7 @@
 //! A run's network in user space: `slirp4netns` forwards its packets as connections of its own process.
 //!
-//! It parses what the run sends, so it runs as the run's user, never as root, in a sandbox and with a filter of its own.
+//! It parses packets from the run. So it runs as the run's user, never as root, in a sandbox and with a seccomp filter
+//! of its own.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -20,14 +21,14 @@ use tokio::process::Child;
 use super::enter::{become_user, own_mounts};
 use super::names;
 
-/// How a run's own network calls this machine.
+/// The address of this machine in a run's own network.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
-/// The device that it opens; on many machines only root may.
+/// The device that `slirp4netns` opens; on many machines only root may open it.
 const TUN: &str = "/dev/net/tun";
 const TUN_DEVICE: (u64, u64) = (10, 200);
 
-/// What no run reaches unless an admin opens it: the private ranges, in which an institution keeps its own machines, and
-/// link-local addresses, where clouds tell their machines about themselves.
+/// Ranges that no run reaches unless an admin opens them. An institution keeps its own machines in the private ranges.
+/// Clouds serve their machines' metadata on link-local addresses.
 pub const PRIVATE_RANGES: [Range; 5] = [
     Range::new(Ipv4Addr::new(10, 0, 0, 0), 8),
     Range::new(Ipv4Addr::new(100, 64, 0, 0), 10),
@@ -45,7 +46,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The range with these first bits; more bits than an address has are one address.
+    /// The range with this prefix. A prefix longer than an address gives a single address.
     pub const fn new(address: Ipv4Addr, prefix_bits: u32) -> Range {
         let prefix_bits = if prefix_bits > u32::BITS {
             u32::BITS
@@ -62,7 +63,7 @@ impl Range {
         Range::new(address, u32::BITS)
     }
 
-    /// Whether the other is this one or a part of it.
+    /// Whether `other` is this range or a part of it.
     pub fn contains(self, other: Range) -> bool {
         self.prefix_bits <= other.prefix_bits
             && other.first.to_bits() & mask(self.prefix_bits) == self.first.to_bits()
@@ -82,8 +83,8 @@ impl fmt::Display for Range {
     }
 }
 
-/// The addresses of a configured package index. Where no name server answers there are none, and the installer reports what
-/// it cannot reach.
+/// The addresses of a configured package index. If no name server answers, there are none, and the installer reports
+/// the failure.
 pub async fn addresses_of(index: Option<&str>) -> Vec<Ipv4Addr> {
     match index.and_then(host_of) {
         Some(host) => names::addresses(host).await.unwrap_or_default(),
@@ -96,7 +97,7 @@ fn host_of(url: &str) -> Option<String> {
     url.host().map(str::to_owned)
 }
 
-/// Brings the network into the namespaces of a process, as its user. It ends when the child is dropped.
+/// Adds the network to the namespaces of a process, as its user. The network ends when the child is dropped.
 pub async fn bring(
     program: &Path,
     process: u32,
@@ -135,7 +136,7 @@ pub async fn bring(
     }
 }
 
-/// Becomes the run's user, then `slirp4netns`. Only ever comes back with what went wrong.
+/// Becomes the run's user, then `slirp4netns`. Returns only if something went wrong.
 pub fn become_network(process: u32, user: u32) -> io::Result<Infallible> {
     own_mounts()?;
     own_tun(user)?;
@@ -143,7 +144,8 @@ pub fn become_network(process: u32, user: u32) -> io::Result<Infallible> {
     Err(slirp(process).exec())
 }
 
-/// A device node that only this process's mounts hold, for this user. Where it cannot be made, the machine's own may do.
+/// Makes a device node for this user that exists only in this process's mounts. If that fails, the machine's own device
+/// may work.
 fn own_tun(user: u32) -> io::Result<()> {
     let path = Path::new(TUN);
     let Some(folder) = path.parent().filter(|folder| folder.is_dir()) else {

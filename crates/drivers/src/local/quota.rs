@@ -1,7 +1,7 @@
-//! Project quotas: limits of homes that the file system itself holds, so that a program which goes above one cannot write.
+//! Project quotas: limits of homes that the file system enforces, so that a program cannot write beyond them.
 //!
-//! Each home is a project, whose number is that of the home's user; no other record is needed. The system's own tools set
-//! quotas, because no library here does; what is used is read from `statvfs`, which tells it of a home that has a limit.
+//! Each home is a project with the number of the home's user, so no other record is needed. The system's own tools set
+//! quotas, because no library here does. `statvfs` reports the usage of a home that has a limit.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -19,14 +19,14 @@ use tokio::process::Command;
 use super::machine::{self, WeakBoundary};
 use super::sandbox::Line;
 
-/// A home may hold millions of files when it first gets a project.
+/// Timeout of a tool: a home may hold millions of files when it first gets a project.
 const TOOL: Duration = Duration::from_secs(3600);
-/// Where a home stands for the tool that works through it.
+/// Path of a home for the tool that marks it.
 const INSIDE: &str = "/home";
-/// `setquota` counts in these.
+/// The unit of `setquota`, in bytes.
 const BLOCK: u64 = 1024;
 
-/// Why homes are measured instead, and what an admin could do about it, if anything.
+/// Why homes are measured instead, and how an admin could change that, if at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unavailable {
     pub why: String,
@@ -38,11 +38,11 @@ pub struct Unavailable {
 pub struct Quotas {
     mount: PathBuf,
     limit: Option<u64>,
-    /// Homes that are being given their limit.
+    /// Homes that are getting their limit now.
     busy: Mutex<HashSet<PathBuf>>,
 }
 
-/// What a file system says of the space below a folder.
+/// The space below a folder, as the file system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Space {
     total: u64,
@@ -60,8 +60,8 @@ impl Space {
     }
 }
 
-/// Where the file system with this folder is mounted, if it holds quotas of projects and this server may set them.
-/// Where the boundary of runs is weak they have no user namespace, outside which a program can leave its project.
+/// The mount point of the file system with this folder, if it enforces project quotas and this server may set them.
+/// With a weak boundary, runs have no user namespace, and outside one a program can leave its project.
 pub fn available(folder: &Path, weak: Option<WeakBoundary>) -> Result<PathBuf, Unavailable> {
     let unavailable = |why: &str, advice| Unavailable {
         why: why.to_owned(),
@@ -95,14 +95,14 @@ impl Quotas {
         })
     }
 
-    /// What its owner may still write to a home; none where its quota does not say.
+    /// Bytes that the owner may still write to a home; `None` if its quota does not say.
     pub fn left(&self, home: &Path) -> Option<u64> {
         let limit = self.limit?;
         let (home, disk) = (Space::of(home)?, Space::of(&self.mount)?);
         (limit < disk.total && home.total == limit).then_some(home.free)
     }
 
-    /// Gives a home its limit, unless it has it. A home that somebody else is at is left to them.
+    /// Sets the limit of a home, unless the home has it. A home that another call is working on is left to that call.
     pub async fn enforce(self: Arc<Self>, home: PathBuf) -> io::Result<()> {
         let Some(_turn) = self.turn(&home) else {
             return Ok(());
@@ -119,7 +119,7 @@ impl Quotas {
         if self.limit.is_some() {
             done(mark(&home, project), "chattr").await?;
         }
-        // Last, so that a home that has its limit is known to be marked to its end.
+        // The limit comes last, so a home with a limit is known to be marked completely.
         done(set_limit(&self.mount, project, self.limit), "setquota").await
     }
 
@@ -152,13 +152,13 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A project shows its limit as the size of the file system, if that is the smaller of the two.
+/// A project shows its limit as the size of the file system, if the limit is the smaller of the two.
 fn expected_total(limit: Option<u64>, disk_total: u64) -> u64 {
     limit.map_or(disk_total, |limit| limit.min(disk_total))
 }
 
-/// Makes all of a home one project, and whatever comes into its folders later. Its owner may move parts of it meanwhile, so
-/// the tool sees nothing else that it could write to.
+/// Makes all of a home one project, which new files in its folders inherit. The owner may move parts of the home
+/// meanwhile, so the tool sees nothing else that it could write to.
 fn mark(home: &Path, project: u32) -> Command {
     let mut line = Line::default();
     line.words(&["--unshare-pid", "--unshare-net", "--unshare-ipc"]);
@@ -167,7 +167,7 @@ fn mark(home: &Path, project: u32) -> Command {
     line.bind("--bind", home, Path::new(INSIDE));
     line.words(&["--", "find", INSIDE, "-xdev"]);
     let project = project.to_string();
-    // Only a folder can pass its project on, and what is neither file nor folder takes no space.
+    // Only a folder can pass its project on, and only files and folders take space.
     line.words(&["(", "-type", "d", "-exec", "chattr", "-p", &project, "+P"]);
     line.words(&["--", "{}", "+", ")", "-o"]);
     line.words(&["(", "-type", "f", "-exec", "chattr", "-p", &project]);
@@ -202,10 +202,10 @@ async fn done(mut command: Command, name: &str) -> io::Result<()> {
     Err(io::Error::other(format!("{name}: {said}")))
 }
 
-/// The mount with this folder, out of `/proc/self/mountinfo`; or why it has no project quotas that are enforced.
+/// Finds the mount with this folder in `/proc/self/mountinfo`, or says why it has no enforced project quotas.
 fn quota_mount(mounts: &str, folder: &Path) -> Result<PathBuf, String> {
     let holds = |mount: &Mount| folder.starts_with(&mount.point);
-    // Of two at the same place the later one covers the other.
+    // Of two mounts at the same path, the later one covers the other.
     let mount = mounts
         .lines()
         .filter_map(Mount::read)
@@ -229,7 +229,8 @@ struct Mount<'a> {
 }
 
 impl Mount<'_> {
-    /// A line is: number, parent, device, root, place, options, anything, `-`, type, source, the file system's options.
+    /// Parses a line: number, parent, device, root, path, options, optional fields, `-`, type, source, the file
+    /// system's options.
     fn read(line: &str) -> Option<Mount<'_>> {
         let (place, file_system) = line.split_once(" - ")?;
         let mut words = file_system.split(' ');
@@ -240,7 +241,7 @@ impl Mount<'_> {
         })
     }
 
-    /// With `pqnoenforce` XFS counts, and refuses nothing.
+    /// With `pqnoenforce`, XFS counts usage but refuses nothing.
     fn has_project_quotas(&self) -> bool {
         let names: &[&str] = match self.kind {
             "ext4" => &["prjquota"],
@@ -331,7 +332,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
     const USER: u32 = 200_001;
 
-    /// A home with some files in it, where the file system of the temporary folder has project quotas.
+    /// A home with some files in it, if the file system of the temporary folder has project quotas.
     struct Home {
         folder: tempfile::TempDir,
         mount: PathBuf,
@@ -370,7 +371,7 @@ mod tests {
             Quotas::new(self.mount.clone(), limit)
         }
 
-        /// How many bytes of 20 MiB its user can write to a file there.
+        /// Writes 20 MiB to a file there as the home's user, and returns how many bytes fit.
         fn write(&self, name: &str) -> u64 {
             let file = self.path().join(name);
             let mut dd = std::process::Command::new("dd");
@@ -395,7 +396,7 @@ mod tests {
         let written = home.write("old/folder/new");
         assert!(written <= 6 * MIB, "{written}");
         assert!(quotas.left(&home.path()) < Some(MIB));
-        // What is removed can be written again; XFS frees it a moment later.
+        // Freed space can be written again; XFS frees it a moment later.
         fs::remove_file(home.path().join("old/folder/new")).unwrap();
         while home.write("again") <= 5 * MIB {}
     }

@@ -1,7 +1,8 @@
-//! What seals the secret part of a run's record.
+//! The keys that encrypt the secret part of a run's record.
 //!
-//! The server's key seals no record itself: each run has a key that follows from it, and a keeper is told that of its
-//! own run alone. So a record that is copied from the disk says nothing, and a keeper opens no other.
+//! The server's key encrypts no record itself. Each run has a key that is derived from it, and a supervisor gets only
+//! the key of its own run. So a copy of the record from the disk reveals nothing, and a supervisor can open no other
+//! record.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -15,7 +16,7 @@ use zeroize::Zeroizing;
 const NONCE_BYTES: usize = 24;
 const KEY_BYTES: usize = 32;
 
-/// The server's key for all records.
+/// The server's key, from which it derives the key of each run.
 #[derive(Clone)]
 pub struct RecordKey(Zeroizing<[u8; KEY_BYTES]>);
 
@@ -27,7 +28,7 @@ impl RecordKey {
         RecordKey(key)
     }
 
-    /// For runs that end before the program that starts them does.
+    /// A random key, for runs that end before the program that starts them does.
     pub fn generate() -> io::Result<RecordKey> {
         let mut key = Zeroizing::new([0; KEY_BYTES]);
         getrandom::fill(key.as_mut()).map_err(io::Error::other)?;
@@ -44,7 +45,7 @@ impl RecordKey {
 }
 
 impl RunRecordKey {
-    /// A pipe that a keeper reads its key from. The key fits into it, so nobody waits.
+    /// A pipe from which a supervisor reads its key. The key fits into the pipe, so the writer does not wait.
     pub fn to_pipe(&self) -> io::Result<OwnedFd> {
         use std::io::Write;
         let (reader, mut writer) = io::pipe()?;
@@ -52,7 +53,7 @@ impl RunRecordKey {
         Ok(reader.into())
     }
 
-    /// What another process has written with [`Self::to_pipe`]; none where it wrote nothing.
+    /// Reads the key that another process wrote with [`Self::to_pipe`]; `None` if there is no key.
     pub fn read(mut from: impl Read) -> Option<RunRecordKey> {
         let mut key = Zeroizing::new([0; KEY_BYTES]);
         from.read_exact(key.as_mut()).ok()?;

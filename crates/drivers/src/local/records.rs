@@ -1,8 +1,9 @@
-//! Folders of runs that are over, and the logs that are kept of them.
+//! The folders of ended runs, and the logs that are kept of them.
 //!
-//! A folder goes in three steps, and a server that is killed between any two of them leaves nothing wrong: the end of its
-//! log is written to the folder of kept logs, the folder gets a name that belongs to no run, and what it holds is removed.
-//! From the second step on the run has no folder; before it, the removal begins anew.
+//! A folder is removed in three steps, and a server that is killed between two of them leaves nothing wrong. First, the
+//! server writes the end of the log to the folder of kept logs. Then it gives the folder a name that belongs to no run.
+//! Last, it removes the contents. Before the second step is done, the removal begins again; after it, the run has no
+//! folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,15 +19,15 @@ use super::{Errand, Local, cannot, shelf};
 use crate::backend::{Doing, Trouble};
 use crate::records::{KEPT_LOG_BYTES, RunRecords};
 
-/// The end of the name of a folder that is being removed.
+/// The extension of a folder that is being removed.
 const REMOVED: &str = "removed";
-/// The end of the name of a log that is being written.
+/// The extension of a log that is being written.
 const PART: &str = "part";
 
-/// Shown in the place of a log that is gone.
+/// Shown in place of a removed log.
 pub const LOG_REMOVED: &str = "[berth: there is no log of this run, or it is no longer kept: logs are removed some time after the end of their run]\n";
 
-/// Where logs are kept of runs whose folder is gone.
+/// The folder with the logs of runs without a folder.
 pub fn logs_folder(work: &Path) -> PathBuf {
     work.join("logs")
 }
@@ -35,7 +36,7 @@ fn kept_log(work: &Path, run: RunId) -> PathBuf {
     logs_folder(work).join(run.0.simple().to_string())
 }
 
-/// The log that is kept of a run without a folder.
+/// Reads the kept log of a run without a folder.
 pub fn read_log(work: &Path, run: RunId, bytes: u64) -> io::Result<Option<String>> {
     let text = match fs::read(kept_log(work, run)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -73,7 +74,7 @@ impl RunRecords for Local {
         })
     }
 
-    /// One that cannot be removed is in the way of no other, and tried again the next time.
+    /// A folder that cannot be removed does not block the others; the next call tries it again.
     fn finish_removals(&self) -> Doing<'_, ()> {
         let (runs, logs) = (self.runs(), logs_folder(&self.settings().folder));
         Box::pin(async move {
@@ -113,7 +114,7 @@ fn cannot_remove(path: &Path, trouble: &Trouble) {
     tracing::warn!(%trouble, %path, "what is left of a run could not be removed; trying again");
 }
 
-/// The runs that entries of a folder are named after, of those that have not changed since a moment.
+/// The runs with an entry in a folder that has not changed since a time.
 fn unchanged(folder: &Path, since: Timestamp) -> io::Result<Vec<RunId>> {
     let since = SystemTime::from(since);
     let mut found = Vec::new();
@@ -122,7 +123,7 @@ fn unchanged(folder: &Path, since: Timestamp) -> io::Result<Vec<RunId>> {
         let Some(run) = entry.file_name().to_str().and_then(uuid_of) else {
             continue;
         };
-        // One that goes away meanwhile is another server's to remove.
+        // An entry that disappears meanwhile is being removed by another server.
         let changed = entry.metadata().and_then(|about| about.modified());
         if changed.is_ok_and(|changed| changed <= since) {
             found.push(RunId(run));
@@ -143,12 +144,12 @@ fn with_extension(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Keeps the log and takes the run's name away from its folder; none where the folder is gone, or something may run.
+/// Keeps the log and gives the folder another name; `None` if the folder is gone, or the run may have processes.
 fn set_aside(folder: &Folder, log: &Path) -> io::Result<Option<PathBuf>> {
     if !folder.path().exists() || folder.may_run()? {
         return Ok(None);
     }
-    // A keeper that comes late waits for nobody: it finds the lock taken, or no folder.
+    // A supervisor that starts late does not wait: it finds the lock taken, or no folder.
     let Some(_lock) = folder.lock()? else {
         return Ok(None);
     };
@@ -164,7 +165,7 @@ fn set_aside(folder: &Folder, log: &Path) -> io::Result<Option<PathBuf>> {
 fn keep_log(folder: &Folder, log: &Path) -> io::Result<()> {
     match write_log(folder, log) {
         Err(error) if is_full(&error) => {
-            // On a full disk the older half of the log makes room for its end.
+            // On a full disk, the older half of the log makes room for the end of the log.
             fs::remove_file(folder.older_log()).ok();
             write_log(folder, log)
         }
@@ -179,7 +180,7 @@ fn write_log(folder: &Folder, log: &Path) -> io::Result<()> {
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&part)?;
     file.write_all(tail.as_bytes())?;
-    // A log is as old as the end of its run.
+    // The log's modification time is the end of its run.
     if let Some(end) = folder.end()? {
         file.set_modified(SystemTime::from(end.at))?;
     }
@@ -188,9 +189,9 @@ fn write_log(folder: &Folder, log: &Path) -> io::Result<()> {
     sync_folder(log.parent())
 }
 
-/// Removes a folder that is no run's any more.
+/// Removes a folder that belongs to no run any more.
 async fn remove(aside: PathBuf) -> Result<(), Trouble> {
-    // The run wrote what is below `io`: that is for the system's own programs.
+    // The run wrote everything below `io`, so the system's own tools remove it.
     let io = Folder::at(aside.clone()).io();
     shelf::remove(&io).await.map_err(cannot)?;
     match tokio::fs::remove_dir_all(&aside).await {

@@ -1,5 +1,5 @@
-//! Lets visitors into a run. The keeper listens on a socket that no run sees; a connection that begins with the run's key
-//! is passed on, as it is, to the first process of the sandbox. The run never sees the key.
+//! Admits visitors to a run. The supervisor listens on a socket that no run sees. It passes a connection that begins
+//! with the run's key to the first process of the sandbox. The run never sees the key.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ use super::folder::Folder;
 use crate::backend::AttemptKind;
 use crate::door::{Key, admit};
 
-/// The most connections that may be about to show their key.
+/// Maximum number of connections that have not sent their key yet.
 const AT_ONCE: usize = 64;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Relay {
 impl Relay {
     pub fn open(folder: &Folder) -> io::Result<Relay> {
         let socket = folder.socket();
-        // A sandbox that did not start may have left one, in a folder that no run sees.
+        // A sandbox that did not start may have left a socket, in a folder that no run sees.
         match std::fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -47,7 +47,7 @@ impl Relay {
         while let Ok(place) = places.clone().acquire_owned().await {
             let mut visitor = match self.listener.accept().await {
                 Ok((visitor, _)) => visitor,
-                // No descriptor is free at the moment; one will be.
+                // No descriptor is free now, but one will be.
                 Err(_) => {
                     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                     continue;

@@ -1,6 +1,6 @@
-//! What a run sees of its machine: the system's programs, its own home, and nothing of anybody else's.
+//! The parts of its machine that a run sees: the system's programs, its own home, and nothing that belongs to others.
 //!
-//! These are bubblewrap's arguments, worked out without doing anything, so that a test can read them.
+//! This module computes bubblewrap's arguments and changes nothing, so that a test can read them.
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -10,10 +10,10 @@ use super::machine;
 use super::spec::{PROGRAM_INSIDE, Spec};
 use crate::backend::Seen;
 
-/// Whoever runs in a sandbox is this user there, whoever they are outside.
+/// The user of every run inside its sandbox, independent of the user outside.
 pub const USER_INSIDE: u32 = 1000;
 
-/// Where the parts of the sandbox are found when it is made.
+/// Where the parts of the sandbox are when it is made.
 #[derive(Debug, Clone)]
 pub struct Sources {
     pub home: PathBuf,
@@ -22,7 +22,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// As they are on the machine.
+    /// The parts at their paths on the machine.
     pub fn plain(spec: &Spec, program: PathBuf) -> Sources {
         Sources {
             home: spec.home.clone(),
@@ -32,19 +32,19 @@ impl Sources {
     }
 }
 
-/// What bubblewrap reads from open descriptors, so that no file of it lies where somebody could change it.
+/// Files that bubblewrap reads from open descriptors, so that none is on a disk where somebody could change it.
 #[derive(Debug, Clone)]
 pub struct Handed {
-    /// The run's own settings, by their names in `/etc`.
+    /// The run's own files, by their names in `/etc`.
     pub settings: Vec<(&'static str, RawFd)>,
-    /// Filters of system calls.
+    /// Seccomp filters.
     pub filters: Vec<RawFd>,
 }
 
-/// How large the run's own folder may grow, in bytes: it is for sockets.
+/// Maximum size in bytes of the run's own folder, which is for sockets.
 const OWN_BYTES: &str = "1048576";
 
-/// Of the system's settings only what programs need to run; no passwords, no keys, no names of people.
+/// The entries of `/etc` that programs need to run: no passwords, no keys, no names of people.
 const SETTINGS: [&str; 18] = [
     "X11",
     "alternatives",
@@ -66,7 +66,7 @@ const SETTINGS: [&str; 18] = [
     "xdg",
 ];
 
-/// Devices of GPUs, beside those of each.
+/// Device files for all GPUs, in addition to one for each GPU.
 const GPU_DEVICES: [&str; 5] = [
     "/dev/nvidiactl",
     "/dev/nvidia-uvm",
@@ -122,7 +122,7 @@ pub fn arguments(spec: &Spec, from: &Sources, handed: &Handed) -> Vec<OsString> 
     line.0
 }
 
-/// The settings that are the run's own, by their names in `/etc`.
+/// The run's own files, by their names in `/etc`.
 pub fn settings(spec: &Spec) -> [(&'static str, String); 4] {
     let Spec { login, .. } = spec;
     let user = USER_INSIDE;
@@ -138,12 +138,12 @@ pub fn settings(spec: &Spec) -> [(&'static str, String); 4] {
             "hosts",
             "127.0.0.1 localhost berth\n::1 localhost\n".to_owned(),
         ),
-        // The one that the run's own network provides.
+        // The name server that the run's own network provides.
         ("resolv.conf", "nameserver 10.0.2.3\n".to_owned()),
     ]
 }
 
-/// Bubblewrap's arguments, as they are put together.
+/// Bubblewrap's arguments.
 #[derive(Default)]
 pub(super) struct Line(pub Vec<OsString>);
 
@@ -152,7 +152,7 @@ impl Line {
         self.0.extend(words.iter().map(OsString::from));
     }
 
-    /// The system's programs and libraries, where they are.
+    /// Mounts the system's programs and libraries at their own paths.
     pub fn programs(&mut self) {
         self.words(&["--ro-bind", "/usr", "/usr"]);
         for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
@@ -166,12 +166,12 @@ impl Line {
         self.0.push(to.into());
     }
 
-    /// Where it is on the machine.
+    /// Mounts a path at the same path.
     pub fn seen(&mut self, how: &str, path: &Path) {
         self.bind(how, path, path);
     }
 
-    /// A link where the machine has one, else the folder.
+    /// Makes a link if the machine has one, else mounts the folder.
     fn like_the_machine(&mut self, path: PathBuf) {
         match std::fs::read_link(&path) {
             Ok(target) => self.bind("--symlink", &target, &path),

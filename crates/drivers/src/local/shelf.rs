@@ -1,8 +1,7 @@
-//! Environments on this machine: a folder each, called by its id.
+//! The environment store on this machine: one folder for each environment, named after its id.
 //!
-//! Whoever makes one may have put anything into it, however deep. So its parts are never walked through by this process,
-//! which could run out of stack, nor opened, for a pipe among them would keep it waiting; the system's own programs are
-//! made for that.
+//! A build may put anything into its folder, at any depth. A recursive walk in this process could overflow its stack,
+//! and opening a pipe would block it. So the system's own tools, or `Beneath`, work on such a folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,18 +18,18 @@ use crate::backend::{AttemptKind, Doing, Trouble};
 use crate::beneath::{Beneath, Counted, Size, SizeLimits};
 use crate::environments::{Prepared, Removed, Sealed, Shelf};
 
-/// Where a build writes down the version of its interpreter.
+/// The file in which a build records the version of its interpreter.
 const VERSION: &str = "berth/python";
-/// No version is longer.
+/// Maximum length of a version.
 const VERSION_BYTES_MAX: u64 = 64;
-/// Of an environment while it is made. What was counted until then counts.
+/// Limits for measuring an environment during its build. The bytes counted up to a limit count.
 const MEASURING: SizeLimits = SizeLimits {
     entries_max: 5_000_000,
     depth_max: 200,
     time_max: Duration::from_secs(5),
 };
 const MEASURING_WAIT: Duration = Duration::from_secs(10);
-/// How long one of the system's programs may work on a folder.
+/// Timeout of one of the system's tools on a folder.
 const TOOL: Duration = Duration::from_secs(600);
 
 impl Hands {
@@ -38,7 +37,7 @@ impl Hands {
         self.settings.folder.join("environments")
     }
 
-    /// Makes the folder of one that is to be made, for the person who makes it.
+    /// Makes the folder of an environment that is to be built, for the person who builds it.
     pub fn begin_environment(&self, folder: &Path, user: Option<u32>) -> io::Result<()> {
         use std::os::unix::fs::{DirBuilderExt, chown};
         let mut made = std::fs::DirBuilder::new();
@@ -49,8 +48,7 @@ impl Hands {
         }
     }
 
-    /// Counts it as an attempt of the build where something else than a file is in place of the one that is read of an
-    /// environment.
+    /// Counts an attempt of the build if something other than a file is in place of the file that the server reads.
     fn note_strange(&self, folder: &Path) -> io::Result<()> {
         let read = Beneath::open(folder)?.read(Path::new(VERSION), VERSION_BYTES_MAX);
         let is_strange = read.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
@@ -60,7 +58,7 @@ impl Hands {
         let work = &self.settings.folder;
         for entry in std::fs::read_dir(work.join("runs"))? {
             let run = super::Folder::at(entry?.path());
-            // Until it is sealed, only its build was given it.
+            // Until the environment is sealed, only its build mounts it.
             let has_made_it = run
                 .seen()
                 .is_ok_and(|seen| seen.iter().any(|one| one == folder));
@@ -71,7 +69,7 @@ impl Hands {
         Ok(())
     }
 
-    /// Whether a run that is not over was given this to see.
+    /// Whether a run that has not ended mounts this folder.
     fn is_seen(&self, folder: &Path) -> io::Result<bool> {
         for run in std::fs::read_dir(self.settings.folder.join("runs"))? {
             let run = super::Folder::at(run?.path());
@@ -153,7 +151,7 @@ impl Shelf for Local {
     }
 }
 
-/// What a folder takes, into which somebody may write meanwhile. One that is not there takes nothing.
+/// Disk usage of a folder to which somebody may be writing. A missing folder takes nothing.
 fn size(folder: &Path) -> io::Result<Size> {
     match Beneath::open(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Size {
@@ -164,7 +162,7 @@ fn size(folder: &Path) -> io::Result<Size> {
     }
 }
 
-/// What lies prepared in a folder, by its keys.
+/// The prepared environments in a folder, by their keys.
 pub fn prepared_in(folder: &Path) -> Vec<(Name, Prepared)> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -178,10 +176,10 @@ pub fn prepared_in(folder: &Path) -> Vec<(Name, Prepared)> {
     all
 }
 
-/// Lets nobody write in a folder any more, and waits until it is on the disk.
+/// Makes a folder read-only for everybody, and waits until it is on the disk.
 pub async fn seal(folder: &Path, to_root: bool) -> io::Result<Sealed> {
     if to_root {
-        // Whoever made it is nobody special from here on.
+        // From here on, the user who built it has no special rights.
         tool("chown", &["-R", "-h", "0:0"], folder).await?;
     }
     tool("chmod", &["-R", "a+rX,a-w,u-s,g-s,o-t"], folder).await?;
@@ -196,7 +194,7 @@ pub async fn seal(folder: &Path, to_root: bool) -> io::Result<Sealed> {
     })
 }
 
-/// The version of its interpreter, as the build wrote it down.
+/// The version of its interpreter, as the build recorded it.
 fn python(folder: &Path) -> Option<String> {
     let text = Beneath::open(folder)
         .and_then(|folder| folder.read(Path::new(VERSION), VERSION_BYTES_MAX))
@@ -208,7 +206,7 @@ fn python(folder: &Path) -> Option<String> {
     (is_version && !text.is_empty()).then(|| text.to_owned())
 }
 
-/// Removes a folder with all that is in it, also where nobody may write.
+/// Removes a folder with everything in it, even if nobody may write there.
 pub async fn remove(folder: &Path) -> io::Result<()> {
     if !tokio::fs::try_exists(folder).await? {
         return Ok(());
@@ -218,7 +216,7 @@ pub async fn remove(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends whatever somebody who was killed left running below this folder, and removes it.
+/// Kills the runs that a killed process left below this folder, and removes the folder.
 pub async fn sweep_out(folder: &Path) -> io::Result<()> {
     use nix::sys::signal::{Signal, kill};
     if let Ok(mut runs) = tokio::fs::read_dir(folder.join("runs")).await {
@@ -227,7 +225,7 @@ pub async fn sweep_out(folder: &Path) -> io::Result<()> {
             run.tell_to_end()?;
             while let super::folder::Kept::By(keeper) = run.kept()? {
                 if keeper > 0 {
-                    // Told to end at once, it does not ask what it keeps.
+                    // `SIGKILL` ends the supervisor at once, and the run dies with it.
                     kill(nix::unistd::Pid::from_raw(keeper), Signal::SIGKILL).ok();
                 }
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -237,7 +235,7 @@ pub async fn sweep_out(folder: &Path) -> io::Result<()> {
     remove(folder).await
 }
 
-/// Runs one of the system's programs on a folder; gives back what it said. A folder may hold so much that it takes hours.
+/// Runs one of the system's tools on a folder, and returns its output. A folder may hold so much that this takes hours.
 async fn tool(program: &str, arguments: &[&str], folder: &Path) -> io::Result<String> {
     match tokio::time::timeout(TOOL, run(program, arguments, folder)).await {
         Ok(said) => said,
@@ -301,7 +299,7 @@ mod tests {
         remove(&folder).await.unwrap();
     }
 
-    /// The build runs what its packages bring, so each of these may be there in place of what it should have written.
+    /// The build runs code from its packages, so each of these may be in place of the file that it should write.
     #[tokio::test]
     async fn what_an_attacker_wrote_in_place_of_the_version_is_not_read() {
         use std::os::unix::fs::symlink;
@@ -338,7 +336,7 @@ mod tests {
             let sealed = seal(&folder, false).await.unwrap();
             assert_eq!(sealed.python, None, "{attack}");
         }
-        // A folder on the way there that leads elsewhere is not followed either.
+        // A link in a parent folder of the file is not followed either.
         let here = tempfile::tempdir().unwrap();
         let elsewhere = here.path().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();

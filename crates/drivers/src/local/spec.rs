@@ -1,4 +1,5 @@
-//! What the keeper has to run, as it is written in the run's folder: everything, so that it asks nobody.
+//! The launch specification of a run, as written in its folder. It is complete, so the supervisor needs no other
+//! source.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,49 +9,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::backend::Seen;
 
-/// A small file system of the run's own in the sandbox, where an app puts its socket.
+/// A small file system in the sandbox that belongs to the run, where an app puts its socket.
 pub const INSIDE: &str = "/run/berth";
-/// The program itself, in the sandbox.
+/// The path of this program in the sandbox.
 pub const PROGRAM_INSIDE: &str = "/opt/berth/bin/berth";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     pub run: RunId,
-    /// What the person is called in the sandbox.
+    /// The person's login in the sandbox.
     pub login: String,
-    /// Whether this machine has a sandbox to put it into.
+    /// Whether this machine has a sandbox for the run.
     pub is_sandboxed: bool,
-    /// Where it finds its things.
+    /// The paths that the run uses.
     pub places: Places,
-    /// Whom it runs as on this machine; whoever started the server, if none.
+    /// The run's user id on this machine; `None` means the user who started the server.
     pub user: Option<u32>,
-    /// The person's own files.
+    /// The person's home on this machine.
     pub home: PathBuf,
     pub command: Vec<String>,
-    /// A script, in place of a command.
+    /// A script that runs in place of a command.
     pub script: Option<String>,
     pub environment: BTreeMap<String, String>,
-    /// Whether the app asks visitors for a token of its own. Records of servers before this one do not say; a visitor
-    /// without a token that is asked for would be kept out.
+    /// Whether the app asks visitors for a token of its own. Records of earlier servers do not say, so `true` is
+    /// assumed: otherwise an app that asks for one would reject its visitors.
     #[serde(default = "yes")]
     pub has_app_token: bool,
-    /// Where it begins, in the sandbox; the home, if none.
+    /// The working folder in the sandbox; `None` means the home.
     pub folder: Option<PathBuf>,
-    /// Where in the sandbox what it says is written; in the run's log, if none.
+    /// The file in the sandbox for the standard output; `None` means the run's log.
     pub output: Option<PathBuf>,
     pub errors: Option<PathBuf>,
     pub limits: Limits,
-    /// What CUDA is to see: numbers or UUIDs.
+    /// The GPUs that CUDA sees: numbers or UUIDs.
     pub gpus: Vec<String>,
     pub mounts: Vec<Seen>,
-    /// Whether somebody will want to visit it, and where it listens.
+    /// Where the app listens, if it serves visitors.
     pub listens: Option<Listens>,
-    /// Whether it reaches the server's own socket for what it takes to be a JupyterHub. Runs of a server before this one
-    /// do not.
+    /// Whether the run reaches the server's own socket as its JupyterHub. Runs of an earlier server do not.
     #[serde(default)]
     pub has_hub: bool,
     pub network: Network,
-    /// Where a warm server waits of which its app is to be a copy.
+    /// The socket of the fork server that starts the app, if there is one.
     #[serde(default)]
     pub warm: Option<PathBuf>,
 }
@@ -59,11 +59,11 @@ fn yes() -> bool {
     true
 }
 
-/// Where a run finds its things.
+/// The paths that a run uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
     pub home: PathBuf,
-    /// Where its app puts its socket.
+    /// The folder in which the app puts its socket.
     pub own: PathBuf,
     pub temporary: PathBuf,
 }
@@ -77,7 +77,7 @@ impl Places {
         }
     }
 
-    /// Without a sandbox they are where they are; the folder for what is temporary is the run's own all the same.
+    /// The paths on a machine without a sandbox. The temporary folder is the run's own nevertheless.
     pub fn in_the_open(home: PathBuf, own: PathBuf) -> Places {
         Places {
             home,
@@ -87,7 +87,7 @@ impl Places {
     }
 }
 
-/// What is held for it, and the most that it may use.
+/// The resources that are reserved for a run, and the most that it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     pub cores_milli: u64,
@@ -97,7 +97,7 @@ pub struct Limits {
     pub processes_max: u64,
 }
 
-/// Where an app waits for its visitors.
+/// Where an app listens for its visitors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listens {
@@ -109,10 +109,10 @@ pub enum Listens {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
-    /// Whether it reaches anything outside at all.
+    /// Whether the run reaches any network outside.
     pub is_open: bool,
-    /// What it never reaches, as addresses or ranges.
+    /// Addresses or ranges that it never reaches.
     pub closed: Vec<String>,
-    /// What it reaches though it is in a larger range that is closed.
+    /// Addresses or ranges that it reaches although they are in a larger range that is closed.
     pub opened: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Talking to the supervisors of this machine's runs.
+//! Sends commands to the supervisors of this machine's runs.
 
 use std::collections::HashSet;
 use std::io;
@@ -37,7 +37,7 @@ impl Supervisors for Local {
     fn live(&self) -> Doing<'_, Vec<RunId>> {
         let (runs, over) = (self.settings().folder.join("runs"), self.over.clone());
         self.errand(Errand::Live, move || {
-            // Only one such errand is under way at a time.
+            // Only one such errand runs at a time.
             let mut over = over.lock().unwrap_or_else(PoisonError::into_inner);
             live(&runs, &mut over)
         })
@@ -53,7 +53,7 @@ impl Supervisors for Local {
     }
 }
 
-/// The runs whose folder does not say that they are over. Those that do are remembered, and not read again.
+/// The runs with no recorded end in their folder. Ended runs are remembered, and not read again.
 fn live(runs: &Path, over: &mut HashSet<RunId>) -> io::Result<Vec<RunId>> {
     let mut found = HashSet::new();
     let mut live = Vec::new();
@@ -71,7 +71,7 @@ fn live(runs: &Path, over: &mut HashSet<RunId>) -> io::Result<Vec<RunId>> {
             Ok(false) => {
                 over.insert(run);
             }
-            // It is in the way of no other, and read again the next time.
+            // This run does not block the others, and the next call reads it again.
             Err(error) => tracing::warn!(%error, %run, "the records of a run could not be read"),
         }
     }

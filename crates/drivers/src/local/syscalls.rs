@@ -1,7 +1,7 @@
-//! The system calls that no run may make, as filters for the kernel.
+//! Seccomp filters for the system calls that no run may make.
 //!
-//! Bubblewrap has dropped every capability and closed the way to more namespaces by then; the filters take away the parts
-//! of the kernel that need neither and have let people out of sandboxes. Debuggers of one's own processes go on working.
+//! By then bubblewrap has dropped every capability and denied new namespaces. The filters block the parts of the kernel
+//! that need neither and have been used to escape from sandboxes. Debugging one's own processes still works.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Refused as not permitted.
+/// Refused with `EPERM`.
 const REFUSED: &[i64] = &[
     // Mounts.
     libc::SYS_mount,
@@ -26,10 +26,10 @@ const REFUSED: &[i64] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // New namespaces, and others' namespaces.
+    // New namespaces, and other processes' namespaces.
     libc::SYS_unshare,
     libc::SYS_setns,
-    // Programs in the kernel, its counters, its keys, its modules.
+    // Programs in the kernel, its counters, its keys and its modules.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_add_key,
@@ -40,7 +40,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
     libc::SYS_syslog,
-    // Memory that another process fills, and a queue of calls that no filter sees.
+    // Memory that another process fills, and `io_uring`, a queue of calls that no filter sees.
     libc::SYS_userfaultfd,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -60,7 +60,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_setdomainname,
 ];
 
-/// `clone` with one of these would make a namespace.
+/// `clone` with one of these flags would make a namespace.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -71,17 +71,17 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Numbers from here on are calls of x32, which are the same calls once more.
+/// From this number on, the system calls are those of x32, which duplicate the others.
 #[cfg(target_arch = "x86_64")]
 const X32: u32 = 0x4000_0000;
 
-/// The filters, each as the bytes that bubblewrap and the kernel take. The kernel asks both.
+/// The filters, each as the bytes that bubblewrap and the kernel accept. The kernel applies both.
 pub fn filters() -> io::Result<[Vec<u8>; 2]> {
     let refused = REFUSED.iter().map(|number| (*number, Vec::new()));
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = refused.collect();
     let clones = NAMESPACES.iter().map(|flag| makes_namespace(*flag));
     refused.insert(libc::SYS_clone, clones.collect::<io::Result<_>>()?);
-    // Its flags are in memory, which no filter reads. Programs that find it missing take `clone` instead.
+    // The flags of `clone3` are in memory, which no filter can read. Programs that find it missing use `clone` instead.
     let missing = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let mut first = without_x32();
     first.extend(compile(refused, libc::EPERM)?);
@@ -108,7 +108,7 @@ fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> io::Result<Bpf
     program.map_err(io::Error::other)
 }
 
-/// Instructions for the front of a filter: a call of x32 does not exist. The library knows machines, not x32.
+/// Instructions for the start of a filter: a call of x32 does not exist. The library knows architectures, but not x32.
 #[cfg(target_arch = "x86_64")]
 fn without_x32() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
@@ -130,7 +130,7 @@ fn without_x32() -> BpfProgram {
     Vec::new()
 }
 
-/// As the kernel lays an instruction out: two bytes, one, one, four.
+/// The kernel's layout of an instruction: two bytes, one, one, four.
 fn bytes(program: &BpfProgram) -> Vec<u8> {
     let instruction = |one: &seccompiler::sock_filter| {
         let [a, b] = one.code.to_ne_bytes();

@@ -1,14 +1,14 @@
-//! Servers that have begun before anybody asked for them.
+//! Fork servers: app servers that start before anybody asks for them. The code calls them warm servers.
 //!
-//! Most of the time a notebook takes to start is spent on reading its code, which is the same for everybody. A *warm
-//! server* has read it and waits; whoever starts that app gets a copy of it in their own sandbox ([`bring`]). So one is
-//! enough for any number of people at the same time, and what they share of its memory is there once. It has run
-//! nobody's code, sees nothing but its environment, and has no home, no token and no network; the copy gets them when it
-//! is claimed. It may become another user and nothing else.
+//! A notebook spends most of its start on loading code, which is the same for everybody. A *fork server* has loaded the
+//! code and waits. A person who starts the app gets a fork of it in their own sandbox ([`bring`]). So one fork server
+//! is enough for any number of people at the same time, and the memory that the forks share exists once. It has run
+//! nobody's code, sees nothing but its environment, and has no home, no token and no network. A fork gets them when a
+//! run claims it. A fork server may change its user and nothing else.
 //!
-//! There is one for each environment that was prepared for this and is in use: it begins with the first who runs
-//! something in it, is given up when nobody did for a day, when there are too many, or when somebody's work needs its
-//! memory, and begins again with the next. Environments that people make are never read before they run.
+//! There is one for each environment that was prepared for this and is in use. It starts with the first run in the
+//! environment. It ends if nobody uses it for a day, if there are too many, or if a run needs its memory; the next run
+//! starts it again. The server never loads an environment that people built before they run it.
 
 pub mod bring;
 
@@ -36,20 +36,21 @@ use crate::environments::Prepared;
 
 const PROGRAM: &str = include_str!("warm/warm.py");
 const PROGRAM_INSIDE: &str = "/run/berth/warm.py";
-/// Filters of system calls, by their names in the pool's folder and beside the program.
+/// Seccomp filters, by their names in the pool's folder and next to the program.
 const FILTERS: [&str; 2] = ["filter-1.bpf", "filter-2.bpf"];
-/// By this the program finds what was worked out from its home; no person's begins like it.
+/// A placeholder home, by which the program finds the values that it derived from its home. No person's home begins
+/// like it.
 const NOBODYS_HOME: &str = "/home/nobodys-home";
-/// Whom it is, before it is somebody: on every machine the user that owns nothing.
+/// The user id before it becomes a person's: on every machine, the user that owns nothing.
 const NOBODY: &str = "65534";
-/// How long one is kept that nobody uses.
+/// How long an unused fork server is kept.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long it may take to read its code.
+/// Timeout for loading its code.
 const BEGINNING: Duration = Duration::from_secs(120);
-/// What has to stay free on the machine beside one.
+/// Memory that must stay free on the machine next to a fork server.
 const ROOM_MIB: u64 = 512;
 
-/// The warm servers of this machine.
+/// The fork servers of this machine.
 #[derive(Debug)]
 pub struct Pool {
     folder: PathBuf,
@@ -63,12 +64,12 @@ struct Server {
     socket: PathBuf,
     is_ready: Arc<AtomicBool>,
     used: Instant,
-    /// Ends when this is dropped.
+    /// The fork server ends when this is dropped.
     _life: oneshot::Sender<()>,
 }
 
 impl Pool {
-    /// None where there are to be none. Those that were in use when the last server ended begin again.
+    /// `None` if there must be no fork servers. The ones that were in use when the last server ended start again.
     pub fn open(work: &Path, prepared: &Path, most: usize) -> io::Result<Option<Pool>> {
         let folder = work.join("warm");
         if most == 0 {
@@ -110,7 +111,7 @@ impl Pool {
         Ok(Some(pool))
     }
 
-    /// The names of those that somebody used not long ago, the last first.
+    /// The names of the recently used environments, the last used first.
     fn recently_used(&self) -> io::Result<Vec<String>> {
         let mut used = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -131,11 +132,11 @@ impl Pool {
             .collect())
     }
 
-    /// Where the warm server of an environment waits for keepers. Where there is none, one begins, for the next.
+    /// The socket of the fork server of an environment, if it is ready. If there is none, one starts for the next run.
     pub fn claim(&self, environment: &Seen) -> Option<PathBuf> {
         let key = environment.from.file_name()?.to_str()?;
         let about = Prepared::found(&environment.from)?;
-        // It is only for the next server to know; without it, that begins colder.
+        // Only the next server reads this file; without it, that server does not start this fork server early.
         let used = File::create(self.folder.join(format!("{key}.used")));
         used.and_then(|file| file.set_modified(SystemTime::now()))
             .ok();
@@ -148,7 +149,7 @@ impl Pool {
         None
     }
 
-    /// Gives all of them up where the machine has not room for both them and this.
+    /// Ends all fork servers if the machine does not have memory for both them and this run.
     pub fn make_room(&self, memory_mib: u64) {
         if machine::available_mib() < memory_mib.saturating_add(ROOM_MIB) {
             self.lock().clear();
@@ -200,14 +201,14 @@ fn extension(path: &Path) -> Option<&str> {
     path.extension()?.to_str()
 }
 
-/// How long nobody has used it; for ever, once it is not there.
+/// How long nobody has used it; the maximum if it no longer exists.
 fn unused(all: &Mutex<HashMap<String, Server>>, key: &str) -> Duration {
     let all = all.lock().unwrap_or_else(PoisonError::into_inner);
     all.get(key)
         .map_or(Duration::MAX, |server| server.used.elapsed())
 }
 
-/// Sees one through from its beginning to its end.
+/// Runs one fork server from its start to its end.
 async fn keep(
     mut command: Command,
     socket: &Path,
@@ -216,7 +217,7 @@ async fn keep(
     unused: impl Fn() -> Duration,
 ) -> io::Result<()> {
     let path = socket.to_owned();
-    // A hung disk keeps this thread, and only this task waits.
+    // A disk that hangs occupies this thread, and only this task waits.
     let bound = tokio::task::spawn_blocking(move || bind_anew(&path));
     let listener = tokio::time::timeout(BEGINNING, bound).await;
     let listener = listener.map_err(io::Error::from)???;
@@ -244,7 +245,7 @@ async fn keep(
     }
 }
 
-/// In the place of one that a server before this one left behind.
+/// Replaces the socket that an earlier server left behind.
 fn bind_anew(socket: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     fs::remove_file(socket).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
@@ -261,8 +262,8 @@ async fn ready(child: &mut Child) -> io::Result<()> {
     }
 }
 
-/// A sandbox of its own: the system's programs and the environment, nothing to write to, no network. Of what root may do
-/// it keeps that it may become somebody else.
+/// It has a sandbox of its own: the system's programs and the environment, no writable files, no network. The only
+/// privilege of root that it keeps is to become another user.
 fn command(folder: &Path, environment: &Seen, modules: &[&str]) -> Command {
     let program = Path::new(PROGRAM_INSIDE);
     let mut line = Line::default();
@@ -271,7 +272,7 @@ fn command(folder: &Path, environment: &Seen, modules: &[&str]) -> Command {
     line.programs();
     line.seen("--ro-bind-try", Path::new("/etc/ld.so.cache"));
     line.words(&["--dev", "/dev", "--tmpfs", "/tmp"]);
-    // What it makes on the way to a mount, nobody but root could enter.
+    // Only root could enter the parent folders that bubblewrap itself makes for a mount.
     let above = [environment.to.as_path(), program].map(|path| path.ancestors().skip(1));
     let above = above
         .into_iter()

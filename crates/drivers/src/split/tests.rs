@@ -1,4 +1,4 @@
-//! Two simulated worlds tell who was asked: here every run fails half-way, elsewhere all goes well.
+//! Two simulated worlds show which backend was asked: `here` every run fails half-way, `elsewhere` every run succeeds.
 
 use berth_model::workload::{Counts, Outcome, Run, RunPiece, RunState, State, Tasks, Workload};
 use berth_model::{PersonId, RunId, SiteId, WorkloadId};
@@ -90,7 +90,7 @@ fn grant() -> Grant {
     }
 }
 
-/// Node 1 is run here.
+/// The backend `here` runs node 1.
 fn split(elsewhere: Option<World>) -> Split {
     let failing = World {
         failing: 1.0,
@@ -163,7 +163,7 @@ fn what_nobody_runs_is_refused_and_so_is_what_stands_on_both() {
     assert!(start(&alone, &run(1, &[2])).contains("nothing runs work on the node"));
     let both = split(Some(World::calm(1)));
     assert!(start(&both, &run(1, &[1, 2])).contains("the same backend"));
-    // What was begun here before its node was another's is still found.
+    // A run that began on a node that `here` no longer has is still found.
     let begun = run(1, &[2]);
     let jobs = [Job {
         workload: &workload,

@@ -110,7 +110,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// What is offered can be had, is as much as it says, and no time between it and the wish would do.
+    /// Every offer is available and has the amount that it states, and no time between it and the request would do.
     #[test]
     fn every_offer_can_be_taken_and_none_is_nearer(
         claims in prop::collection::vec(any_claim(), 0..20),

@@ -1,4 +1,4 @@
-//! Who stands where while a re-arrangement is looked for: the movable bookings as pieces, all else as the board.
+//! The state of a re-arrangement search: the movable bookings as units on slots, and the fixed claims as obstacles.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -10,16 +10,16 @@ use super::{Booking, Wish};
 use crate::busy::{Busy, Stretch, stretch};
 use crate::placement::lowest;
 
-/// A number in [`Board::slots`], given when a slot is first asked for.
+/// An index in [`Board::slots`]. A slot is created on first use.
 pub type SlotId = usize;
-/// A number in [`Board::units`].
+/// An index in [`Board::units`].
 pub type UnitId = usize;
 
-/// A booking or the wish.
+/// A booking or the request.
 pub struct Party {
     pub during: Stretch,
     pub take: Take,
-    /// The places it may be moved to, with their costs.
+    /// The places that it may move to, with their costs.
     candidates: Vec<(usize, u64)>,
 }
 
@@ -43,11 +43,11 @@ impl Party {
     }
 }
 
-/// One of the resources that a party has or is to have.
+/// One of the resources that a party has or needs.
 pub struct Unit {
     pub party: usize,
     pub slot: Option<SlotId>,
-    /// It has found its new place in the search under way and is not moved again.
+    /// It has its new place in the current search and is not moved again.
     pub is_settled: bool,
 }
 
@@ -70,13 +70,13 @@ pub struct Board<'a> {
     closed: &'a [(usize, Stretch)],
     pub parties: Vec<Party>,
     pub units: Vec<Unit>,
-    /// By party: the numbers of its units.
+    /// By party: the indexes of its units.
     units_of: Vec<Range<UnitId>>,
     slots: Vec<Slot>,
     by_place: BTreeMap<usize, SlotId>,
-    /// What the movable bookings hold in `busy`, by place: it is counted there, and stands here as a piece.
+    /// The claims of the movable bookings in `busy`, by place. `busy` counts them, and the board has them as units.
     lifted: HashMap<usize, Vec<(Stretch, Take)>>,
-    /// By party, once it was asked for: the slots that nothing fixed denies it, with their costs.
+    /// By party, filled on first use: the slots without a fixed obstacle for it, with their costs.
     open: Vec<Option<Vec<(SlotId, u64)>>>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Board<'a> {
         board
     }
 
-    /// Adds a party of so many units that stand nowhere yet.
+    /// Adds a party of `count` units that have no slot yet.
     pub fn seat(&mut self, party: Party, count: usize) -> (usize, Vec<UnitId>) {
         let number = self.parties.len();
         self.parties.push(party);
@@ -129,7 +129,7 @@ impl<'a> Board<'a> {
         (number, (first..first + count).collect())
     }
 
-    /// The slot at a place, which is made when it is first asked for.
+    /// The slot at a place, created on first use.
     fn slot(&mut self, place: usize) -> SlotId {
         if let Some(slot) = self.by_place.get(&place) {
             return *slot;
@@ -167,38 +167,38 @@ impl<'a> Board<'a> {
         self.units[unit].slot = Some(slot);
     }
 
-    /// Takes a unit from where it stands, and says where that was.
+    /// Removes a unit from its slot, and returns the slot.
     pub fn lift(&mut self, unit: UnitId) -> Option<SlotId> {
         let slot = self.units[unit].slot.take()?;
         self.slots[slot].standing.retain(|stand| stand.unit != unit);
         Some(slot)
     }
 
-    /// Where each unit stands.
+    /// The slot of each unit.
     pub fn stands(&self) -> Vec<Option<SlotId>> {
         self.units.iter().map(|unit| unit.slot).collect()
     }
 
-    /// Whether nobody stands above or below a slot, so that it can be looked at by itself.
+    /// Whether no unit is above or below a slot, so that the search can treat it in isolation.
     pub fn is_apart(&self, slot: SlotId) -> bool {
         let mut kin = self.slots[slot].kin.iter();
         kin.all(|kin| self.slots[*kin].standing.is_empty())
     }
 
-    /// Whether nobody stands on a slot across this moment; one may begin then.
+    /// Whether no unit occupies a slot across this moment; a unit may begin then.
     pub fn is_free_at(&self, slot: SlotId, moment: i64) -> bool {
         let mut standing = self.slots[slot].standing.iter();
         !standing.any(|stand| stand.during.0 < moment && moment < stand.during.1)
     }
 
-    /// Who begins on a slot at this moment or later, in order.
+    /// The units that begin on a slot at this moment or later, in order.
     pub fn from(&self, slot: SlotId, moment: i64) -> &[Stand] {
         let standing = &self.slots[slot].standing;
         let first = standing.partition_point(|stand| stand.during.0 < moment);
         &standing[first..]
     }
 
-    /// Whether a unit that takes all of its resource may be moved to a slot, if nobody else stood there.
+    /// Whether a unit that takes its whole resource could move to a slot if no other unit occupied it.
     pub fn may_stand(&mut self, unit: UnitId, slot: SlotId) -> bool {
         let party = self.units[unit].party;
         !self.units[unit].is_settled
@@ -207,7 +207,7 @@ impl<'a> Board<'a> {
             && self.open(party).iter().any(|(open, _)| *open == slot)
     }
 
-    /// Takes those units of a party from the board that stand on something closed.
+    /// Removes from the board the units of a party that are on a closed resource, and returns them.
     pub fn lift_closed(&mut self, party: usize) -> Vec<UnitId> {
         let during = self.parties[party].during;
         let is_closed = |slot: SlotId| self.is_closed(self.slots[slot].place, during);
@@ -225,7 +225,7 @@ impl<'a> Board<'a> {
             .any(|(closed, span)| meet(*span, during) && self.busy.related(*closed, place))
     }
 
-    /// The slots that nothing fixed denies this party, the cheapest first.
+    /// The slots without a fixed obstacle for this party, the cheapest first.
     pub fn open(&mut self, party: usize) -> &[(SlotId, u64)] {
         if self.open[party].is_none() {
             let candidates = std::mem::take(&mut self.parties[party].candidates);
@@ -243,7 +243,7 @@ impl<'a> Board<'a> {
         self.open[party].as_deref().unwrap_or_default()
     }
 
-    /// Whether something that is not a piece is in the way.
+    /// Whether a fixed claim or a closed resource is in the way.
     fn is_denied(&self, place: usize, take: Take, during: Stretch) -> bool {
         if self.is_closed(place, during) {
             return true;
@@ -266,8 +266,8 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Whether what takes all of `place` at this time is a movable booking, or a buffer of one: nothing else can
-    /// stand where that booking does.
+    /// Whether the exclusive claim on `place` at this time is a movable booking or a buffer of one. No other claim
+    /// can overlap the time of that booking.
     fn is_piece(&self, place: usize, held: Stretch) -> bool {
         self.lifted.get(&place).is_some_and(|lifted| {
             lifted.iter().any(|(during, take)| {
@@ -281,7 +281,7 @@ impl<'a> Board<'a> {
         Some(i64::try_from(left).unwrap_or(i64::MAX))
     }
 
-    /// How much of a place is taken at once, at most, during this time, by what is fixed and by these units.
+    /// The highest amount of a place taken at one moment of this time, by fixed claims and by these units.
     fn peak(&self, place: usize, during: Stretch, units: &[UnitId]) -> i64 {
         let mut changes: Vec<(i64, i64)> = Vec::new();
         let mut change = |span: Stretch, amount: i64| {
@@ -314,8 +314,8 @@ impl<'a> Board<'a> {
         peak
     }
 
-    /// Who must leave a slot for this unit to stand there; none if it cannot, because of those who are settled
-    /// or because another unit of its own party stands there.
+    /// The units that must leave a slot for this unit to go there. None if it cannot go there because of settled
+    /// units or because of another unit of its own party.
     pub fn in_the_way(&self, unit: UnitId, slot: SlotId) -> Option<Vec<UnitId>> {
         let party = self.units[unit].party;
         let Party { during, take, .. } = self.parties[party];
@@ -346,7 +346,7 @@ impl<'a> Board<'a> {
         Some(leaving)
     }
 
-    /// Who of those that share a slot must leave for at most `spare` to be taken: the largest first.
+    /// The units that must leave a shared slot so that at most `spare` is taken, the largest first.
     fn share_out(
         &self,
         slot: SlotId,
@@ -368,7 +368,7 @@ impl<'a> Board<'a> {
         Some(leaving)
     }
 
-    /// Who stands at this moment, each with its slot.
+    /// The units that hold a slot at this moment, each with its slot.
     pub fn at(&self, moment: i64) -> impl Iterator<Item = (UnitId, SlotId)> + '_ {
         let units = self.units.iter().enumerate();
         units.filter_map(move |(number, unit)| {
@@ -378,8 +378,8 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// How many places the smallest subtree has that holds this slot and the party's other units. What has no
-    /// common root is further apart than anything.
+    /// The number of places in the smallest subtree with this slot and the party's other units. Slots without a
+    /// common root are further apart than all others.
     pub fn spread(&self, slot: SlotId, others: &[SlotId]) -> usize {
         let place = self.slots[slot].place;
         let mut upwards = std::iter::successors(Some(place), |place| self.busy.parent(*place));
@@ -397,7 +397,7 @@ impl<'a> Board<'a> {
         units.filter_map(|unit| unit.slot).collect()
     }
 
-    /// What a party stands on, in the order of the tree.
+    /// The resources of a party, in the order of the tree.
     pub fn standing_of(&self, party: usize) -> Vec<ResourceId> {
         let slots = self.slots_of(party).into_iter();
         let mut places: Vec<usize> = slots.map(|slot| self.slots[slot].place).collect();

@@ -1,9 +1,10 @@
-//! Making room by exchanging what two slots hold from some moment on.
+//! Makes room by exchanging the units of two slots from some moment on.
 //!
-//! Where resources are alike and full, there is often room at every moment but never on one resource for long. Then a
-//! unit begins on a slot that is free at its start; when somebody begins there, that slot and one that is free just then
-//! exchange all that follows, up to the next moment at which both are free. So the unit goes on, and each exchange moves
-//! a handful; placing units one by one would push a hundred around for the same.
+//! When similar resources are full, there is often room at every moment but never on one resource for long. Then a
+//! unit begins on a slot that is free at its start. When another unit begins on that slot, the slot exchanges all
+//! that follows with a slot that is free at that moment, up to the next moment at which both are free. So the unit
+//! continues, and each exchange moves a handful of units. Placing units one by one would move a hundred for the same
+//! result.
 
 use std::cmp::Ordering;
 
@@ -12,13 +13,13 @@ use berth_model::Take;
 use super::board::{Board, SlotId, Stand, UnitId};
 use super::search::{moved, restore};
 
-/// Slots to begin on that are tried; the way with the fewest moves is taken.
+/// Number of first slots to try; the one with the fewest moves wins.
 const BEGINNINGS_MAX: usize = 12;
-/// Exchanges tried from one of these, and how many of them at one moment.
+/// Exchanges tried from one first slot, and how many of them at one moment.
 const EXCHANGES_MAX: usize = 32;
 const BRANCHES_MAX: usize = 3;
 
-/// Places these units one after the other; false, and nothing changed, when that is not possible.
+/// Places these units one after the other. If that is impossible, it returns false and changes nothing.
 pub fn exchange(board: &mut Board<'_>, units: &[UnitId]) -> bool {
     let before = board.stands();
     for unit in units {
@@ -40,7 +41,7 @@ fn unsettle(board: &mut Board<'_>, units: &[UnitId]) {
     }
 }
 
-/// The slot from which a unit finds its way with the fewest moves.
+/// The first slot from which a unit can be placed with the fewest moves.
 fn best_beginning(board: &mut Board<'_>, unit: UnitId) -> Option<SlotId> {
     let (start, _) = board.during(unit);
     let party = board.units[unit].party;
@@ -64,14 +65,14 @@ fn best_beginning(board: &mut Board<'_>, unit: UnitId) -> Option<SlotId> {
     best.map(|(_, slot)| slot)
 }
 
-/// Puts a unit on a slot that is free at its start, exchanging what follows there; false, and nothing changed, when
-/// that is not possible.
+/// Puts a unit on a slot that is free at its start, and exchanges the units that follow there. If that is impossible,
+/// it returns false and changes nothing.
 fn begin_on(board: &mut Board<'_>, unit: UnitId, slot: SlotId) -> bool {
     let (start, _) = board.during(unit);
     go_on(board, unit, slot, start, &mut 0)
 }
 
-/// Goes on from a moment up to which the slot is free.
+/// Continues from `reached`; the slot is free up to that moment.
 fn go_on(
     board: &mut Board<'_>,
     unit: UnitId,
@@ -101,10 +102,10 @@ fn go_on(
 
 struct Exchange {
     with: SlotId,
-    /// Who leaves the slot for the other, and who comes from there.
+    /// The units that leave the slot for the other, and the units that come from there.
     leaving: Vec<UnitId>,
     coming: Vec<UnitId>,
-    /// How much longer the slot is free by that.
+    /// How much longer the slot is then free.
     gained: i64,
 }
 
@@ -113,7 +114,7 @@ impl Exchange {
         self.leaving.len() + self.coming.len()
     }
 
-    /// By the moves for the time gained; crosswise, as both are whole numbers.
+    /// Compares the moves per time gained. It multiplies crosswise, since both are whole numbers.
     fn by_cost(&self, other: &Exchange) -> Ordering {
         let cost =
             |one: &Exchange, other: &Exchange| one.moves() as i128 * i128::from(other.gained);
@@ -141,7 +142,7 @@ impl Exchange {
     }
 }
 
-/// The best ways to exchange when `next` begins on `slot`, the best first.
+/// The best exchanges when `next` begins on `slot`, the best first.
 fn best_exchanges(board: &mut Board<'_>, slot: SlotId, next: Stand, end: i64) -> Vec<Exchange> {
     let (party, from) = (board.units[next.unit].party, next.during.0);
     let others: Vec<SlotId> = board.open(party).iter().map(|(slot, _)| *slot).collect();
@@ -156,7 +157,7 @@ fn best_exchanges(board: &mut Board<'_>, slot: SlotId, next: Stand, end: i64) ->
     found
 }
 
-/// What two slots exchange from a moment on; none if somebody may not go, or nothing is gained.
+/// The exchange of two slots from a moment on. None if a unit may not move, or no time is gained.
 fn exchange_of(
     board: &mut Board<'_>,
     slot: SlotId,
@@ -168,7 +169,7 @@ fn exchange_of(
     let theirs = board.from(with, from).to_vec();
     let (mut here, mut there) = (0, 0);
     let mut until = from;
-    // Both are taken together as long as one of them is.
+    // The exchange continues while either slot is occupied.
     loop {
         let next_here = ours.get(here).filter(|stand| stand.during.0 <= until);
         let next_there = theirs.get(there).filter(|stand| stand.during.0 < until);

@@ -1,35 +1,35 @@
-//! How a re-arrangement is looked for.
+//! The search for a re-arrangement.
 //!
-//! A unit is put on a slot, and whoever is in the way there must find another, perhaps in the same way. Each unit
-//! is settled once: any arrangement that there is can be reached so, by giving every unit that gets into
-//! the way the place it has there. The unit with the fewest places to go to is placed first, and of its places
-//! those where the fewest are in the way, then the cheapest, then those nearest to its fellows.
+//! The search puts a unit on a slot. Each unit in the way there must find another slot, perhaps in the same manner.
+//! Each unit is settled once. This reaches every existing arrangement: give every unit that is in the way its slot in
+//! that arrangement. The unit with the fewest possible slots is placed first. Of its slots, the search prefers those
+//! with the fewest units in the way, then the cheapest, then those nearest to the party's other units.
 //!
-//! The allowance of moves grows from nothing upwards, so that a plan with few moves is found before one with
-//! many. A crowded board can need more moves than can be tried out one by one; there, slots exchange what they hold
-//! (the module `exchange`), and where that does not help, units are placed without ever taking back, and who was hard
-//! to place before is put aside last, which ends most quarrels. More than so many are never moved for one wish: people
-//! count on what they were given. The number of steps is bounded whatever is asked. What cannot fit at some single moment, even if everything could be
-//! exchanged then, is refused before the search.
+//! The allowance of moves grows from zero upwards, so that a plan with few moves is found before one with many. A
+//! crowded board can need more moves than the search can try one by one. Then slots exchange their units (the module
+//! `exchange`). If that does not help, units are placed without backtracking. Units that were hard to place are then
+//! displaced last, which ends most conflicts. One request never moves more than `MOVES_MAX` resources: people rely on
+//! the resources that they were given. The number of steps is always bounded. If the units cannot fit at some single
+//! moment, even with every exchange possible then, the search refuses at once.
 
 use berth_model::Take;
 
 use super::board::{Board, SlotId, UnitId};
 use super::exchange::exchange;
 
-/// How many moves are allowed for, one after the other, while all are tried out.
+/// The allowances of moves for the exhaustive search, tried in this order.
 const ALLOWANCES: [usize; 6] = [0, 1, 2, 3, 5, 8];
-/// Placings tried for one allowance of moves.
+/// Steps of the search for one allowance of moves.
 const STEPS_MAX: usize = 250;
 /// Slots tried for one unit at one step.
 const BRANCHES_MAX: usize = 12;
-/// Placings that are never taken back, tried when the others found nothing.
+/// Steps without backtracking, tried when the other methods found nothing.
 const PLACINGS_MAX: usize = 2000;
-/// How many resources may be changed for one wish.
+/// The most resources that one request may move.
 const MOVES_MAX: usize = 100;
 
-/// Whether at some moment of the party's time there are not enough slots for all that then stand, even if all
-/// that are open to each could be dealt out anew.
+/// Whether at some moment of the party's time there are too few slots for all units, even if the open slots of each
+/// were assigned anew.
 pub fn is_hopeless(board: &mut Board<'_>, party: usize, units: &[UnitId]) -> bool {
     let during = board.parties[party].during;
     if board.parties[party].take != Take::Exclusive {
@@ -47,7 +47,7 @@ pub fn is_hopeless(board: &mut Board<'_>, party: usize, units: &[UnitId]) -> boo
     })
 }
 
-/// Slots dealt out to the units that stand at one moment.
+/// An assignment of slots to the units that overlap one moment.
 struct Deal {
     owners: Vec<Option<UnitId>>,
 }
@@ -64,7 +64,7 @@ impl Deal {
         Deal { owners }
     }
 
-    /// Finds a slot for one more, by passing slots on from one to the next.
+    /// Finds a slot for one more unit by an augmenting path: owners along the path move to other slots.
     fn add(&mut self, board: &mut Board<'_>, unit: UnitId) -> bool {
         let mut seen = Vec::new();
         self.find(board, unit, &mut seen)
@@ -76,7 +76,7 @@ impl Deal {
         let slots: Vec<SlotId> = open.map(|(slot, _)| *slot).chain(own).collect();
         self.owners.resize(board.slots_len(), None);
         seen.resize(board.slots_len(), false);
-        // A free one ends the chain, so those are looked for before anyone is asked to pass his on.
+        // A free slot ends the path, so it looks for one before it moves any owner.
         if let Some(free) = slots.iter().find(|slot| self.owners[**slot].is_none()) {
             self.owners[*free] = Some(unit);
             return true;
@@ -96,7 +96,7 @@ impl Deal {
     }
 }
 
-/// Places these units, moving others where needed; false, and nothing changed, when it finds no way.
+/// Places these units and moves others where needed. If it finds no solution, it returns false and changes nothing.
 pub fn solve(board: &mut Board<'_>, units: Vec<UnitId>) -> bool {
     for moves in ALLOWANCES {
         let mut search = Search {
@@ -114,7 +114,7 @@ pub fn solve(board: &mut Board<'_>, units: Vec<UnitId>) -> bool {
             return true;
         }
         if !is_cut {
-            // Everything was tried.
+            // The search was complete.
             return false;
         }
     }
@@ -130,7 +130,7 @@ pub fn solve(board: &mut Board<'_>, units: Vec<UnitId>) -> bool {
     is_found
 }
 
-/// How many stand elsewhere than before.
+/// The number of units on another slot than before.
 pub fn moved(board: &Board<'_>, before: &[Option<SlotId>]) -> usize {
     let units = board.units.iter().zip(before);
     units
@@ -138,7 +138,7 @@ pub fn moved(board: &Board<'_>, before: &[Option<SlotId>]) -> usize {
         .count()
 }
 
-/// Lets whoever finds the old slot free again return to it, as often as that helps somebody.
+/// Returns units to their old slots where these are free again, as long as that helps any unit.
 fn go_back(board: &mut Board<'_>, before: &[Option<SlotId>]) {
     loop {
         let mut returned = false;
@@ -161,9 +161,9 @@ fn go_back(board: &mut Board<'_>, before: &[Option<SlotId>]) {
     }
 }
 
-/// Puts each unit where those in its way were the easiest to place so far, and then places these.
+/// Puts each unit on the slot whose units were the easiest to place so far, and then places those again.
 fn jostle(board: &mut Board<'_>, mut pending: Vec<UnitId>) -> bool {
-    // How often a unit of the party was put where others had to leave.
+    // How often a unit of the party displaced others.
     let mut hardness: Vec<u64> = vec![1; board.parties.len()];
     for _ in 0..PLACINGS_MAX {
         let Some(unit) = pending.pop() else {
@@ -210,11 +210,11 @@ pub fn restore(board: &mut Board<'_>, slots: &[Option<SlotId>]) {
 
 struct Search<'b, 'a> {
     board: &'b mut Board<'a>,
-    /// Slots that were tried for a unit of a party, in vain. Units of one party are alike, so while the step
-    /// that tried them lasts, none of its units need try them again.
+    /// Slots that failed for a unit of a party. Units of one party are alike, so none of them tries these slots again
+    /// during the step that tried them.
     refuted: Vec<(usize, SlotId)>,
     steps: usize,
-    /// Whether anything was left untried.
+    /// Whether a limit left some placement untried.
     is_cut: bool,
 }
 
@@ -267,8 +267,8 @@ impl Search<'_, '_> {
         false
     }
 
-    /// The pending unit with the fewest places to go to, by its number in the list, and those places, the best
-    /// first; none when a party has fewer than it needs.
+    /// The pending unit with the fewest possible slots, by its index in the list, and those slots, the best first.
+    /// None if a party has fewer slots than it needs.
     fn most_constrained(
         &mut self,
         pending: &[UnitId],

@@ -9,14 +9,14 @@ use super::*;
 use crate::fixture::{But, claim, reservation, resource, span, tree};
 use crate::tree::Tree;
 
-/// Racks 0 and 1; 2, 3, 4 in rack 0 and 5 to 13 in rack 1. What stands in the racks is divisible, 4 of each.
+/// Racks 0 and 1; 2, 3, 4 in rack 0 and 5 to 13 in rack 1. The leaves are divisible, 4 of each.
 fn lab() -> Tree {
     let racks = [None, None].into_iter();
     let below = (2..14).map(|leaf| Some(u64::from(leaf > 4)));
     tree(&racks.chain(below).collect::<Vec<_>>())
 }
 
-/// A case with everything owned. A booking's number is its place in the list.
+/// A case that owns its data. A booking's number is its index in the list.
 #[derive(Debug, Clone, Default)]
 struct Case {
     fixed: Vec<Claim>,
@@ -95,7 +95,7 @@ impl Case {
         accept(&self.busy(), &self.bookings(), &wish.wish())
     }
 
-    /// The case after the plan, with the wish as the last booking.
+    /// The case after the plan, with the request as the last booking.
     fn after(&self, plan: &Plan, wish: &Ask) -> Case {
         let mut after = self.clone();
         for moved in &plan.moves {
@@ -116,7 +116,7 @@ impl Case {
         after
     }
 
-    /// Every claim, one after the other, finds its place free.
+    /// Whether every claim, one after the other, finds its place free.
     fn holds(&self) -> bool {
         let mut busy = Case::default().busy();
         let mut stands = |claim: Claim| {
@@ -127,7 +127,7 @@ impl Case {
         self.claims().into_iter().all(&mut stands)
     }
 
-    /// Whether all fit, by trying every place for every one.
+    /// Whether all fit, by trying every place for every booking.
     fn fits_by_trial(&self, wish: &Ask) -> bool {
         let mut all: Vec<(Span, Take, usize, Vec<ResourceId>)> = self
             .movable
@@ -340,7 +340,7 @@ prop_compose! {
     }
 }
 
-/// Bookings made one after the other, each where it first fits from a given candidate on; some of them fixed.
+/// Bookings made one after the other, each at its first fit from a given candidate on; some of them fixed.
 fn booked(asks: Vec<(Ask, bool, u8)>) -> Case {
     let mut case = Case::default();
     for (ask, is_fixed, turn) in asks {
@@ -383,7 +383,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(Config::with_cases(300))]
 
-    /// A plan leaves everyone whole, meets nothing that is fixed, and is found wherever none need move.
+    /// A plan keeps every booking whole and overlaps no fixed claim. A plan without moves is found whenever one
+    /// exists.
     #[test]
     fn a_plan_keeps_every_promise(case in any_case(20, 14), wish in any_ask(20)) {
         let busy = case.busy();
@@ -400,7 +401,8 @@ proptest! {
         }
     }
 
-    /// In an outage nobody stands on what is out, nobody meets another, and who is not met keeps his number.
+    /// In an outage no booking uses an affected resource and no two overlap. A booking that the outage does not hit
+    /// keeps its number of resources.
     #[test]
     fn an_outage_takes_no_more_than_it_must(
         case in any_case(20, 14), out in prop::sample::select(vec![0u64, 2, 3, 4, 5, 6]), from in 0i64..20,
@@ -431,7 +433,7 @@ proptest! {
     }
 }
 
-/// The same cases at every run, so that a share that is asserted is the share that was measured.
+/// The same cases at every run, so that the asserted share is the measured share.
 fn fixed_runner(cases: u32) -> TestRunner {
     let config = Config {
         failure_persistence: None,
@@ -441,14 +443,14 @@ fn fixed_runner(cases: u32) -> TestRunner {
 }
 
 prop_compose! {
-    /// A wish for any of the twelve, all alike.
+    /// A request for any of the twelve, all alike.
     fn alike()(start in 0i64..50, length in 3i64..20, count in 1usize..3) -> Ask {
         ask(count, span(start, start + length), &(2..14).collect::<Vec<_>>())
     }
 }
 
-/// Where all are alike and all may move, counting tells what can be arranged: every wish for which there
-/// are enough at each moment. A crowded board of this kind needs more moves than can be tried out.
+/// If all resources are alike and all bookings may move, counting decides: every request fits for which there are
+/// enough resources at each moment. A crowded board of this kind needs more moves than the search can try one by one.
 #[test]
 fn a_crowded_board_is_arranged_as_far_as_counting_allows() {
     let (arranged, possible, most_moves) = (Cell::new(0), Cell::new(0), Cell::new(0));
@@ -502,7 +504,7 @@ fn a_crowded_board_is_arranged_as_far_as_counting_allows() {
     assert!(share >= 0.95, "{share}");
 }
 
-/// How much of what an endless search accepts the bounded one accepts, where first fit does not.
+/// How many of the requests that an unlimited search accepts the bounded search accepts, where first fit fails.
 #[test]
 fn nearly_all_that_can_be_arranged_is() {
     let mut runner = fixed_runner(1500);

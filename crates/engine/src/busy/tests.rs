@@ -73,7 +73,7 @@ prop_compose! {
     fn any_claim()(
         on in 0u64..5, start in 0i64..50, length in 1i64..12, taken in 1u64..6, soft in prop::bool::weighted(0.1),
     ) -> Claim {
-        // Amounts are of leaves, as the rule has it.
+        // The claim rule allows amounts only on leaves.
         let drawn = claim(0, on, span(start, start + length));
         let drawn = if on == 3 && taken < 5 { drawn.amount(taken) } else { drawn };
         if soft { drawn.yielding() } else { drawn }
@@ -81,7 +81,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// The lanes say what the plain reckoning over all claims says, about every resource.
+    /// For every resource the lanes agree with the plain calculation over all claims.
     #[test]
     fn lanes_agree_with_the_plain_reckoning(
         claims in prop::collection::vec(any_claim(), 0..15),
@@ -109,7 +109,7 @@ proptest! {
         prop_assert_eq!(lane.starting_by(at), bisected);
     }
 
-    /// Kept current, change by change, it is what it would be if it were built anew.
+    /// After each incremental change it equals a newly built index.
     #[test]
     fn changes_arrive_where_building_anew_does(
         changes in prop::collection::vec((any_claim(), any_claim(), 0usize..20), 1..25),

@@ -28,7 +28,7 @@ fn roles() -> BTreeMap<TypeId, Role> {
         .collect()
 }
 
-/// A resource of that number and type below another.
+/// A resource with that number and type, below another.
 fn thing(number: u64, kind: u64, parent: Option<u64>) -> Resource {
     let attributes: &[(&str, &str)] = match kind {
         GPU => &[("gpu_model", "A100")],
@@ -60,7 +60,8 @@ fn thing(number: u64, kind: u64, parent: Option<u64>) -> Resource {
     }
 }
 
-/// Room 0 holds node 1 (GPU 2; GPU 3 with slices 4 and 5; cores 6) and node 7 (GPU 8, GPU 9, cores 10); GPU 11 stands alone.
+/// Room 0 holds node 1 (GPU 2; GPU 3 with slices 4 and 5; cores 6) and node 7 (GPU 8, GPU 9, cores 10); GPU 11 stands
+/// alone.
 fn lab() -> Vec<Resource> {
     vec![
         thing(0, ROOM, None),
@@ -196,7 +197,7 @@ fn without_a_queue_a_gpu_with_slices_is_known_by_their_profile() {
     assert_eq!((gpus.total, gpus.free, gpus.cut), (5, 4, 1));
 }
 
-/// One resource's state, found by asking every claim.
+/// The state of one resource, found by checking every claim.
 fn naive(resources: &[Resource], claims: &[Claim], one: &Resource) -> State {
     let tree = tree_of(resources);
     let now: Vec<&Claim> = claims

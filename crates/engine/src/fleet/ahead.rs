@@ -1,4 +1,4 @@
-//! For whoever plans ahead: nodes as they will be, rather than as they are.
+//! Functions for planning ahead: they work on given states of nodes instead of the current ones.
 
 use super::Fleet;
 use super::classes::State;
@@ -7,7 +7,7 @@ use super::node::{Gpu, Left, NodeIndex};
 use super::pick::{Bundle, Chosen, Link, fill, room_for, room_linked};
 
 impl Fleet {
-    /// From now on this is left of a node, at most all of it, and this is its wall. A node that is not there stays so.
+    /// Sets the free resources of a node, at most all of them, and its wall. Ignores unknown nodes.
     pub fn put(&mut self, node: NodeIndex, mut left: Left, until_us: i64) {
         let Ok(number) = self.known(node) else {
             return;
@@ -28,7 +28,7 @@ impl Fleet {
         self.forget_empty();
     }
 
-    /// How many tasks would fit into this much of a node; more than are needed are not counted.
+    /// How many tasks would fit into `left` of a node; counting stops at the number needed.
     pub fn room(&self, node: NodeIndex, left: &Left, need: &Need) -> u64 {
         let Ok(number) = self.known(node) else {
             return 0;
@@ -58,7 +58,7 @@ impl Fleet {
         self.known(node).map_or(&[], |number| &kind(number).gpus)
     }
 
-    /// What so many tasks would get of this much of a node.
+    /// The pieces that `count` tasks would get from `left` of a node.
     pub fn pick(
         &self,
         node: NodeIndex,

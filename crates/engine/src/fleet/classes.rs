@@ -1,7 +1,7 @@
-//! Nodes in the same state are one class: what is found out about one holds for all of them.
+//! Groups nodes in the same state into a class: a result for one node holds for all of them.
 //!
-//! A class is a state, and never changes; nodes go from class to class as things are placed on them. So whatever was
-//! once computed about a class stays true, and a state that comes back finds it again.
+//! A class is a state and never changes; placements move nodes from class to class. So every cached result of a
+//! class stays true, and a state that returns finds its results again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -14,11 +14,11 @@ pub(super) struct State {
     pub left: Left,
 }
 
-/// A node by its wall, so that of equal nodes the one with the nearest sufficient wall is found first: those without
-/// one are kept for work that is long.
+/// A node sorted by its wall. Of equal nodes, the nearest sufficient wall is found first, and nodes without a wall
+/// are kept for long workloads.
 pub(super) type Walled = (i64, u32);
 
-/// So many empty classes are no burden, and states come back.
+/// This many empty classes cost little, and states return.
 const EMPTY_KEPT: usize = 256;
 
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Classes {
     states: Vec<State>,
     by_state: HashMap<State, u32>,
     members: Vec<BTreeSet<Walled>>,
-    /// The farthest wall among a class's nodes; the beginning of time for a class without any.
+    /// The farthest wall of the nodes in each class; `i64::MIN` for an empty class.
     farthest_wall_us: Vec<i64>,
     of_node: Vec<u32>,
     empty: usize,
@@ -50,28 +50,28 @@ impl Classes {
         self.state(self.of(node))
     }
 
-    /// Whether a class has a node whose wall is not before this moment.
+    /// Whether a class has a node with its wall at this moment or later.
     pub fn reaches(&self, class: usize, until_us: i64) -> bool {
         self.farthest_wall_us[class] >= until_us
     }
 
-    /// Of a class's nodes whose wall is not before this moment, the one with the nearest.
+    /// Of the nodes in a class with their wall at this moment or later, the one with the nearest wall.
     pub fn nearest_wall(&self, class: usize, until_us: i64) -> Option<Walled> {
         self.members[class].range((until_us, 0)..).next().copied()
     }
 
-    /// How often something became free: until it changes, there is no more room than there was.
+    /// Counts how often something was freed. While it stays the same, there is no more room than before.
     pub fn freed(&self) -> u64 {
         self.freed
     }
 
-    /// All that was taken since this was counted has been given back, and nobody was refused in between: there is as much room as
-    /// there was.
+    /// Resets the count after a trial placement: everything taken since is given back and nothing was refused in
+    /// between, so there is as much room as before.
     pub fn is_as_it_was(&mut self, freed: u64) {
         self.freed = freed;
     }
 
-    /// How many of a class's nodes have their wall not before this moment, `most` being enough to know.
+    /// Number of nodes in a class with their wall at this moment or later; counting stops at `most`.
     pub fn count_reaching(&self, class: usize, until_us: i64, most: u64) -> u64 {
         let reaching = self.members[class].range((until_us, 0)..);
         reaching.take(most as usize).count() as u64
@@ -85,12 +85,12 @@ impl Classes {
         self.join(class, (until_us, node));
     }
 
-    /// Puts a node into a state that has less left.
+    /// Moves a node to a state with less free.
     pub fn take(&mut self, node: u32, state: State, until_us: i64) {
         self.change(node, state, until_us);
     }
 
-    /// Puts a node into a state that has more left.
+    /// Moves a node to a state with more free.
     pub fn free(&mut self, node: u32, state: State, until_us: i64) {
         self.freed += 1;
         self.change(node, state, until_us);
@@ -140,7 +140,7 @@ impl Classes {
         self.farthest_wall_us[class] = last.map_or(i64::MIN, |(until_us, _)| *until_us);
     }
 
-    /// Forgets the classes that have no nodes, if they are many. Gives those that are kept, in their order.
+    /// Drops classes without nodes if there are many. Returns the old numbers of the kept classes, in order.
     pub fn forget_empty(&mut self) -> Option<Vec<usize>> {
         let with_nodes = self.len() - self.empty;
         if self.empty <= with_nodes.max(EMPTY_KEPT) {
@@ -165,7 +165,7 @@ impl Classes {
     }
 }
 
-/// The elements with these numbers, which ascend; numbers beyond the end are passed over.
+/// The elements with these ascending numbers; numbers beyond the end are ignored.
 pub(super) fn keep<T>(all: Vec<T>, kept: &[usize]) -> Vec<T> {
     let mut kept = kept.iter().peekable();
     let numbered = all.into_iter().enumerate();

@@ -1,19 +1,19 @@
-//! From one task to a whole workload: its tasks as near to each other as they wish and can, all of them or none.
+//! Places a whole workload: all of its tasks or none, as near to each other as they prefer and as there is room
+//! for.
 
 use super::Fleet;
 use super::need::{Gpus, Near, Need, Piece, Placement};
 use super::pick::{Bundle, Link, room_for};
 
 impl Fleet {
-    /// Where this workload would stand best now; none if it does not fit. Takes nothing: the fleet only remembers what
-    /// it found out.
+    /// The best placement of this workload now; `None` if it does not fit. Takes nothing: only caches change.
     pub fn place(&mut self, need: &Need) -> Option<Placement> {
         if need.tasks == 0 {
             return Some(Placement { pieces: Vec::new() });
         }
         let near = need.near.max(need.at_least);
-        // One task stands near itself; whether its GPUs are linked is all that is left to wish for.
-        // Tasks that stand apart are in one rack at the nearest.
+        // One task is always near itself, so only a link of its GPUs matters. Tasks on separate nodes can be in one
+        // rack at the nearest.
         let near = match (need.tasks, need.apart) {
             (1, _) => near.max(Near::Node),
             (_, true) => near.min(Near::Rack),
@@ -51,14 +51,15 @@ impl Fleet {
         pieces.map(|pieces| Placement { pieces })
     }
 
-    /// Whether so many tasks fit, each anywhere: to count is much cheaper than to try, and most of a long queue does not fit.
+    /// Whether the tasks fit, each anywhere. Counting is much cheaper than placing, and most of a long queue does not
+    /// fit.
     fn has_room(&mut self, one: &Bundle, need: &Need) -> bool {
         let look = self.offers.look(&self.kinds, &self.classes, one);
         look.has_room(need.tasks, need.most_in_a_node(), need.until_us)
     }
 
-    /// So many tasks from each of these racks, none being the whole fleet: one after another, each where it is the least
-    /// loss with those before it placed.
+    /// Places the given number of tasks in each rack (`None`: the whole fleet), one after the other. Each goes to the
+    /// node with the least loss after the tasks before it.
     fn gather(
         &mut self,
         one: &Bundle,
@@ -83,7 +84,7 @@ impl Fleet {
             whole = taken.is_some();
             let Some(piece) = taken else { break };
             if need.apart {
-                // A node that has one of them is shut for the others.
+                // With `apart`, a node takes one task only.
                 let node = piece.node.0;
                 shut.push((node, self.wall_off(node, i64::MIN)));
             }
@@ -102,15 +103,15 @@ impl Fleet {
         whole.then_some(pieces)
     }
 
-    /// Gives a node another wall; says which it had.
+    /// Sets the wall of a node; returns the previous one.
     fn wall_off(&mut self, node: u32, until_us: i64) -> i64 {
         let before = std::mem::replace(&mut self.walls_us[node as usize], until_us);
         self.classes.set_wall(node, before, until_us);
         before
     }
 
-    /// How many of the bundle's tasks come from which racks: all from the tightest that has room for them, else as
-    /// many as there is room for from the widest, and the rest likewise.
+    /// Distributes the tasks of a bundle over racks: all to the tightest rack with room for them. Otherwise as many as
+    /// fit to the rack with the most room, and the rest likewise.
     fn racks_for(&self, bundle: &Bundle, need: &Need) -> Option<Vec<(Option<u32>, u32)>> {
         let mut room: Vec<(u64, u32)> = self
             .racks
@@ -133,7 +134,7 @@ impl Fleet {
         Some(from)
     }
 
-    /// Whether it would have room if nothing else were there, wherever its tasks then stood.
+    /// Whether an empty fleet has room for the tasks, each anywhere.
     pub fn could_hold(&self, need: &Need) -> bool {
         let most = need.most_in_a_node();
         let kinds = self.kinds.iter().zip(&self.counts);

@@ -1,25 +1,26 @@
-//! Slices of a GPU that its hardware cuts: which can be had, and what has to be cut anew for it.
+//! MIG slices: which slices a GPU can still provide, and how to repartition it for one.
 //!
-//! A slice stands on some of the GPU's memory parts, and only at certain places: two GPUs with equally much free may differ in what they can
-//! still be cut into. Only what is free is ever cut anew. Of all ways, the one is taken that changes the fewest slices; of those, the
-//! one that leaves the largest slice to those who come next, then the one that leaves most ways of having slices at all.
+//! A slice covers some of the GPU's memory parts and can start only at certain positions. So two GPUs with the same
+//! free parts may differ in the slices they can still provide. Only free slices are ever removed. Of all ways, the
+//! code takes the one that changes the fewest slices. Of equal ways it takes the one that leaves the largest slice
+//! to later workloads, then the one that leaves most possible slices.
 
-/// How the GPUs of a model can be cut: the profiles there are. A profile is named by its place in the list.
+/// The profiles of a GPU model. A profile is identified by its index in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cuts(&'static [Profile]);
 
 /// One kind of slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// How much of the GPU's computing it has, and whether it has more memory than usual (`+`) or the media engines (`me`).
+    /// Its number of compute parts, with `+` for more memory than usual and `+me` for the media engines.
     pub name: &'static str,
-    /// Parts of the GPU's computing.
+    /// Number of compute parts of the GPU.
     pub computes: u8,
-    /// How many of the GPU's memory parts it stands on.
+    /// Number of memory parts of the GPU.
     pub memory: u8,
-    /// The first of them, wherever it may stand.
+    /// The positions of its first memory part.
     pub positions: &'static [u8],
-    /// How many of it a GPU can have at once.
+    /// How many slices of this profile a GPU can have at once.
     pub at_most: u8,
 }
 
@@ -38,7 +39,7 @@ const fn profile(
     }
 }
 
-/// The media engines are there once.
+/// A GPU has its media engines once.
 const fn with_media(profile: Profile) -> Profile {
     Profile {
         at_most: 1,
@@ -47,7 +48,7 @@ const fn with_media(profile: Profile) -> Profile {
 }
 
 impl Cuts {
-    /// A100, H100, H200 and others of seven parts, whatever their memory: seven of computing, eight of memory.
+    /// A100, H100, H200 and other GPUs with seven compute parts and eight memory parts of any size.
     pub const SEVENTHS: Cuts = Cuts(&[
         profile("1g", 1, 1, &[0, 1, 2, 3, 4, 5, 6]),
         with_media(profile("1g+me", 1, 1, &[0, 1, 2, 3, 4, 5, 6])),
@@ -58,7 +59,7 @@ impl Cuts {
         profile("7g", 7, 8, &[0]),
     ]);
 
-    /// A30: four of each.
+    /// A30: four compute parts and four memory parts.
     pub const QUARTERS: Cuts = Cuts(&[
         profile("1g", 1, 1, &[0, 1, 2, 3]),
         with_media(profile("1g+me", 1, 1, &[0, 1, 2, 3])),
@@ -71,12 +72,12 @@ impl Cuts {
         self.0.iter().enumerate()
     }
 
-    /// A profile by its name.
+    /// The index of a profile by its name.
     pub fn named(self, name: &str) -> Option<usize> {
         self.0.iter().position(|profile| profile.name == name)
     }
 
-    /// Whether slices can stand beside each other, each where one of its profile may.
+    /// Whether slices can exist together: each at a position of its profile, without overlap.
     pub fn are_legal(self, slices: &[Slice]) -> bool {
         let mut taken = 0;
         slices.iter().all(|slice| {
@@ -87,7 +88,7 @@ impl Cuts {
         })
     }
 
-    /// Every place where a slice of a profile may stand.
+    /// Every possible slice of a profile.
     fn places(self, profile: usize) -> impl Iterator<Item = Slice> {
         let known = self.0.get(profile);
         let positions = known.map_or(&[][..], |known| known.positions);
@@ -105,7 +106,8 @@ impl Cuts {
     }
 }
 
-/// A GPU that may be cut, by the profile that is all of it: `7g.80gb` says how it is cut, and how much memory each part has.
+/// A GPU that can be partitioned, given by the profile that covers all of it. `7g.80gb` says which profiles it has
+/// and how much memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole {
     pub cuts: Cuts,
@@ -113,7 +115,7 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// None for what is no such profile.
+    /// `None` if this is not such a profile.
     pub fn read(profile: &str) -> Option<Whole> {
         let (computes, memory_gb) = profile.strip_suffix("gb")?.split_once("g.")?;
         let cuts = match computes {
@@ -126,14 +128,14 @@ impl Whole {
         Some(Whole { cuts, memory_gb })
     }
 
-    /// A profile by the name that its maker gives it on this GPU, such as `1g.10gb`.
+    /// The index of a profile by NVIDIA's name for it on this GPU, such as `1g.10gb`.
     pub fn named(self, name: &str) -> Option<usize> {
         let mut profiles = self.cuts.profiles();
         let found = profiles.find(|(_, profile)| self.name(profile) == name);
         found.map(|(number, _)| number)
     }
 
-    /// Memory is told in whole gigabytes, rounded: an eighth of 141 is 18, and two of them are 35.
+    /// NVIDIA states memory in rounded gigabytes: an eighth of 141 is 18, and two of them are 35.
     fn name(self, profile: &Profile) -> String {
         let parts = self.cuts.profiles().map(|(_, profile)| profile.memory);
         let parts = u32::from(parts.max().unwrap_or(1));
@@ -147,7 +149,7 @@ impl Whole {
     }
 }
 
-/// A slice that is there, or may be.
+/// An existing or a possible slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slice {
     pub profile: usize,
@@ -155,15 +157,16 @@ pub struct Slice {
     pub at: u8,
 }
 
-/// How a GPU is cut at this moment.
+/// The slices of a GPU at this moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cut {
     pub busy: Vec<Slice>,
     pub free: Vec<Slice>,
 }
 
-/// Which of some GPUs to take a slice from, of the profile that each would give: where the fewest slices change, and of those
-/// where the least could be had otherwise, so that what is whole stays whole. The number is the GPU's place among them.
+/// Chooses the GPU that provides a slice; each GPU comes with the profile that it would provide. The fewest changes
+/// win, then the GPU with the least left to provide otherwise, so that whole GPUs stay whole. Returns the index of
+/// the GPU.
 pub fn choose<'a>(
     gpus: impl IntoIterator<Item = (Cuts, &'a Cut, usize)>,
 ) -> Option<(usize, Recut)> {
@@ -178,26 +181,26 @@ pub fn choose<'a>(
     best.map(|((_, _, place), recut)| (place, recut))
 }
 
-/// What has to be done for somebody to have a slice.
+/// The changes that provide one slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recut {
-    /// What they get.
+    /// The slice that the workload gets.
     pub slice: Slice,
-    /// Whether it has to be made first; else it is there.
+    /// Whether the slice must be created first; otherwise it exists and is free.
     pub is_new: bool,
-    /// What is free and has to go for it.
+    /// Free slices to remove first.
     pub gone: Vec<Slice>,
 }
 
 impl Recut {
-    /// How many slices come or go.
+    /// Number of slices to create or remove.
     pub fn changes(&self) -> usize {
         self.gone.len() + usize::from(self.is_new)
     }
 }
 
 impl Cut {
-    /// How a slice of a profile can be had; none where it cannot without touching what is busy.
+    /// How to provide a slice of a profile; `None` if busy slices prevent it.
     pub fn recut(&self, cuts: Cuts, profile: usize) -> Option<Recut> {
         let ways = cuts
             .places(profile)
@@ -209,7 +212,7 @@ impl Cut {
         })
     }
 
-    /// What it takes to have just this slice.
+    /// How to provide exactly this slice.
     fn way(&self, cuts: Cuts, slice: Slice) -> Option<Recut> {
         if self.free.contains(&slice) {
             return Some(Recut {
@@ -224,7 +227,7 @@ impl Cut {
             return None;
         }
         let mut gone: Vec<Slice> = self.free.iter().filter(is_in_the_way).copied().collect();
-        // Of what there can be only so many, a free one elsewhere goes for the new one.
+        // Beyond the maximum of the profile, a free slice elsewhere is removed.
         let at_most = usize::from(cuts.0.get(slice.profile)?.at_most);
         let same = |other: &&Slice| other.profile == slice.profile;
         let stay = self.free.iter().filter(|other| !gone.contains(other));
@@ -239,7 +242,7 @@ impl Cut {
         })
     }
 
-    /// How the GPU is cut when somebody has got their slice.
+    /// The slices of the GPU after the repartition.
     pub fn after(&self, recut: &Recut) -> Cut {
         let stays = |slice: &&Slice| !recut.gone.contains(slice) && **slice != recut.slice;
         let mut busy = self.busy.clone();
@@ -250,7 +253,7 @@ impl Cut {
         }
     }
 
-    /// The largest slice that could still be had, and how many places there are for slices.
+    /// The largest slice that the GPU can still provide, and the number of slices that it could provide at all.
     fn best_left(&self, cuts: Cuts) -> ((u8, u8), usize) {
         let mut largest = (0, 0);
         let mut places = 0;
@@ -272,7 +275,7 @@ impl Cut {
 mod tests {
     use super::*;
 
-    /// Every way in which a GPU can be cut.
+    /// Every possible set of slices of a GPU.
     fn layouts(cuts: Cuts) -> Vec<Vec<Slice>> {
         let all: Vec<Slice> = (0..cuts.0.len()).flat_map(|one| cuts.places(one)).collect();
         let mut layouts: Vec<Vec<Slice>> = vec![Vec::new()];
@@ -288,7 +291,7 @@ mod tests {
         layouts
     }
 
-    /// No memory part is in two slices, there is computing for all, and no more of a profile than there can be.
+    /// Whether slices do not overlap, compute parts suffice, and no profile exceeds its maximum.
     fn is_legal(cuts: Cuts, slices: &[Slice]) -> bool {
         let mut parts = 0_u32;
         let mut computes = 0;
@@ -312,7 +315,7 @@ mod tests {
         computes <= whole && fits
     }
 
-    /// The least number of changes by which a profile can be had, found by letting go every set of free slices.
+    /// The least number of changes that provides a profile, by trying to remove each set of free slices.
     fn fewest_changes(cuts: Cuts, cut: &Cut, profile: usize) -> Option<usize> {
         if cut.free.iter().any(|slice| slice.profile == profile) {
             return Some(0);
@@ -370,7 +373,7 @@ mod tests {
     fn whatever_can_be_had_is_had_by_the_fewest_changes() {
         let quarters = layouts(Cuts::QUARTERS);
         assert!(check_all(Cuts::QUARTERS, quarters.into_iter()) > 1000);
-        // The media engines are checked with the smaller GPU; here they would only repeat what holds for the smallest slice.
+        // The smaller GPU covers the media engines; here they would only repeat the result of the smallest slice.
         let media = Cuts::SEVENTHS.named("1g+me").unwrap();
         let plain = |layout: &Vec<Slice>| layout.iter().all(|slice| slice.profile != media);
         let sevenths = layouts(Cuts::SEVENTHS).into_iter().filter(plain);

@@ -1,36 +1,36 @@
-//! What people here ask for, as far as it is known: the yardstick by which a free piece of a node is worth more or
-//! less.
+//! The usual mix of requests, from which the fleet computes the worth of a node's free resources.
 //!
-//! A node's worth is how much of its free GPUs could be used, as the mean of two views:
+//! The worth is the amount of free GPUs that could be used, as the sum of two views:
 //! - *piecewise*: for each shape in the mix, the GPUs on which at least one more such task would fit, weighted by how
-//!   often the shape is asked for. It is the complement of the fragmentation of "Beware of Fragmentation" (ATC 2023)
-//!   and knows which gaps nobody fits in.
-//! - *fluid*: as much as the node's CPU and memory could feed if tasks were a liquid with the mix's mean of CPU and
-//!   memory per GPU. It knows what the first cannot: that eight free GPUs with CPU for one task are worth one.
+//!   often the shape is requested. It is the complement of the fragmentation of "Beware of Fragmentation" (ATC 2023)
+//!   and detects gaps into which no task fits.
+//! - *fluid*: the GPUs that the node's CPU and memory could feed if tasks were a liquid with the mix's mean of CPU and
+//!   memory per GPU. It detects a case that the first view misses: eight free GPUs with CPU for one task are worth one.
 //!
-//! Both fall as things are placed, and what a placement loses beyond what it uses is the harm it does to those who come
-//! next.
+//! Both fall with each placement. The loss beyond the resources that the placement uses is its harm to later
+//! workloads.
 
 use std::collections::BTreeMap;
 
 use super::need::{Gpus, Task};
 use super::node::{Group, Kind, Left, Models, UNDIVIDED};
 
-/// How often each shape of task is asked for; the most frequent ones, and only those with GPUs, since what is to be
-/// kept usable is the GPUs.
+/// How often each shape of task is requested: the most frequent shapes, and only shapes with GPUs, since GPUs are
+/// the resource to keep usable.
 ///
-/// The shapes stand in lanes, one number of all shapes next to each other and as small as it may be, so that the compiler
-/// can compare several at once: a plan reads them millions of times. Lanes without a shape have no weight.
+/// The shapes are stored in lanes: one array for each number, with the values of all shapes in a row and as small
+/// as possible. So the compiler can compare several at once; a plan reads them millions of times. Lanes without a
+/// shape have weight zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mix {
     cpu_milli: Lanes,
     memory_mib: Lanes,
-    /// How many undivided GPUs; none for a share.
+    /// Number of whole GPUs; zero for a share.
     whole: Lanes,
-    /// How many thousandths of one; more than any has for those who want it undivided.
+    /// Thousandths of one GPU; more than any GPU has for shapes with whole GPUs.
     share: Lanes,
     weight: Lanes,
-    /// Which GPUs will do for each shape.
+    /// The GPU models and the memory that each shape accepts.
     gpus: Vec<(Models, u64)>,
     fluid: Fluid,
 }
@@ -38,7 +38,7 @@ pub struct Mix {
 /// A number for each shape.
 pub(super) type Lanes = [i32; Mix::SHAPES_MAX];
 
-/// The worth of a thousandth of a GPU that everybody could use. The weights of all shapes add up to it, about.
+/// The worth of a thousandth of a GPU that all shapes could use. The weights of all shapes add up to about this.
 const UNIT: i64 = 1 << 16;
 
 const MIB: u64 = 1 << 20;
@@ -50,10 +50,10 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// As many as make a difference: on the openb lists 32 shapes are a little worse and 151 no better.
+    /// Enough to make a difference: on the openb traces, 32 shapes are a little worse and 151 are no better.
     pub const SHAPES_MAX: usize = 64;
 
-    /// The mix of these tasks, each with how often it was asked for.
+    /// The mix of these tasks, each with the number of its requests.
     pub fn of(tasks: impl IntoIterator<Item = (Task, u64)>) -> Mix {
         let mut counts: BTreeMap<Task, u64> = BTreeMap::new();
         for (task, count) in tasks {
@@ -95,12 +95,12 @@ impl Mix {
         }
     }
 
-    /// How many shapes it has.
+    /// Number of shapes.
     pub fn shapes(&self) -> usize {
         self.gpus.len()
     }
 
-    /// For each group of a kind's GPUs, the shapes it would do for: all bits set in their lanes.
+    /// For each group of GPUs of a kind, the shapes that it serves: all bits set in their lanes.
     pub(super) fn met_by(&self, kind: &Kind) -> Vec<Lanes> {
         let met = |group: &Group| {
             let mut met: Lanes = [0; Mix::SHAPES_MAX];
@@ -112,7 +112,7 @@ impl Mix {
         kind.groups.iter().map(met).collect()
     }
 
-    /// What a node in this state is worth, in [`UNIT`]s for each thousandth of a GPU, both views added.
+    /// The worth of a node in this state, in [`UNIT`]s for each thousandth of a GPU, as the sum of both views.
     pub(super) fn worth(&self, kind: &Kind, left: &Left, met: &[Lanes]) -> i64 {
         let free: i64 = left.gpus.iter().map(|free| i64::from(*free)).sum();
         match free {
@@ -150,7 +150,7 @@ impl Mix {
         worth
     }
 
-    /// A GPU with so much left is usable by those who want no more of it.
+    /// A GPU with `free` left is usable for shapes that want no more than that.
     fn add_partly(&self, partly: &mut Lanes, free: i32, met: &Lanes) {
         for lane in 0..Mix::SHAPES_MAX {
             partly[lane] += free & met[lane] & -i32::from(free >= self.share[lane]);
@@ -158,7 +158,7 @@ impl Mix {
     }
 }
 
-/// The mix as a liquid: how many thousandths of a GPU, in [`UNIT`]s, it would use for each unit of CPU and memory.
+/// The mix as a liquid: the thousandths of GPUs, in [`UNIT`]s, that it uses for each unit of CPU and memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fluid {
     per_cpu_milli: f64,
@@ -174,7 +174,7 @@ impl Fluid {
                 .sum()
         };
         let gpus = sum(|task| f64::from(task.gpus.thousandths())) * UNIT as f64;
-        // A mix that uses no CPU at all is limited by none; a tiny need says the same without a special case.
+        // A mix that uses no CPU is not limited by CPU; a tiny amount avoids a special case.
         let cpu_milli = sum(|task| task.cpu_milli as f64).max(1.0);
         let memory_mib = sum(|task| task.memory_bytes as f64 / MIB as f64).max(1.0);
         Fluid {

@@ -1,4 +1,4 @@
-//! What a workload asks of the fleet, and what it was given.
+//! The request of a workload to the fleet, and the resulting placement.
 
 use super::node::{Models, NodeIndex, UNDIVIDED};
 use super::pick::Link;
@@ -7,14 +7,14 @@ use super::pick::Link;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Gpus {
     None,
-    /// So many undivided ones, all in one node.
+    /// This many whole GPUs, all on one node.
     Whole(u16),
-    /// So many thousandths of one.
+    /// This many thousandths of one GPU.
     Share(u16),
 }
 
 impl Gpus {
-    /// How much of all GPUs this is, in thousandths of one.
+    /// All GPUs together, in thousandths of one.
     pub fn thousandths(self) -> u32 {
         match self {
             Gpus::None => 0,
@@ -24,20 +24,20 @@ impl Gpus {
     }
 }
 
-/// What one task takes. It stands in one node.
+/// The resources of one task, which runs on one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Task {
     pub cpu_milli: u64,
     pub memory_bytes: u64,
     pub gpus: Gpus,
-    /// The GPU models that will do.
+    /// The GPU models that the task accepts.
     pub models: Models,
-    /// How much memory each GPU has to have at least.
+    /// Minimum memory of each GPU.
     pub gpu_memory_bytes: u64,
 }
 
 impl Task {
-    /// No GPUs at all, and a whole one, each in one way only.
+    /// Normalizes the two requests that can be written in several ways: no GPUs, and one whole GPU.
     pub(super) fn plain(self) -> Task {
         let gpus = match self.gpus {
             Gpus::Whole(0) | Gpus::Share(0) => Gpus::None,
@@ -48,39 +48,39 @@ impl Task {
     }
 }
 
-/// How near to each other the tasks of a workload stand.
+/// How near to each other the tasks of a workload run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Near {
     Anywhere,
     Rack,
     Node,
-    /// GPUs of one NVLink group, in one node.
+    /// On GPUs of one NVLink group, on one node.
     Link,
 }
 
-/// A workload's wish: equal tasks that start together or not at all.
+/// The request of a workload: equal tasks that start together or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Need {
     pub task: Task,
     pub tasks: u32,
-    /// How near they would like to stand: where it cannot be met, the next wider one is tried, since a gang in two racks is
-    /// better than a gang that waits.
+    /// The preferred nearness. If there is no room for it, the fleet tries the next wider one, since a gang in two
+    /// racks is better than a gang that waits.
     pub near: Near,
-    /// How near they have to stand: if they cannot, they wait.
+    /// The required nearness. If there is no room for it, the workload waits.
     pub at_least: Near,
-    /// Whether each of its tasks stands in a node of its own.
+    /// Whether each task runs on a node of its own.
     pub apart: bool,
-    /// When it will have ended at the latest, in microseconds; nodes with an earlier wall are out.
+    /// The latest end of the workload, in microseconds; nodes with an earlier wall are excluded.
     pub until_us: i64,
 }
 
 impl Need {
-    /// Whether all of it has to stand in one node.
+    /// Whether all tasks must run on one node.
     pub fn is_for_one_node(&self) -> bool {
         self.tasks == 1 || self.at_least >= Near::Node
     }
 
-    /// How many of its tasks one node may have at the most.
+    /// Maximum number of tasks on one node.
     pub(super) fn most_in_a_node(&self) -> u64 {
         match self.apart {
             true => 1,
@@ -88,7 +88,7 @@ impl Need {
         }
     }
 
-    /// Whether its GPUs have to be linked to each other; one is linked to itself.
+    /// Whether all GPUs must be linked to each other. A single GPU needs no link.
     pub(super) fn link(&self) -> Link {
         let each = match self.task.gpus {
             Gpus::None | Gpus::Share(0) => 0,
@@ -102,7 +102,7 @@ impl Need {
         }
     }
 
-    /// One task, anywhere, with no end in sight.
+    /// One task, anywhere, without an end.
     pub fn one(task: Task) -> Need {
         Need {
             task,
@@ -115,13 +115,13 @@ impl Need {
     }
 }
 
-/// Where the tasks of a workload stand, one piece for each.
+/// Where the tasks of a workload run, one piece for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     pub pieces: Vec<Piece>,
 }
 
-/// What one task takes of one node.
+/// The allocation of one task on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub node: NodeIndex,
@@ -130,7 +130,7 @@ pub struct Piece {
     pub gpus: Vec<Part>,
 }
 
-/// Some thousandths of the GPU with this number in its node.
+/// Thousandths of the GPU with this number on its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     pub gpu: u16,

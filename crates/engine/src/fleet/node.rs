@@ -1,22 +1,22 @@
-//! What a node is made of, and what is left of it.
+//! The resources of a node, in all and free.
 
 use super::need::Piece;
 
-/// All thousandths of a GPU.
+/// A whole GPU in thousandths.
 pub const UNDIVIDED: u16 = 1000;
 
-/// A node by its place in the list the fleet was made of.
+/// A node by its index in the list that the fleet was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(pub u32);
 
-/// A GPU model by its number among the site's models, of which there can be 64.
+/// A GPU model by its number among the site's models; a site has at most 64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Model(u8);
 
 impl Model {
     pub const COUNT_MAX: u8 = 64;
 
-    /// None beyond the 64th.
+    /// `None` beyond the 64th.
     pub fn new(number: u8) -> Option<Model> {
         (number < Model::COUNT_MAX).then_some(Model(number))
     }
@@ -30,7 +30,7 @@ impl Model {
     }
 }
 
-/// A set of models. The empty set is no wish at all: any model will do.
+/// A set of models. The empty set accepts any model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Models(u64);
 
@@ -51,9 +51,9 @@ impl FromIterator<Model> for Models {
 /// How a GPU is divided at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// It can be had whole, or in thousandths by those who take turns on it.
+    /// It is given out whole, or in thousandths to workloads that share it in time.
     Shared,
-    /// It is cut into slices by its hardware, which are given out elsewhere: nothing here is placed on it.
+    /// It is partitioned into MIG slices, which other code gives out: the fleet places nothing on it.
     Cut,
 }
 
@@ -61,23 +61,23 @@ pub enum Mode {
 pub struct Gpu {
     pub model: Model,
     pub memory_bytes: u64,
-    /// GPUs of one node with the same number are linked to each other directly.
+    /// GPUs of one node with the same number have a direct link to each other.
     pub link: Option<u16>,
     pub mode: Mode,
 }
 
-/// What a node has in all, with nothing placed on it.
+/// All resources of a node, with nothing placed on it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node {
     pub cpu_milli: u64,
     pub memory_bytes: u64,
     pub gpus: Vec<Gpu>,
     pub rack: u32,
-    /// The next wall: whatever is placed here has ended by then. In microseconds; `i64::MAX` for none.
+    /// The wall: each placement on this node must end by this moment. In microseconds; `i64::MAX` for none.
     pub until_us: i64,
 }
 
-/// What nodes of the same make have in common: all that a placement asks of a node but its rack and its wall.
+/// The common properties of equal nodes: everything that matters for a placement, except rack and wall.
 #[derive(Debug, Clone)]
 pub(super) struct Kind {
     pub cpu_milli: u64,
@@ -86,7 +86,7 @@ pub(super) struct Kind {
     pub groups: Vec<Group>,
 }
 
-/// GPUs of a node that nothing tells apart: of one make, and linked to the same others.
+/// Interchangeable GPUs of a node: the same model and memory, linked to the same others.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     model: Model,
@@ -103,7 +103,7 @@ impl Group {
 
 impl Kind {
     pub fn of(node: &Node) -> Kind {
-        // More GPUs than can be counted are not there to be given out.
+        // GPUs beyond the range of their number are ignored.
         let gpus: Vec<Gpu> = node
             .gpus
             .iter()
@@ -135,7 +135,7 @@ impl Kind {
         }
     }
 
-    /// What is left of a node on which nothing is placed.
+    /// The free resources of a node on which nothing is placed.
     pub fn all(&self) -> Left {
         let thousandths = |gpu: &Gpu| match gpu.mode {
             Mode::Shared => UNDIVIDED,
@@ -149,17 +149,17 @@ impl Kind {
     }
 }
 
-/// What is left of a node.
+/// The free resources of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Left {
     pub cpu_milli: u64,
     pub memory_bytes: u64,
-    /// Of each GPU, the thousandths that are free; none of one that is cut.
+    /// The free thousandths of each GPU; zero for a GPU in [`Mode::Cut`].
     pub gpus: Vec<u16>,
 }
 
 impl Left {
-    /// The lesser of both, part by part; of a GPU that the other does not have, nothing.
+    /// Takes the minimum of each part. A GPU that the other does not have counts as zero.
     pub fn narrow(&mut self, other: &Left) {
         self.cpu_milli = self.cpu_milli.min(other.cpu_milli);
         self.memory_bytes = self.memory_bytes.min(other.memory_bytes);
@@ -169,7 +169,7 @@ impl Left {
         }
     }
 
-    /// Whether this is no more than the other, part by part.
+    /// Whether no part exceeds the same part of the other.
     pub(super) fn is_within(&self, other: &Left) -> bool {
         let mut gpus = self.gpus.iter().zip(&other.gpus);
         self.gpus.len() == other.gpus.len()
@@ -178,7 +178,7 @@ impl Left {
             && gpus.all(|(own, other)| own <= other)
     }
 
-    /// What is left when this is taken, too; none where there is not so much.
+    /// The rest after this piece; `None` if there is not enough.
     pub(super) fn without(&self, piece: &Piece) -> Option<Left> {
         let mut gpus = self.gpus.clone();
         for part in &piece.gpus {
@@ -192,7 +192,7 @@ impl Left {
         })
     }
 
-    /// Whether there is room for all of these.
+    /// Whether there is room for all pieces together.
     pub fn holds<'a>(&self, mut pieces: impl Iterator<Item = &'a Piece>) -> bool {
         let left = pieces.try_fold(self.clone(), |left, piece| left.without(piece));
         left.is_some()

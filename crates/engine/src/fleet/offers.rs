@@ -1,5 +1,5 @@
-//! What each class of nodes would lose by a task, remembered for as long as it stays true, which is for ever: see
-//! [`Classes`]. A placement then is one look along a row of numbers.
+//! Caches how much each class of nodes would lose by a task. A class never changes (see [`Classes`]), so a cached
+//! loss stays true. A placement then reads one row of numbers.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,17 +8,17 @@ use super::mix::{Lanes, Mix};
 use super::node::{Kind, Left};
 use super::pick::{Bundle, Chosen, Seen, fill, room_for};
 
-/// Many more than there are shapes in a mix; a bound on memory, for a site where no two tasks are alike. Tests
-/// come to it sooner.
+/// A bound on memory for sites where no two tasks are alike; many more than a mix has shapes. Tests use a smaller
+/// one to reach it.
 const ROWS_MAX: usize = if cfg!(test) { 64 } else { 1024 };
 
-/// What a class loses by a bundle: first the loss to those who come next, then, in the lower bits, how much would be
-/// left over. Less is better.
+/// The loss of a class by a bundle: first the loss to later workloads, then, in the lower bits, the resources left
+/// over. Less is better.
 type Loss = i64;
 
 /// The bundle does not fit.
 const NO_PLACE: Loss = i64::MAX;
-/// Nobody has looked yet. Less than any loss, so that whoever looks for the least comes upon it.
+/// Not computed yet. Less than any loss, so that a search for the least one finds it.
 const UNKNOWN: Loss = i64::MIN;
 
 const SLACK_BITS: u32 = 16;
@@ -26,9 +26,9 @@ const SLACK_BITS: u32 = 16;
 #[derive(Debug, Clone)]
 pub(super) struct Offers {
     mix: Mix,
-    /// By kind: which of the mix's shapes its GPUs would do for.
+    /// By kind: which of the mix's shapes its GPUs serve.
     met: Vec<Vec<Lanes>>,
-    /// By class; as far as it goes.
+    /// By class; may be shorter than the list of classes.
     worth: Vec<Option<i64>>,
     rows: Vec<Row>,
     row_of: HashMap<Bundle, usize>,
@@ -37,21 +37,21 @@ pub(super) struct Offers {
     chosen: Chosen,
 }
 
-/// The losses by one bundle, by class; as far as it goes.
+/// The losses by one bundle, by class; may be shorter than the list of classes.
 #[derive(Debug, Clone, Default)]
 struct Row {
     losses: Vec<Loss>,
     refused: Option<Refused>,
-    /// The same of gangs of so many, of which one node may have so many.
+    /// The same for gangs, by the number of tasks and the maximum of tasks on one node.
     gangs: BTreeMap<(u32, u64), Refused>,
 }
 
-/// There was no place for what ends at this moment, and so there is none for what ends later, until something is
-/// freed: taking never makes room. Most of a long queue is refused most of the time, and this answers it at once.
+/// There was no room until `until_us`. So there is none until a later moment either, before something is freed:
+/// taking never makes room. Most of a long queue is refused most of the time, and this refuses it at once.
 #[derive(Debug, Clone, Copy)]
 struct Refused {
     until_us: i64,
-    /// How often the fleet had been freed then.
+    /// The count of [`Classes::freed`] at that moment.
     freed: u64,
 }
 
@@ -61,7 +61,7 @@ impl Refused {
     }
 }
 
-/// What would be left over, as parts of the largest node: the tie-break is best fit.
+/// The resources left over, as parts of the largest node: the tie-break is best fit.
 #[derive(Debug, Clone, Copy)]
 struct Slack {
     per_cpu_milli: f64,
@@ -70,7 +70,7 @@ struct Slack {
 }
 
 impl Slack {
-    /// A third of what the bits hold for each of the three.
+    /// A third of the range of [`SLACK_BITS`] for each of the three.
     const EACH: f64 = 21_000.0;
 
     fn of(kinds: &[Kind]) -> Slack {
@@ -113,7 +113,7 @@ impl Offers {
         &self.mix
     }
 
-    /// The row of this bundle, and how to look at the classes with it.
+    /// The row of this bundle, with access to the classes.
     pub fn look<'a>(
         &'a mut self,
         kinds: &'a [Kind],
@@ -139,7 +139,7 @@ impl Offers {
         }
     }
 
-    /// Nodes of this kind, as the mix sees them.
+    /// A node of this kind with the data that the mix needs.
     pub fn seen<'a>(&'a self, kinds: &'a [Kind], kind: u32) -> Seen<'a> {
         let kind = kind as usize;
         Seen {
@@ -168,7 +168,7 @@ pub(super) struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The node that loses least by the bundle, of all that reach this moment.
+    /// The node with the least loss by the bundle, of all nodes with their wall at this moment or later.
     pub fn best(mut self, until_us: i64) -> Option<u32> {
         let freed = self.classes.freed();
         let refused = self.offers.rows[self.row].refused;
@@ -177,7 +177,7 @@ impl Look<'_> {
         }
         let mut best: Option<(Loss, Walled)> = None;
         let mut least = NO_PLACE - 1;
-        // The row is taken out of its table while it is read: this loop is where a plan spends its time.
+        // The row is moved out of its table while it is read: a plan spends most of its time in this loop.
         let mut losses = std::mem::take(&mut self.offers.rows[self.row].losses);
         for (class, known) in losses.iter_mut().enumerate() {
             if *known > least || !self.classes.reaches(class, until_us) {
@@ -202,7 +202,7 @@ impl Look<'_> {
         best.map(|(_, (_, node))| node)
     }
 
-    /// Whether there is room for so many such bundles on the nodes that reach this moment.
+    /// Whether there is room for `count` bundles on the nodes with their wall at this moment or later.
     pub fn has_room(mut self, count: u32, most_in_a_node: u64, until_us: i64) -> bool {
         let freed = self.classes.freed();
         let gang = (count, most_in_a_node);
@@ -232,14 +232,14 @@ impl Look<'_> {
         false
     }
 
-    /// The node that loses least by the bundle, of these.
+    /// The node with the least loss by the bundle, of these.
     pub fn best_of(mut self, nodes: impl Iterator<Item = Walled>) -> Option<u32> {
         let losses = nodes.map(|node| (self.loss(self.classes.of(node.1)), node));
         let places = losses.filter(|(loss, _)| *loss != NO_PLACE);
         places.min().map(|(_, (_, node))| node)
     }
 
-    /// The GPUs that the bundle gets in this node.
+    /// The GPUs that the bundle gets on this node.
     pub fn chosen(&mut self, node: u32) -> &[u16] {
         let class = self.classes.of(node);
         self.fill(class);
@@ -277,7 +277,7 @@ impl Look<'_> {
         self.offers.seen(self.kinds, self.classes.state(class).kind)
     }
 
-    /// Leaves what would be left, and the GPUs chosen, in the offers' own scratch.
+    /// Writes the remaining resources and the chosen GPUs to the buffers of `offers`.
     fn fill(&mut self, class: usize) -> bool {
         let mut left = std::mem::take(&mut self.offers.left);
         let mut chosen = std::mem::take(&mut self.offers.chosen);

@@ -1,10 +1,10 @@
-//! Which GPUs of one node a task gets, and what that costs those who come next.
+//! The GPUs of one node that a task gets, and the cost to later workloads.
 
 use super::mix::{Lanes, Mix};
 use super::need::{Gpus, Part, Piece, Task};
 use super::node::{Group, Kind, Left, NodeIndex, UNDIVIDED};
 
-/// A node as the mix sees it.
+/// A node with the data that the mix needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub kind: &'a Kind,
@@ -18,7 +18,7 @@ impl Seen<'_> {
     }
 }
 
-/// Equal tasks that have to stand in one node.
+/// Equal tasks that must run on one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Bundle {
     pub task: Task,
@@ -27,7 +27,7 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    /// A piece for each task, with the GPUs chosen in this node.
+    /// A piece for each task, with the GPUs chosen on this node.
     pub fn pieces(&self, node: NodeIndex, chosen: &[u16]) -> Vec<Piece> {
         let (each, thousandths) = match self.task.gpus {
             Gpus::None => (0, 0),
@@ -58,11 +58,11 @@ pub(super) enum Link {
     One,
 }
 
-/// The GPUs of each task of a bundle, by number; the tasks one after another, each with equally many.
+/// The numbers of the GPUs, task after task; each task has equally many.
 pub(super) type Chosen = Vec<u16>;
 
-/// Takes the bundle from what is left, if it fits; otherwise `left` is of no more use. Greedy is enough to find a
-/// place wherever there is one: whichever GPUs one task takes, the room for equal tasks shrinks by exactly one.
+/// Takes the bundle from `left` if it fits; otherwise `left` is unusable afterwards. A greedy choice always finds a
+/// placement if there is one: any GPUs that one task takes reduce the room for equal tasks by exactly one.
 pub(super) fn fill(seen: Seen, left: &mut Left, bundle: &Bundle, chosen: &mut Chosen) -> bool {
     chosen.clear();
     let groups = &seen.kind.groups;
@@ -70,7 +70,7 @@ pub(super) fn fill(seen: Seen, left: &mut Left, bundle: &Bundle, chosen: &mut Ch
         Link::Any => fill_from(seen, left, bundle, groups, chosen),
         Link::One => {
             let all = left.clone();
-            // The tightest group first, so that the wider ones stay wide.
+            // The tightest group first, to keep the wider ones free.
             let mut linked: Vec<&Group> = groups.iter().filter(|group| group.linked).collect();
             linked.sort_by_key(|group| whole_free(group, &all));
             linked.into_iter().any(|group| {
@@ -92,7 +92,7 @@ fn fill_from(
     (0..bundle.count).all(|_| pick(seen, left, &bundle.task, groups, chosen))
 }
 
-/// Takes one task from what is left, with GPUs of these groups.
+/// Takes one task from `left`, with GPUs of these groups.
 fn pick(seen: Seen, left: &mut Left, task: &Task, groups: &[Group], chosen: &mut Chosen) -> bool {
     let rest = (
         left.cpu_milli.checked_sub(task.cpu_milli),
@@ -119,7 +119,7 @@ fn pick(seen: Seen, left: &mut Left, task: &Task, groups: &[Group], chosen: &mut
     }
 }
 
-/// The GPU that is the least loss to have this share taken from it; the first of those that are alike.
+/// The GPU on which this share causes the least loss; the first of equal ones.
 fn for_share<'a>(
     seen: Seen,
     left: &mut Left,
@@ -129,8 +129,8 @@ fn for_share<'a>(
     let mut best: Option<u16> = None;
     let mut best_worth: Option<i64> = None;
     for group in groups {
-        // Of GPUs of a group with equally much left one is enough to look at. A few are remembered; to look at one
-        // twice is no harm.
+        // Of the GPUs in a group with the same rest, one is enough to examine. Only a few rests are remembered;
+        // examining one twice does no harm.
         let mut known = [u16::MAX; 4];
         for gpu in &group.gpus {
             let free = left.gpus[usize::from(*gpu)];
@@ -139,7 +139,7 @@ fn for_share<'a>(
             }
             known.rotate_right(1);
             known[0] = free;
-            // Where there is only one, it need not be weighed.
+            // A single candidate needs no comparison.
             let Some(rival) = best else {
                 best = Some(*gpu);
                 continue;
@@ -162,7 +162,7 @@ fn worth_without(seen: Seen, left: &mut Left, gpu: u16, share: u16) -> i64 {
     worth
 }
 
-/// Takes undivided GPUs: from the tightest group that has them all, or else from as few groups as can be.
+/// Takes whole GPUs: from the tightest group with enough of them, otherwise from as few groups as possible.
 fn take_whole<'a>(
     groups: impl Iterator<Item = &'a Group>,
     left: &mut Left,
@@ -179,7 +179,7 @@ fn take_whole<'a>(
     while more > 0 {
         let enough = |&&(free, _): &&(usize, &Group)| free >= more;
         let tightest = open.iter().filter(enough).min_by_key(|(free, _)| *free);
-        // The first of the largest, where none has enough: `max_by_key` would give the last.
+        // If no group has enough: the first of the largest. `max_by_key` would return the last.
         let largest = || open.iter().rev().max_by_key(|(free, _)| *free);
         let Some(&(free, group)) = tightest.or_else(largest) else {
             return false;
@@ -202,12 +202,12 @@ fn whole_free(group: &Group, left: &Left) -> usize {
     group.gpus.iter().filter(whole).count()
 }
 
-/// How many such tasks would fit, `most` being enough to know.
+/// How many such tasks fit; counting stops at `most`.
 pub(super) fn room_for(kind: &Kind, left: &Left, task: &Task, most: u64) -> u64 {
     room_in(kind.groups.iter(), left, task, most)
 }
 
-/// How many would fit with all their GPUs linked to each other.
+/// How many such tasks fit with all their GPUs linked to each other.
 pub(super) fn room_linked(kind: &Kind, left: &Left, task: &Task, most: u64) -> u64 {
     let linked = kind.groups.iter().filter(|group| group.linked);
     let room = linked.map(|group| room_in(std::iter::once(group), left, task, most));

@@ -59,7 +59,7 @@ fn gpus_of(placement: &Placement) -> Vec<u16> {
     parts.map(|part| part.gpu).collect()
 }
 
-/// Places and takes; the nodes it stands on.
+/// Places a need and takes the placement; returns its nodes.
 fn put(fleet: &mut Fleet, need: &Need) -> Option<Vec<u32>> {
     let placement = fleet.place(need)?;
     fleet.take(&placement).unwrap();
@@ -349,7 +349,7 @@ fn tasks_that_stand_apart_have_a_node_each() {
 }
 
 proptest! {
-    /// Where each task wants a node of its own, there is an answer exactly when so many nodes have room for one.
+    /// With each task on a node of its own, there is a placement exactly if enough nodes have room for one task.
     #[test]
     fn tasks_apart_are_placed_wherever_there_are_enough_nodes(
         nodes in prop::collection::vec(a_node(), 1..6), mix in a_mix(), before in prop::collection::vec(a_need(), 0..4),
@@ -380,7 +380,7 @@ proptest! {
         }
     }
 
-    /// There is an answer exactly when a search through everything finds one, and it is what was asked for.
+    /// There is a placement exactly if an exhaustive search finds one, and it matches the need.
     #[test]
     fn a_place_is_found_wherever_there_is_one(
         nodes in prop::collection::vec(a_node(), 1..4), mix in a_mix(),
@@ -405,7 +405,7 @@ proptest! {
         }
     }
 
-    /// A wish for one node or one link is met whenever it can be.
+    /// A preference for one node or one link is met whenever possible.
     #[test]
     fn a_gang_that_fits_one_node_and_wishes_it_stands_in_one(
         nodes in prop::collection::vec(a_node(), 1..4), mix in a_mix(), need in a_need(),
@@ -422,7 +422,8 @@ proptest! {
         }
     }
 
-    /// What has to stand near does, and there is an answer exactly when one such part of the fleet has room for all of it.
+    /// Tasks that must run near each other do. There is a placement exactly if one such part of the fleet has room for
+    /// all tasks.
     #[test]
     fn what_has_to_stand_near_stands_near_or_waits(
         nodes in prop::collection::vec(a_node(), 1..4), mix in a_mix(), need in a_need(),
@@ -430,7 +431,7 @@ proptest! {
     ) {
         let need = Need { at_least, tasks: need.tasks.max(1), ..need };
         let mut fleet = Fleet::new(&nodes, mix);
-        // All but the nodes of one rack, one node, or the GPUs of one link group are out of reach.
+        // Only the nodes of one rack, one node, or the GPUs of one link group are available.
         let fits = |is_in: &dyn Fn(usize, &Node, Option<&Gpu>) -> bool| {
             let mut nodes = nodes.clone();
             for (number, node) in nodes.iter_mut().enumerate() {
@@ -467,8 +468,8 @@ proptest! {
         prop_assert!(at_least == Near::Rack || stands.len() == 1);
     }
 
-    /// Whatever came and went, what is left is what it was before; and what the fleet remembers of the way there
-    /// changes no answer.
+    /// After any placements are taken and given back, the free resources are the same as before, and caches change no
+    /// answer.
     #[test]
     fn what_is_given_back_is_as_if_never_taken(
         nodes in prop::collection::vec(a_node(), 1..5), mix in a_mix(),
@@ -499,7 +500,7 @@ proptest! {
         prop_assert_eq!(all_left(&fleet), all_left(&Fleet::new(&nodes, Mix::default())));
     }
 
-    /// Among nodes that differ in nothing but their number, the order of the list does not matter.
+    /// The order of the list does not matter for nodes that differ only in their number.
     #[test]
     fn equal_nodes_may_stand_in_any_order(
         nodes in prop::collection::vec(a_node(), 1..4), mix in a_mix(), need in a_need(),
@@ -521,7 +522,7 @@ proptest! {
         prop_assert_eq!(makes(&together, first), makes(&in_turn, second));
     }
 
-    /// A fleet that was in so many states that it forgot some answers as one that never was in any.
+    /// A fleet that has dropped cached answers after many states answers like a new one.
     #[test]
     fn forgetting_changes_no_answer(
         nodes in prop::collection::vec(a_node(), 1..3), mix in a_mix(),

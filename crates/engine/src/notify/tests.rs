@@ -165,7 +165,7 @@ fn owners_are_told_of_what_they_did_not_do_themselves() {
         let found = owners_told(&step(kind, &history));
         assert_eq!(found, expected, "{kind:?} {from:?} {to:?} {by:?}");
     }
-    // What tells of a booking without changing it.
+    // These events concern a booking without changing it.
     for kind in [Kind::ReservationTroubled, Kind::ReservationReminder] {
         assert_eq!(owners_told(&step(kind, &[])), [(person(1), ToldAs::Owner)]);
     }
@@ -322,7 +322,7 @@ fn whoever_has_not_decided_is_asked_and_their_deputies() {
     assert_eq!(asked(&over), Asked::default());
 }
 
-/// Of a booking from minute 60 to 120; the quarter of an hour before begins at 45, and at 105.
+/// A booking from minute 60 to 120; the quarter of an hour before its start begins at 45, before its end at 105.
 #[test]
 fn reminders_come_in_time_or_not_at_all() {
     use Moment::{End, Start};

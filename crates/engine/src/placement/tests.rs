@@ -88,7 +88,7 @@ fn cost(set: &[Candidate]) -> u64 {
     set.iter().map(|candidate| candidate.cost).sum()
 }
 
-/// The size of the smallest subtree that all of these stand in.
+/// The size of the smallest subtree that contains all of these.
 fn spread(tree: &Tree, set: &[Candidate]) -> usize {
     let covers = |top: &ResourceId| {
         let mut members = set.iter();
@@ -101,7 +101,7 @@ fn spread(tree: &Tree, set: &[Candidate]) -> usize {
 }
 
 proptest! {
-    /// No set of that many free candidates costs less, and none of that cost stands nearer together.
+    /// No set of that many free candidates costs less, and none of equal cost is closer together.
     #[test]
     fn no_other_set_is_better(
         claims in prop::collection::vec((0u64..12, 0i64..30, 1i64..15), 0..6),

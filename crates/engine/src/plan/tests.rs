@@ -177,7 +177,7 @@ fn what_cannot_stand_is_refused_by_name() {
     assert!(said(&site(&[]), &site(&deep), Prune::No).contains("at most 20 levels"));
 }
 
-/// Carries a plan out step by step, as the databases would: every step must be possible when it comes.
+/// Executes a plan step by step, as the databases would: every step must be possible in its turn.
 fn carried_out(now: &Declared, wanted: &Declared, plan: &Plan) -> Declared {
     let mut site = now.clone();
     let end = wanted.resources.clone().unwrap_or_default();
@@ -256,7 +256,7 @@ fn carried_out(now: &Declared, wanted: &Declared, plan: &Plan) -> Declared {
     site
 }
 
-/// Which resource stands above which.
+/// The pairs of an ancestor and its descendant.
 fn pairs(tree: &Resources) -> BTreeSet<(Name, Name)> {
     let above_each = |it: &Name| {
         above(tree, it)
@@ -267,7 +267,7 @@ fn pairs(tree: &Resources) -> BTreeSet<(Name, Name)> {
 }
 
 prop_compose! {
-    /// Each resource hangs below an earlier one in a random order, so that two such sites differ in shape too.
+    /// Each resource is below an earlier one in a random order, so that two such sites differ in shape too.
     fn any_site()(
         order in Just((0..9usize).collect::<Vec<_>>()).prop_shuffle(),
         size in 0..9usize,
@@ -326,7 +326,7 @@ proptest! {
     fn without_pruning_nothing_goes_and_the_second_time_there_is_nothing_to_do(
         now in any_site(), wanted in any_site(),
     ) {
-        // A file may give a capacity to what has extra children; that is refused, not planned.
+        // A file may give a capacity to a resource with extra children; `plan` refuses that.
         if let Ok(found) = plan(&now, &wanted, Prune::No) {
             let after = carried_out(&now, &wanted, &found);
             let before = now.resources.as_ref().unwrap();
@@ -337,7 +337,7 @@ proptest! {
         }
     }
 
-    /// So the bookings that are in the way of a step are in the way of the whole.
+    /// So a booking that conflicts at some step also conflicts in the final tree.
     #[test]
     fn no_step_brings_together_what_is_apart_in_the_end(now in any_site(), wanted in any_site()) {
         let found = plan(&now, &wanted, Prune::Yes).unwrap();

@@ -1,4 +1,4 @@
-//! What follows once a booking is made: who must approve it and until when, and when a no-show is released.
+//! What a booking needs after it is made: who must approve it and by when, and when a no-show is released.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,26 @@ use super::rules::Rules;
 pub struct Approval {
     pub rule: ApprovalRule,
     pub from: Scope,
-    /// The latest time of a decision.
+    /// The deadline of the decision.
     pub decide_by: Timestamp,
-    /// What counts as decided when nobody did by then.
+    /// The outcome if nobody decides by then.
     pub otherwise: Outcome,
 }
 
-/// Somebody whose word may count where approval is asked for.
+/// A person who may be entitled to decide about an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Voice {
     pub is_site_admin: bool,
-    /// They set what binds every site, so they may decide whatever is asked.
+    /// Global admins set the policies of every site, so they may decide any approval.
     pub is_global_admin: bool,
     pub login: Option<LoginName>,
-    /// The projects of the site that they are in.
+    /// The projects of the site that they belong to.
     pub projects: BTreeSet<Name>,
 }
 
 impl Voice {
-    /// Whether they are among those who are asked. The admins of a site are no more than others where the policy asks
-    /// somebody else: otherwise a site could spare its bookings an approval that a ceiling asks for.
+    /// Whether this person is one of the approvers. If the policy names other approvers, the site's admins have no
+    /// special right. Otherwise a site could exempt its bookings from an approval that a ceiling requires.
     pub fn counts_for(&self, asked: &AskedApproval) -> bool {
         let is_asked = |approver: &Approver| match approver {
             Approver::SiteAdmins => self.is_site_admin,
@@ -45,8 +45,8 @@ impl Voice {
 }
 
 impl Rules {
-    /// What a booking of `span` that is asked for now needs. Every policy that asks for approval is heard, so
-    /// that no narrower one can spare a booking the approval that a wider one asks for.
+    /// The approvals for a booking of `span` requested now. Every policy that requires approval counts. So no
+    /// narrower policy can exempt a booking from the approval that a wider one requires.
     pub fn approvals(&self, span: Span, now: Timestamp) -> Vec<Approval> {
         let asked = self.approval.iter().filter(|(_, rule)| {
             let limit = rule.longer_than.map(|length| length.duration());
@@ -55,7 +55,8 @@ impl Rules {
         asked
             .map(|(scope, rule)| {
                 let (decide_by, otherwise) = match rule.time_out {
-                    // It must not start undecided, and silence is no yes unless the policy says so.
+                    // The booking must not start undecided, and silence is a rejection unless the policy defines
+                    // otherwise.
                     None => (span.start(), Outcome::Reject),
                     Some(time_out) => {
                         let after = now + time_out.after.duration();
@@ -72,7 +73,7 @@ impl Rules {
             .collect()
     }
 
-    /// When a booking is released if nobody checks in. One that is over by then simply ends.
+    /// When a booking is released if nobody checks in. None if the booking is over by then: it simply ends.
     pub fn release_at(&self, span: Span) -> Option<Timestamp> {
         let limit = self.check_in.as_ref()?;
         let release = span.start() + limit.value.duration();
@@ -86,8 +87,8 @@ impl Rules {
     }
 }
 
-/// What the approvals of a booking come to, each with what was decided so far: one no is a no, and a yes needs
-/// all. None while a decision is missing whose time has not run out.
+/// The overall result of the approvals of a booking, given the decisions so far. One rejection rejects it; approval
+/// needs all. None while a decision is missing before its deadline.
 pub fn settle<'a>(
     approvals: impl IntoIterator<Item = (&'a Approval, Option<Outcome>)>,
     now: Timestamp,

@@ -1,4 +1,5 @@
-//! Why a booking is refused: the rule, its value, whose it is, what was found, and what would be accepted.
+//! Why a booking is refused: the rule, its value, the policies it comes from, the booking's own value, and an
+//! accepted value.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use jiff::{SignedDuration, Zoned};
 
 use super::rules::Value;
 
-/// One rule that a booking breaks. Printed, it is a sentence for whoever asked.
+/// One rule that a booking breaks. Its `Display` is a sentence for the person who made the request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Breach {
     pub rule: Rule,
@@ -20,18 +21,18 @@ pub struct Breach {
     pub accepts: Accepts,
 }
 
-/// What the booking has instead of what the rule asks. Moments are on the site's clock.
+/// The booking's own value where it breaks the rule. Moments are in the site's time zone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     By {
         role: Role,
         project: Option<Name>,
     },
-    /// How long before its start it is asked for; negative when the start is over.
+    /// Time from the request to the start; negative when the start is over.
     StartsIn(SignedDuration),
     StartsAt(Zoned),
     Lasts(SignedDuration),
-    /// So many bookings stand already.
+    /// The number of active bookings that the person already has.
     Active(usize),
     Hours {
         /// The Monday of the week.
@@ -39,7 +40,7 @@ pub enum Found {
         already: SignedDuration,
         adds: SignedDuration,
     },
-    /// The first closed time that it meets.
+    /// The first closed time that overlaps the booking.
     Closed {
         from: Zoned,
         to: Zoned,
@@ -49,27 +50,27 @@ pub enum Found {
         from: Zoned,
         to: Zoned,
     },
-    /// How near another booking is; zero when they overlap.
+    /// The distance to another booking; zero when they overlap.
     Near(SignedDuration),
 }
 
-/// What would be accepted.
+/// An accepted value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Accepts {
     /// No booking at all.
     Nothing,
-    /// A booking by one of those who may.
+    /// A booking by a person who has the permission.
     Others,
-    /// A booking more, once another is over.
+    /// One more booking, once another is over.
     Later,
-    /// The nearest start that all rules accept, for the nearest length that they accept. None if there is
-    /// none within [`LOOK_D`] days.
+    /// The nearest start that all rules accept, for the nearest length that they accept. None if there is none within
+    /// [`LOOK_D`] days.
     Start(Option<Zoned>),
     AtLeast(SignedDuration),
     AtMost(SignedDuration),
     /// The nearest shorter and longer lengths.
     Lengths(Vec<SignedDuration>),
-    /// So much in that week, or a start elsewhere.
+    /// The length left in that week, or another start.
     InWeek {
         left: SignedDuration,
         start: Option<Zoned>,
@@ -77,22 +78,22 @@ pub enum Accepts {
 }
 
 impl Accepts {
-    /// Whether another time would mend it.
+    /// Whether another time would be accepted.
     pub fn is_about_time(&self) -> bool {
         !matches!(self, Accepts::Nothing | Accepts::Others | Accepts::Later)
     }
 }
 
-/// How far around the wished start another one is looked for, in days each way.
+/// How far from the requested start the search looks for another one, in days each way.
 pub const LOOK_D: i64 = 62;
 
-/// A refused booking: every rule that it breaks, and what could be booked instead.
+/// A refused booking: every rule that it breaks, and the time to book instead.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", .breaches.iter().map(Breach::to_string).collect::<Vec<_>>().join(". "))]
 pub struct Refusal {
     pub breaches: Vec<Breach>,
-    /// The nearest time that would be accepted in place of the one asked for. None if the rules leave no time
-    /// near, or refuse for another reason than time.
+    /// The nearest accepted time in place of the requested one. None if the rules leave no time nearby, or if the
+    /// refusal is not about time.
     pub instead: Option<Span>,
 }
 
@@ -105,7 +106,7 @@ impl fmt::Display for Breach {
     }
 }
 
-/// What a rule asks, as the first part of a sentence.
+/// The requirement of a rule, as the first part of a sentence.
 pub(super) fn asks(rule: Rule, value: &Value) -> String {
     match (rule, value) {
         (Rule::WhoMayBook, _) => format!("{value} may book"),
@@ -212,7 +213,7 @@ fn moment(at: &Zoned) -> String {
     at.strftime("%a %Y-%m-%d %H:%M %Z").to_string()
 }
 
-/// A length as [`Length`] says it, and what is left over in seconds.
+/// A length as [`Length`] prints it, and the rest in seconds.
 fn lasting(time: SignedDuration) -> String {
     let minutes = Length::from_minutes(u32::try_from(time.as_mins()).unwrap_or(u32::MAX));
     match (minutes, time.as_secs() % 60) {
@@ -222,7 +223,7 @@ fn lasting(time: SignedDuration) -> String {
     }
 }
 
-/// A sum of lengths, however long, in hours and minutes.
+/// A sum of lengths of any size, in hours and minutes.
 fn hours(time: SignedDuration) -> String {
     let minutes = u32::try_from(time.as_mins()).unwrap_or(u32::MAX);
     Value::Hours(Length::from_minutes(minutes)).to_string()

@@ -1,8 +1,8 @@
-//! A site's clock: when it is open, which weeks there are, and where starts fall into step.
+//! A site's calendar: its opening hours, its weeks, and the steps at which bookings may start.
 //!
-//! Everything is read off the clock on the site's wall. Between two changes of the clock it runs evenly, so
-//! each stretch between changes is handled alone, and no hour that is skipped or comes twice needs a special
-//! case: a site is open exactly while its clock shows a time within its opening hours.
+//! All times are read from the site's wall clock. Between two clock changes the clock runs evenly. So each stretch
+//! between changes is computed alone, and no skipped or repeated hour needs a special case: a site is open exactly
+//! while its clock shows a time within its opening hours.
 
 use berth_model::policy::{Holiday, OpeningHours, Step};
 use berth_model::{Span, Text};
@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 #[derive(Debug, Clone)]
 pub struct Calendar {
     zone: TimeZone,
-    /// In order of their start.
+    /// Ordered by start.
     holidays: Vec<(Span, Text)>,
 }
 
@@ -25,10 +25,10 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// The moment at which this stretch's clock shows midnight of a date, also when it runs only later.
+    /// The moment at which this stretch's clock shows midnight of a date, even if the stretch begins later.
     fn midnight(&self, date: Date) -> Timestamp {
         let midnight = date.to_datetime(Time::midnight());
-        // Only at the ends of the ten thousand years that dates cover is there no such moment.
+        // Such a moment is missing only at the ends of the ten thousand years that dates cover.
         self.offset.to_timestamp(midnight).unwrap_or(self.to)
     }
 
@@ -51,7 +51,7 @@ impl Calendar {
         at.to_zoned(self.zone.clone())
     }
 
-    /// The holidays that meet a time.
+    /// The holidays that overlap a time.
     pub(super) fn holidays(
         &self,
         from: Timestamp,
@@ -81,7 +81,7 @@ impl Calendar {
         })
     }
 
-    /// The whole stretch that a moment lies in.
+    /// The whole stretch that contains a moment.
     fn stretch_at(&self, at: Timestamp) -> Stretch {
         let just_after = at + SignedDuration::from_micros(1);
         let began = self.zone.preceding(just_after).next();
@@ -140,7 +140,7 @@ impl Calendar {
             .collect()
     }
 
-    /// The whole of a closed time that begins or lies at `at`; at most a fortnight of it either way.
+    /// The whole closed time that contains `at`; at most a fortnight of it either way.
     pub(super) fn closing(&self, hours: &OpeningHours, at: Timestamp) -> (Zoned, Zoned) {
         let fortnight = SignedDuration::from_hours(14 * 24);
         let around = self.closed(hours, at - fortnight, at + fortnight);
@@ -149,7 +149,7 @@ impl Calendar {
         (self.zoned(from), self.zoned(to))
     }
 
-    /// The weeks that meet a time, each with the date of its Monday, from midnight to midnight.
+    /// The weeks that overlap a time, from midnight to midnight, each with the date of its Monday.
     pub(super) fn weeks(
         &self,
         from: Timestamp,
@@ -177,7 +177,7 @@ impl Calendar {
             let midnight = stretch.midnight(stretch.date(at));
             let steps = in_steps(at.duration_since(midnight), step);
             let up = midnight + step.length().duration() * steps.1;
-            // Where the steps do not fill a day, the next one is midnight.
+            // If the steps do not divide a day, the next one is midnight.
             let tomorrow = midnight + SignedDuration::from_hours(24);
             let found = up.min(tomorrow);
             if found < stretch.to || stretch.to == Timestamp::MAX {
@@ -203,7 +203,7 @@ impl Calendar {
     }
 }
 
-/// How many whole steps a time is long, and how many cover it.
+/// The number of whole steps in a time, and the number of steps that cover it.
 fn in_steps(time: SignedDuration, step: Step) -> (i32, i32) {
     let (time, step) = (time.as_micros(), step.length().duration().as_micros());
     let whole = time / step;

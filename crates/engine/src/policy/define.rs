@@ -1,24 +1,24 @@
-//! Whether a policy may be set: within what binds it, and not at odds with itself.
+//! Checks whether a policy may be set: it must stay within the binding policies and must not contradict itself.
 
 use berth_model::policy::{Length, Policy, Rule, Scope};
 
 use super::rules::{Policies, Value, looser};
 
-/// A value that leaves more room than a policy that binds it.
+/// A value that is looser than the value of a binding policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {value} is looser than {bound} ({from}); {} accepted", self.accepts())]
 pub struct Looser {
-    /// The policy that says it.
+    /// The policy with this value.
     pub scope: Scope,
     pub rule: Rule,
     pub value: Value,
-    /// The value of the policy that binds it, and which one that is.
+    /// The value of the binding policy, and that policy.
     pub bound: Value,
     pub from: Scope,
 }
 
 impl Looser {
-    /// What could be set instead.
+    /// The values that could be set instead.
     pub fn accepts(&self) -> String {
         let bound = &self.bound;
         match self.rule {
@@ -52,9 +52,9 @@ pub enum Refused {
 }
 
 impl Policies {
-    /// Whether `policy` may be set for `scope`. A policy within a wider one, and every one under the ceilings,
-    /// may say the same or less. The answer lists what narrower policies say that would be looser than the
-    /// new one: they stay as they are and lose their effect there, since the tightest holds.
+    /// Checks whether `policy` may be set for `scope`. A policy within a wider one, and every policy under the
+    /// ceilings, may be equally strict or stricter. The result lists the values of narrower policies that are looser
+    /// than the new policy. They are kept but have no effect there, since the tightest value holds.
     pub fn define(&self, scope: &Scope, policy: &Policy) -> Result<Vec<Looser>, Refused> {
         let mut too_loose = Vec::new();
         let mut overruled = Vec::new();
@@ -112,7 +112,7 @@ fn compare<'a>(
         })
 }
 
-/// Whether what `outer` says binds `inner`, too. Defaults bind nobody.
+/// Whether `outer` binds `inner`. Defaults bind no other policy.
 fn binds(outer: &Scope, inner: &Scope) -> bool {
     match (outer, inner) {
         (Scope::Ceilings, inner) => *inner != Scope::Ceilings,

@@ -1,4 +1,4 @@
-//! Whether a booking keeps the rules.
+//! Checks whether a booking complies with the rules.
 
 use berth_model::Span;
 use berth_model::policy::{Length, Rule, Scope};
@@ -10,35 +10,35 @@ use super::calendar::Calendar;
 use super::ledger::{Booking, Ledger, Whose, parts};
 use super::rules::{Rules, Value};
 
-/// What is looked at when a booking is judged.
+/// The inputs for judging a booking.
 #[derive(Debug, Clone, Copy)]
 pub struct Desk<'a> {
-    /// Those of the booking that is judged.
+    /// The rules of the booking.
     pub rules: &'a Rules,
     pub calendar: &'a Calendar,
     pub ledger: &'a Ledger,
     pub now: Timestamp,
 }
 
-/// What follows from the rules for a booking that keeps them.
+/// The consequences of the rules for an accepted booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Each must be given before the booking is confirmed; its claims hold meanwhile.
+    /// Each must be approved before the booking is confirmed; its claims hold meanwhile.
     pub approvals: Vec<Approval>,
-    /// To be held by claims before and after it.
+    /// Claims hold these buffers before and after the booking.
     pub buffer_before: Option<Span>,
     pub buffer_after: Option<Span>,
-    /// When it is released unless somebody checked in.
+    /// When the booking is released unless somebody checks in.
     pub release_at: Option<Timestamp>,
 }
 
-/// A rule that was looked at, and how it turned out. Printed, it is a line of `berth policy test`.
+/// A checked rule and the result. Its `Display` is a line of `berth policy test`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub rule: Rule,
     pub value: Value,
     pub from: Vec<Scope>,
-    /// Empty when the rule holds; several when hours are too many in several weeks.
+    /// Empty when the booking complies. Several if it exceeds the hours of several weeks.
     pub breaches: Vec<Breach>,
 }
 
@@ -77,7 +77,7 @@ impl Desk<'_> {
         })
     }
 
-    /// Every rule that holds for the booking, in the order of [`Rule::ALL`], and whether the booking keeps it.
+    /// Every rule for the booking, in the order of [`Rule::ALL`], and whether the booking complies.
     pub fn explain(&self, booking: &Booking) -> Vec<Finding> {
         let look = |(rule, value, from): (Rule, Value, Vec<Scope>)| {
             let breaches = self.check(booking, rule, &value, &from);
@@ -97,7 +97,7 @@ impl Desk<'_> {
             }
         };
         let mut findings: Vec<Finding> = self.rules.list().into_iter().map(look).collect();
-        // Looking for another start is the dear part, and most bookings keep the rules.
+        // Searching another start is expensive, and most bookings comply with the rules.
         if findings.iter().any(|finding| !finding.breaches.is_empty()) {
             let place = self.place(booking);
             let nearest = place.map(|span| self.calendar.zoned(span.start()));
@@ -113,7 +113,7 @@ impl Desk<'_> {
         findings
     }
 
-    /// What of a rule the booking breaks. Starts are filled in later.
+    /// The breaches of one rule. The caller fills in the starts later.
     fn check(
         &self,
         booking: &Booking,
@@ -274,7 +274,7 @@ impl Desk<'_> {
         around = around.max(self.now + notice);
         let look = SignedDuration::from_hours(24 * LOOK_D);
         let window = Span::new(self.now.max(around - look), around + look).ok()?;
-        // Nobody is offered a time that is over, except the start that they have.
+        // The search never offers a start in the past, except the booking's present start.
         let stays = booking.stands_from.filter(|stays| *stays == wish);
         let stays =
             stays.and_then(|stays| Span::new(stays, stays + SignedDuration::from_micros(1)).ok());
@@ -287,7 +287,7 @@ impl Desk<'_> {
             let start = as_it_is.or_else(|| self.starts(&like, window).nearest(wish))?;
             Span::new(start, start + length).ok()
         };
-        // Where it fits nowhere, the longest time in one piece is the next best offer.
+        // If the full length fits nowhere, the longest open time is the next best offer.
         like(length).or_else(|| {
             let mut closed = self.closed(window.start(), window.end());
             closed.sort_unstable();

@@ -1,4 +1,4 @@
-//! What stands already, counted the way the limits count it.
+//! The existing bookings, counted as the limits require.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,20 +11,20 @@ use jiff::{SignedDuration, Timestamp};
 use super::calendar::Calendar;
 use super::rules::{Policies, Rules};
 
-/// What the policies look at in a booking, asked for or standing.
+/// The properties of a requested or existing booking that the policies check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Booking {
-    /// None while it is only asked for.
+    /// None while it is only a request.
     pub id: Option<ReservationId>,
     pub person: PersonId,
     /// The person's role in the site.
     pub role: Role,
     pub project: Option<Name>,
-    /// The types of what it takes.
+    /// The types of its resources.
     pub types: BTreeSet<Name>,
     pub resources: Vec<ResourceId>,
     pub span: Span,
-    /// The start it already has, when it stands and is to change: notice is not asked of a start that stays.
+    /// The present start of an existing booking that changes. The notice rule does not apply to an unchanged start.
     pub stands_from: Option<Timestamp>,
 }
 
@@ -34,7 +34,7 @@ impl Booking {
     }
 }
 
-/// The rules of bookings, worked out once for all that are of the same types, role and project.
+/// The rules of bookings, computed once for all with the same types, role and project.
 pub(super) struct RulesOf<'a> {
     policies: &'a Policies,
     known: HashMap<Kind<'a>, Rules>,
@@ -63,19 +63,19 @@ pub(super) enum Whose {
     Project(Name),
 }
 
-/// Counts of the bookings that stand. A limit counts the bookings that its policy is about, and no others.
+/// Totals of the existing bookings. A limit counts only the bookings that its policy covers.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    /// By policy, whose, and the week's Monday.
+    /// By policy, person or project, and the week's Monday.
     hours: HashMap<(Scope, Whose, Date), SignedDuration>,
-    /// When each of a person's bookings ends.
+    /// The end of each of a person's bookings.
     ends: HashMap<(Scope, PersonId), Vec<Timestamp>>,
     beside: HashMap<(PersonId, ResourceId), Vec<Span>>,
 }
 
 impl Ledger {
-    /// Counts what stands beside `booking`, which itself is left out if it is among `standing`. Those of its
-    /// person and of its project matter that are not over, or lie in the weeks that it could lie in.
+    /// Counts the existing bookings other than `booking`, which may itself be in `standing`. `standing` needs the
+    /// bookings of its person and of its project that are not over, or that lie in the weeks that it could lie in.
     pub fn beside<'a>(
         booking: &Booking,
         standing: impl IntoIterator<Item = &'a Booking>,
@@ -92,7 +92,7 @@ impl Ledger {
         ledger
     }
 
-    /// `rules` are those of the booking itself.
+    /// `rules` are the rules of the booking itself.
     pub(super) fn add(&mut self, booking: &Booking, rules: &Rules, calendar: &Calendar) {
         let person = rules.person_hours_per_week.keys();
         let person = person.map(|scope| (scope, Whose::Person(booking.person)));
@@ -136,7 +136,7 @@ impl Ledger {
     }
 }
 
-/// How much of a span lies in each of its weeks.
+/// The length of a span in each of its weeks.
 pub(super) fn parts(
     span: Span,
     calendar: &Calendar,

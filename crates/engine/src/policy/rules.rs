@@ -1,13 +1,13 @@
-//! From the policies of many scopes to the rules for one booking, each of which knows where it comes from.
+//! Combines the policies of many scopes into the rules for one booking. Each rule knows which policies it comes from.
 //!
 //! How policies combine:
-//! - The policies of a site whose part a booking lies in hold together, rule by rule, the tightest value of each.
-//! - Where none of them speaks of a rule, the global default holds; so a site replaces a default, whichever way.
-//! - The global ceilings hold always. A site tightens them and never loosens them.
-//! - A booking of several types keeps the rules of each.
+//! - The policies of a site that cover the booking apply together: for each rule, the tightest value.
+//! - If none of them sets a rule, the global default applies. So a site replaces a default, tighter or looser.
+//! - The global ceilings always apply. A site can tighten them and never loosen them.
+//! - A booking of several types obeys the rules of each.
 //!
-//! What counts bookings (how many, how many hours) and what asks for approval is kept once per policy instead:
-//! forty hours in the site and ten on its GPU nodes are two limits, and both hold.
+//! Limits that count bookings (their number, their hours) and required approvals apply once per policy instead: forty
+//! hours in the site and ten on its GPU nodes are two limits, and both apply.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,19 +18,19 @@ use berth_model::policy::{
 };
 use berth_model::site::Role;
 
-/// A value that came out of one policy, or out of several that only together are so tight.
+/// A value of one policy, or of several policies that are only together so tight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit<T> {
     pub value: T,
-    /// In order, without twins, never empty.
+    /// In order, without duplicates, never empty.
     pub from: Vec<Scope>,
 }
 
-/// The value of a rule, to be shown.
+/// The value of a rule, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Length(Length),
-    /// A length that is spoken of in hours, however many.
+    /// A length that is printed in hours, of any size.
     Hours(Length),
     Step(Step),
     Count(u32),
@@ -58,7 +58,7 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// All policies that can concern the bookings of one site.
+/// All policies that can apply to the bookings of one site.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policies {
     pub ceilings: Policy,
@@ -85,7 +85,7 @@ impl Policies {
         }
     }
 
-    /// The rules for a booking that takes something of each of `types`. Of no type, what holds for all.
+    /// The rules for a booking with resources of each of `types`. Without types, the rules for all types.
     pub fn rules<'a>(
         &self,
         types: impl IntoIterator<Item = &'a Name>,
@@ -99,7 +99,7 @@ impl Policies {
     }
 
     fn rules_of_type(&self, of_type: Option<&Name>, role: Role, project: Option<&Name>) -> Rules {
-        // Each way to name all, some or none of what is known of the booking is one place to look.
+        // Each combination of type, project and role, where each may be unset, is one part to look up.
         let with_none = |name: Option<&Name>| BTreeSet::from([None, name.cloned()]);
         let mut site = Rules::default();
         for resource_type in with_none(of_type) {
@@ -121,13 +121,13 @@ impl Policies {
     }
 }
 
-/// Which of two values leaves less room; where neither does, what is left by both.
+/// Returns the tighter of two values. If neither is tighter, it returns their intersection.
 fn tighter<T: PartialEq>(a: Limit<T>, b: Limit<T>, meet: fn(&T, &T) -> T) -> Limit<T> {
     let value = meet(&a.value, &b.value);
     match (value == a.value, value == b.value) {
         (true, false) => a,
         (false, true) => b,
-        // The wider scope is named: changing the narrower one would help nobody.
+        // It names the wider scope: changing the narrower one would not help.
         (true, true) if a.from <= b.from => a,
         (true, true) => b,
         (false, false) => {
@@ -138,7 +138,7 @@ fn tighter<T: PartialEq>(a: Limit<T>, b: Limit<T>, meet: fn(&T, &T) -> T) -> Lim
     }
 }
 
-/// All of both; of one policy that is in both, the tighter value.
+/// The entries of both maps; for a policy in both, the tighter value.
 fn both<T>(
     mut a: BTreeMap<Scope, T>,
     b: BTreeMap<Scope, T>,
@@ -166,7 +166,7 @@ fn most<T: Ord + Copy>(a: &T, b: &T) -> T {
     *a.max(b)
 }
 
-/// Two approvals are both asked for, so nothing needs to be merged; for the comparison only the reach counts.
+/// Two approvals both apply, so nothing needs merging. The comparison considers only which bookings they cover.
 fn more_often(a: &ApprovalRule, b: &ApprovalRule) -> ApprovalRule {
     let longer_than = a.longer_than.min(b.longer_than);
     ApprovalRule {
@@ -175,14 +175,14 @@ fn more_often(a: &ApprovalRule, b: &ApprovalRule) -> ApprovalRule {
     }
 }
 
-/// One table of all rules: the field, its type, how two values of it meet, and how it is shown. From it come
-/// the combined rules, how they combine, and the comparison of one policy with another.
+/// One table of all rules: the field, its type, how two values of it combine, and how it is displayed. It generates
+/// the combined rules, their combination, and the comparison of one policy with another.
 macro_rules! table {
     (
         tightest { $($field:ident: $type:ty, $meet:expr, $rule:ident, $value:ident;)* }
         each { $($each:ident: $each_type:ty, $each_meet:expr, $each_rule:ident, $each_value:ident;)* }
     ) => {
-        /// What holds for a booking.
+        /// The rules for a booking.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Rules {
             $(pub $field: Option<Limit<$type>>,)*
@@ -190,7 +190,7 @@ macro_rules! table {
         }
 
         impl Rules {
-            /// What one policy says alone.
+            /// The rules of one policy alone.
             pub fn of(policy: &Policy, scope: &Scope) -> Rules {
                 Rules {
                     $($field: policy.$field.clone().map(|value| Limit { value, from: vec![scope.clone()] }),)*
@@ -198,7 +198,7 @@ macro_rules! table {
                 }
             }
 
-            /// Both hold.
+            /// Both apply.
             pub fn and(self, other: Rules) -> Rules {
                 Rules {
                     $($field: match (self.$field, other.$field) {
@@ -209,7 +209,7 @@ macro_rules! table {
                 }
             }
 
-            /// Where the first says nothing, the second holds.
+            /// `other` applies where `self` sets nothing.
             fn or(self, other: Rules) -> Rules {
                 Rules {
                     $($field: self.$field.or(other.$field),)*
@@ -217,7 +217,7 @@ macro_rules! table {
                 }
             }
 
-            /// Every rule that holds, with its value and where it comes from.
+            /// Every rule with its value and its scopes.
             pub fn list(&self) -> Vec<(Rule, Value, Vec<Scope>)> {
                 let mut all = Vec::new();
                 $(if let Some(limit) = &self.$field {
@@ -231,7 +231,7 @@ macro_rules! table {
             }
         }
 
-        /// What `inner` says that leaves more room than `outer`: the rule, and what each of them says.
+        /// The values of `inner` that are looser than in `outer`: the rule, and both values.
         pub(super) fn looser(inner: &Policy, outer: &Policy) -> Vec<(Rule, Value, Value)> {
             let mut found = Vec::new();
             $(if let (Some(ours), Some(theirs)) = (&inner.$field, &outer.$field) {

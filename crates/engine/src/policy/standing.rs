@@ -1,4 +1,4 @@
-//! Which standing bookings a policy would break. They are told of and left alone.
+//! The existing bookings that a policy would break. The caller lists them; they are kept.
 
 use berth_model::ReservationId;
 use jiff::Timestamp;
@@ -9,9 +9,9 @@ use super::judge::{Desk, Finding};
 use super::ledger::{Booking, Ledger, RulesOf};
 use super::rules::Policies;
 
-/// The bookings that would not stand under `policies`, each with the rules that it breaks. They are looked at
-/// in the order of their starts, as if booked one after the other: of too many, the later ones break, and the
-/// ones not named keep the rules together. Notice is not asked of what stands.
+/// The existing bookings that break `policies`, each with the rules that it breaks. Bookings are judged in the order
+/// of their starts, as if made one after the other. If there are too many, the later ones break, and the remaining
+/// bookings comply together. The notice rule does not apply to existing bookings.
 pub fn breaking(
     policies: &Policies,
     calendar: &Calendar,

@@ -1,8 +1,8 @@
-//! Where a booking of a length may start, found without trying.
+//! Computes when a booking of a given length may start, without trying each start.
 //!
-//! Every rule about time forbids starts strictly between two moments: what is closed from `c` to `d` forbids a
-//! booking of length `l` to start between `c - l` and `d`, and so on. What is left are closed ranges, down to
-//! single moments: a booking as long as the day starts when the day does.
+//! Every rule about time forbids starts strictly between two moments. For example, a closed time from `c` to `d`
+//! forbids a booking of length `l` to start between `c - l` and `d`. The remaining starts are closed ranges, down to
+//! single moments: a booking as long as the opening hours of a day starts when they start.
 
 use berth_model::Span;
 use berth_model::policy::{Length, Scope, Step};
@@ -15,15 +15,15 @@ use super::ledger::{Booking, Whose};
 /// The permitted starts within a window.
 #[derive(Debug, Clone)]
 pub struct Starts<'a> {
-    /// First and last start of each range, both permitted if they are in step; in order.
+    /// First and last start of each range, in order. Both are permitted if they fit the start step.
     ranges: Vec<(Timestamp, Timestamp)>,
     step: Option<Step>,
     calendar: &'a Calendar,
 }
 
 impl Starts<'_> {
-    /// First and last of each unbroken range, in order. Where starts go in steps, those between the steps, and
-    /// perhaps the first and last themselves, are still left out.
+    /// First and last of each contiguous range, in order. With a start step, the ranges still include moments between
+    /// the steps, and their ends may lie between steps too.
     pub fn ranges(&self) -> &[(Timestamp, Timestamp)] {
         &self.ranges
     }
@@ -64,9 +64,9 @@ impl Starts<'_> {
 }
 
 impl Desk<'_> {
-    /// The starts in `window` that every rule permits to a booking like this one, whatever its own start: as
-    /// long as it, by the same person, on the same resources. Who may book and how many bookings one may have
-    /// do not depend on the start and are left to [`Desk::judge`].
+    /// The starts in `window` that every rule permits for a booking like this one: as long, by the same person, on
+    /// the same resources. The booking's own start does not matter. Who may book and the number of bookings do not
+    /// depend on the start; [`Desk::judge`] checks them.
     pub fn starts(&self, booking: &Booking, window: Span) -> Starts<'_> {
         let length = booking.span.duration();
         let (first, mut last) = (
@@ -112,7 +112,7 @@ impl Desk<'_> {
         let closed = self.closed(first, until);
         forbidden.extend(closed.into_iter().map(|(from, to)| (from - length, to)));
         if let Some(gap) = &self.rules.gap {
-            // Without a gap nothing is asked here: whether two bookings may overlap is the claim rule's.
+            // Without a gap there is nothing to check: the claim rule decides whether two bookings may overlap.
             let gap = gap.value.duration();
             let neighbours = self
                 .ledger
@@ -125,7 +125,8 @@ impl Desk<'_> {
             for (monday, begin, end) in self.calendar.weeks(first, until) {
                 let left = most.duration() - self.ledger.hours(scope, &whose, monday);
                 let left = left.max(SignedDuration::ZERO);
-                // Within the week lies more than is left, unless the booking or the week is too short for it.
+                // More than the remaining hours would lie within the week, unless the booking or the week is too
+                // short for that.
                 if left < length && left < end.duration_since(begin) {
                     forbidden.push((begin - length + left, end - left));
                 }
@@ -134,7 +135,7 @@ impl Desk<'_> {
         forbidden
     }
 
-    /// Closed hours and holidays that meet a time, in no order.
+    /// Closed hours and holidays that overlap a time, in no order.
     pub(super) fn closed(&self, from: Timestamp, to: Timestamp) -> Vec<(Timestamp, Timestamp)> {
         let hours = self.rules.opening_hours.as_ref();
         let mut closed = hours.map_or_else(Vec::new, |limit| {
@@ -152,7 +153,7 @@ impl Desk<'_> {
         closed
     }
 
-    /// The limits on hours that concern a booking.
+    /// The limits on hours that apply to a booking.
     pub(super) fn weekly<'b>(
         &'b self,
         booking: &'b Booking,
@@ -167,7 +168,7 @@ impl Desk<'_> {
     }
 }
 
-/// What of `[first, last]` lies strictly between no pair. The pairs are in order.
+/// The parts of `[first, last]` that lie strictly between no pair. The pairs are in order.
 fn left_over(
     first: Timestamp,
     last: Timestamp,

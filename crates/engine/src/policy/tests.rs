@@ -1,4 +1,4 @@
-//! What the tests of policies are made of: a site in Rome, seen on Monday 2026-11-16 at 08:00.
+//! Fixtures for the policy tests: a site in Rome, at the time Monday 2026-11-16 08:00.
 
 use berth_model::policy::{Holiday, Policy, Scope};
 use berth_model::site::Role;
@@ -73,7 +73,7 @@ fn booking(start: &str, minutes: i64) -> Booking {
     }
 }
 
-/// The same, standing.
+/// The same, as an existing booking.
 fn standing(id: u64, start: &str, minutes: i64) -> Booking {
     Booking {
         id: Some(reservation(id)),

@@ -1,28 +1,29 @@
-//! How good forecasts were: what was said when, against what happened.
+//! Scores forecasts against the starts that followed.
 //!
-//! A forecast that is wrong in both directions is a guess; one that is wrong in one direction can be mended. So both are told:
-//! the bias, and how far off the middle one was. And because a person plans with the worst that is likely, so is how often that held.
+//! A forecast that errs in both directions is a guess; a bias in one direction can be corrected. So the score has
+//! both: the bias and the median error. People plan with the likely worst case, so the score also says how often
+//! that held.
 
 use super::Micros;
 
-/// A forecast that was made, and what became of it.
+/// A forecast and its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
     pub made: Micros,
-    /// When it was to begin.
+    /// The forecast start.
     pub forecast: Micros,
-    /// By when it was to have begun in nine of ten cases.
+    /// The moment by which it should have started in nine of ten cases.
     pub latest: Micros,
     pub began: Micros,
 }
 
 impl Told {
-    /// How much later it began than was said; less than nothing if it was sooner.
+    /// How much later it started than forecast; negative if earlier.
     fn error(&self) -> Micros {
         self.began.saturating_sub(self.forecast)
     }
 
-    /// The time it waited for each second it was to wait; what was to begin at once is as good as told by the minute.
+    /// The real wait divided by the forecast wait. A forecast wait counts as one minute at least.
     fn stretch(&self) -> f64 {
         let waited = self.began.saturating_sub(self.made).max(0) as f64;
         let said = self.forecast.saturating_sub(self.made).max(MINUTE) as f64;
@@ -35,17 +36,18 @@ const MINUTE: Micros = 60_000_000;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
     pub count: usize,
-    /// The mean of how much later things began than was said.
+    /// The mean of the errors: how much later workloads started than forecast.
     pub bias: Micros,
-    /// Half of all were no farther off than this, in either direction.
+    /// Half of all errors were not larger than this, in either direction.
     pub median_error: Micros,
-    /// The part that began no later than what was said of nine in ten.
+    /// The part of all workloads that started by their `latest`.
     pub by_latest: f64,
-    /// Nine in ten waited no longer than so many times what was said: with this, the next can be told when to expect the worst.
+    /// Nine in ten waited no longer than this many times the forecast wait. The next forecast uses it for its
+    /// `latest`.
     pub stretch: f64,
 }
 
-/// The score of some forecasts; none where there are none.
+/// The score of some forecasts; `None` without any.
 pub fn score(told: &[Told]) -> Option<Score> {
     let count = told.len();
     if count == 0 {
@@ -89,7 +91,7 @@ mod tests {
         assert_eq!(score.median_error, 3 * MINUTE);
         assert_eq!(score.by_latest, 0.9);
         assert_eq!(score.stretch, 2.0);
-        // Who is told by this stretch is told right in nine of ten cases.
+        // With this stretch, nine of ten forecasts hold.
         let kept = all
             .iter()
             .filter(|one| one.began as f64 <= 10.0 * MINUTE as f64 * score.stretch);

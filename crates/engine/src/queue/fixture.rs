@@ -1,10 +1,10 @@
-//! Short names for the nodes and wishes that the queue's tests are made of.
+//! Short constructors for nodes, needs and placements in the tests of the queue.
 
 use crate::fleet::{
     Gpu, Gpus, Mode, Model, Models, Near, Need, Node, NodeIndex, Part, Piece, Placement, Task,
 };
 
-/// A node of so many cores and GPUs.
+/// A node with this many cores and GPUs.
 pub fn node(cores: u64, gpus: usize) -> Node {
     let gpu = Gpu {
         model: Model::new(0).unwrap(),

@@ -1,9 +1,9 @@
-//! The nodes with their time ahead: where something could begin now, and when and where it could begin at all.
+//! The timeline of all nodes: where a workload could start now, and when and where it could start at the earliest.
 //!
-//! Of each node two views are kept where placing is quick. The *near* one is what it has until its next wall, if there is one; of
-//! nodes alike, the gap before the nearest wall is filled first, since only something short can use it. The *far* one is what
-//! nobody has asked for at any time ahead. What lies between is not offered to what begins now; it is little, and
-//! [`Ground::earliest`] sees all of it.
+//! The ground keeps two views of each node, because a [`Fleet`] places quickly. The *near* view is what the node
+//! has free until its next wall, if there is one. Of equal nodes, the gap before the nearest wall is filled first,
+//! since only short workloads fit into it. The *far* view is what stays free for all time ahead. Capacity between
+//! the two views is not offered to workloads that start now. It is little, and [`Ground::earliest`] sees all of it.
 
 mod freed;
 mod soonest;
@@ -27,11 +27,11 @@ pub struct Ground {
     tracks: Vec<Track>,
     near: Fleet,
     far: Fleet,
-    /// Where a taker stands, to find it again.
+    /// The nodes of each taker, to find them again.
     stands: HashMap<Taker, Vec<NodeIndex>>,
-    /// When something begins or ends on a node, so that its views are another's.
+    /// When a taker begins or ends on a node, so the views of the node change.
     turns: BinaryHeap<Reverse<(Micros, NodeIndex)>>,
-    /// Where something came free, now or ahead.
+    /// Nodes on which something was freed, now or ahead.
     freed: Freed,
     soonest: Soonest,
     now: Micros,
@@ -60,7 +60,7 @@ impl Ground {
         ground
     }
 
-    /// Forgets what it found out, which must change no answer.
+    /// Drops all caches. This must change no answer.
     #[cfg(test)]
     pub(super) fn forget(&mut self) {
         self.near.forget();
@@ -68,7 +68,7 @@ impl Ground {
         self.soonest = Soonest::default();
     }
 
-    /// Time has come so far: what was a wall begins, and what ended gives back.
+    /// Advances the clock: takers that have ended release their nodes, and walls that have begun count as taken.
     pub fn turn(&mut self, now: Micros) {
         self.now = self.now.max(now);
         let mut due = Vec::new();
@@ -87,12 +87,12 @@ impl Ground {
         }
     }
 
-    /// Whether a need could ever be met, if nothing else were there.
+    /// Whether an empty fleet could hold this need.
     pub fn could_hold(&self, need: &Need) -> bool {
         self.far.could_hold(need)
     }
 
-    /// Where this could begin now and last so long.
+    /// Where this need could start now and last for `length`.
     pub fn place(&mut self, need: &Need, length: Micros) -> Option<Placement> {
         let until_us = self.now.saturating_add(length);
         let need = Need { until_us, ..*need };
@@ -118,7 +118,7 @@ impl Ground {
         }
     }
 
-    /// Gives back all that was taken by this one.
+    /// Releases everything that this taker has.
     pub fn release(&mut self, by: Taker) {
         for node in self.stands.remove(&by).unwrap_or_default() {
             self.tracks[node.0 as usize].release(by);
@@ -127,13 +127,13 @@ impl Ground {
         }
     }
 
-    /// Lets a taker have what it has only until this moment.
+    /// Ends a taker at this moment if it would end later.
     pub fn shorten(&mut self, by: Taker, to: Micros) {
         self.free_ahead(by);
         self.change_end(by, to, Track::shorten);
     }
 
-    /// Lets a taker that should be gone have what it has until this moment.
+    /// Extends a taker that overruns its end to this moment.
     pub fn lengthen(&mut self, by: Taker, to: Micros) {
         self.change_end(by, to, Track::lengthen);
     }
@@ -146,7 +146,7 @@ impl Ground {
         }
     }
 
-    /// Until when what is placed now could stay before somebody else wants a part of it.
+    /// Until when a placement that starts now could stay before another taker wants a part of it.
     pub fn open_until(&self, placement: &Placement) -> Micros {
         let until = |node: NodeIndex| {
             let own = placement.pieces.iter().filter(|piece| piece.node == node);
@@ -158,7 +158,8 @@ impl Ground {
         nodes.min().unwrap_or(Micros::MAX)
     }
 
-    /// Where something could begin at a moment and last so long, were those gone that can be sent away: where that costs least.
+    /// Where a need could start at `from` and last for `length` if the takers in `gone` were removed: the nodes with
+    /// the least cost per task.
     pub fn clearing(
         &self,
         need: &Need,
@@ -192,7 +193,7 @@ impl Ground {
         self.gather(need, nodes, from, to, gone)
     }
 
-    /// Of racks that have room for all, the one where that costs least.
+    /// Of the racks with room for all tasks, the one with the least cost.
     fn cheapest_rack(&self, open: Vec<Clearing>, enough: u64) -> Option<Vec<Clearing>> {
         let mut racks: BTreeMap<Option<u32>, Vec<Clearing>> = BTreeMap::new();
         for one in open {
@@ -216,7 +217,7 @@ impl Ground {
         cheapest.map(|(_, nodes)| nodes)
     }
 
-    /// Whether a placement can stand during a time, beside all but the one whose it is.
+    /// Whether a placement fits during a time together with all takers except `own`.
     pub fn stands(&self, placement: &Placement, from: Micros, to: Micros, own: Taker) -> bool {
         placement.pieces.iter().all(|piece| {
             let track = &self.tracks[piece.node.0 as usize];
@@ -226,8 +227,8 @@ impl Ground {
         })
     }
 
-    /// Who has to go for a placement to stand during a time: of those who can be sent away, as few as will do, those first whose going
-    /// costs least.
+    /// The takers to remove for a placement to fit during a time, out of the takers in `gone`: as few as are needed,
+    /// the cheapest first.
     pub fn in_the_way(
         &self,
         placement: &Placement,
@@ -259,7 +260,7 @@ impl Ground {
                     sent.push(taker);
                 }
             }
-            // Whoever turned out not to be in the way stays; the dearest are asked first.
+            // Keep the takers that turned out not to be in the way; try the most expensive first.
             for place in (victims.len()..sent.len()).rev() {
                 let mut without = sent.clone();
                 without.remove(place);
@@ -272,7 +273,7 @@ impl Ground {
         victims
     }
 
-    /// What is taken of a node, now and ahead.
+    /// All claims on a node, now and ahead.
     pub(super) fn taken(&self, node: NodeIndex) -> &[Taken] {
         let track = self.tracks.get(node.0 as usize);
         track.map_or(&[], Track::taken)
@@ -282,7 +283,7 @@ impl Ground {
         self.far.rack(node)
     }
 
-    /// The GPUs of all nodes, with what they have of CPU.
+    /// All nodes with their CPU and their GPUs.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeIndex, u64, &[Gpu])> {
         let nodes = (0..self.tracks.len() as u32).map(NodeIndex);
         nodes.map(|node| {
@@ -303,7 +304,8 @@ impl Ground {
         self.far.put(node, last.left.clone(), Micros::MAX);
     }
 
-    /// All tasks, as many from each node as it has room for, one node after the other; none if they are not enough.
+    /// Placements for all tasks. Each node in turn gets as many as it has room for; `None` if the nodes do not
+    /// suffice.
     fn gather(
         &self,
         need: &Need,
@@ -327,7 +329,7 @@ impl Ground {
     }
 }
 
-/// A node where so many tasks could stand, and what is lost by those who would have to go.
+/// A node with room for `tasks` tasks, and the cost of the takers that would have to go.
 #[derive(Debug)]
 struct Clearing {
     lost: f64,

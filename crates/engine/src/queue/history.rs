@@ -1,17 +1,18 @@
-//! How long something will probably run, from what its owner ran before.
+//! How long a workload will probably run, from earlier runs of its owner.
 //!
-//! People ask for more time than they need, and mostly for the same kind of thing as last time: the mean of their last two of the same
-//! limit and size says it better than they do; where there are none, of the same limit; else of any. It is only ever used to
-//! decide who is looked at first and to say when something may begin: limits, not expectations, keep promises.
+//! People ask for more time than they need, and mostly repeat the same kind of workload. So the mean of their last
+//! two runs with the same limit and size predicts better than the limit. Without such runs, the runs with the same
+//! limit count; without these, any runs. The estimate only decides which workload is examined first, and feeds
+//! forecasts. Promises depend on limits, never on it.
 
 use std::collections::HashMap;
 
 use super::Micros;
 
-/// What tells one kind of thing from another, to its owner.
+/// Workloads of the same kind probably run for a similar time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// The owner, by the number that the caller knows them by.
+    /// The owner, by the number that the caller gave them.
     pub person: u64,
     pub limit: Micros,
     /// How large it is, in any unit.
@@ -21,7 +22,7 @@ pub struct Kind {
 type Known = (u64, Option<(Micros, Option<u64>)>);
 
 impl Kind {
-    /// The closest first.
+    /// The keys to look up, the closest first.
     fn like(&self) -> [Known; 3] {
         [
             (self.person, Some((self.limit, Some(self.size)))),
@@ -37,7 +38,7 @@ pub struct History {
 }
 
 impl History {
-    /// Something has ended, after so long.
+    /// Records that a workload has ended after `ran`.
     pub fn learn(&mut self, kind: &Kind, ran: Micros) {
         for like in kind.like() {
             let last = self.last.entry(like);
@@ -49,7 +50,7 @@ impl History {
         }
     }
 
-    /// How long such a thing is expected to run; its limit where nothing is known.
+    /// The expected run time; the limit if nothing is known.
     pub fn expected(&self, kind: &Kind) -> Micros {
         let known = kind
             .like()

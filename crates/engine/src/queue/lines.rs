@@ -1,8 +1,8 @@
-//! Who waits, by whose it is and what they ask for.
+//! The pending workloads, by account and by what they ask for.
 //!
-//! Many ask for the same, but for how long: they are of one *shape*. Where there is no room for one of them, there is none for
-//! those of its shape that may last as long or longer. Shapes are numbered while anybody asks for them, since a round over the queue
-//! compares them all the time.
+//! Many workloads ask for the same, except for their limit: they have one *shape*. Without room for one of them
+//! there is none for others of its shape that last as long or longer. Shapes in use have numbers, since a round
+//! over the queue compares them all the time.
 
 mod line;
 
@@ -17,15 +17,15 @@ use super::share::Account;
 
 pub(super) use line::{Line, Place};
 
-/// All who ask for the same, but for how long they may have what they like best.
+/// Everything that workloads of one shape ask for, except the limit of their first variant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub class: Class,
     pub need: Need,
-    /// What would do as well, and for how long.
+    /// The alternative variants, with their limits.
     pub or: Vec<(Need, Micros)>,
     pub seats: Vec<seats::Count>,
-    /// Which of several wishes would be over in time.
+    /// It decides which of several variants end in time.
     pub deadline: Option<Micros>,
 }
 
@@ -38,12 +38,12 @@ impl ShapeId {
     }
 }
 
-/// The shapes of all who wait, with how many ask for each.
+/// The shapes of all pending workloads, with the number of workloads of each.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shapes {
     ids: HashMap<Shape, (ShapeId, usize)>,
     spare: Vec<ShapeId>,
-    /// Not used again before the next round: what the last one said of them is still told.
+    /// Numbers not used again before the next round: the refusals of the last one still refer to them.
     retired: Vec<ShapeId>,
     numbered: u32,
 }
@@ -53,12 +53,12 @@ impl Shapes {
         self.ids.get(shape).map(|(id, _)| *id)
     }
 
-    /// One more than any number given out.
+    /// One more than the highest number in use.
     pub fn end(&self) -> usize {
         self.numbered as usize
     }
 
-    /// A round begins, and nothing is known of any shape.
+    /// A new round begins. It knows nothing of any shape, so retired numbers can be used again.
     pub fn begin_round(&mut self) {
         self.spare.append(&mut self.retired);
     }
@@ -87,11 +87,11 @@ impl Shapes {
     }
 }
 
-/// What waits of one rank.
+/// The pending workloads of one rank.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
     pub accounts: BTreeMap<Account, BTreeMap<ShapeId, Line>>,
-    /// How long those of each shape may last, and how many so long.
+    /// The limits of each shape, with the number of workloads of each limit.
     limits: BTreeMap<ShapeId, BTreeMap<Micros, usize>>,
 }
 
@@ -146,7 +146,7 @@ impl Lines {
         }
     }
 
-    /// The shapes there are, each with the shortest limit that is asked for.
+    /// All shapes, each with its shortest limit.
     pub fn shortest(&self) -> impl Iterator<Item = (ShapeId, Micros)> + '_ {
         let shapes = self.limits.keys();
         shapes.filter_map(|shape| Some((*shape, self.shortest_of(*shape)?)))

@@ -1,21 +1,29 @@
-//! Who of those who wait begins now, who is promised a beginning, and who has to make room.
+//! The scheduler of one site: which waiting workload starts now, which gets a promised start, and which running
+//! workload is preempted.
 //!
-//! What is firmer comes first, and of the same firmness what has a higher level. Then whose turn it is, the shares say; among
-//! one's own, what is expected to be short comes first, since it keeps the fewest others waiting. That alone would let what is long
-//! wait for ever. So everybody has a patience, from the limit they asked for, and whoever has waited longer is *overdue*: they are
-//! promised a beginning, the earliest at which there is room, and everything else begins only where it does not touch what was
-//! promised. A promise is made from limits, never from what is expected, and later ones stand behind it: it only ever moves to an
-//! earlier time, unless something is reserved where it stands; then it is made anew. By shares it does so when its account's turn comes, or whoever wants much would stand before those who want
-//! little. At most a quarter of the fleet is promised at once, or one workload, so that there is always room for what is short;
-//! and never to more than a hundred or so. Whose turn came when that left too little for them is promised something next, before all
-//! others; by shares, who has been overdue for a day is promised something whatever else is.
+//! A higher class goes first; within a class, a higher level (priority). Then the shares decide which account is
+//! next. Within an account, the workload with the shortest expected run time goes first, since it delays the fewest
+//! others. That alone could starve long workloads. So each workload has a patience, computed from its limit. When
+//! it has waited longer, it is *overdue*.
 //!
-//! What is softer makes room for what is firmer ([`preempt`]): it is told, has a while to come to an end, and waits again with its
-//! place kept.
+//! An overdue workload gets a promise: a reservation of the earliest start for which there is room. The planner
+//! backfills around promises: another workload starts only if it does not touch a promise. Promises are computed
+//! from limits, never from expected run times, and later promises are placed behind earlier ones. So a promise only
+//! ever moves to an earlier time. The exception is a reservation at its place: then the planner makes a new
+//! promise. With [`Order::Shares`], a promise moves to an earlier time only at its account's turn; otherwise large
+//! workloads would get ahead of small ones.
 //!
-//! Everything that begins has its end by its limit in the [`Ground`], and what is reserved stands there, too: nothing that
-//! begins here can be in the way of a reservation. Only what is opportunistic may begin before a wall that it would reach, because it is
-//! gone when it is told to.
+//! At most a quarter of the fleet is promised at once, or one workload, so there is always room for short
+//! workloads. The number of promises is limited, too (about a hundred). If the limit leaves too little for the
+//! workload at its turn, it gets the next promise, before all others. With [`Order::Shares`], a workload that has
+//! been overdue for a day gets a promise despite the quarter.
+//!
+//! Workloads of a lower class are preempted for those of a higher class ([`preempt`]). The planner asks such a
+//! workload to stop, leaves it a grace period, and queues it again at its old place.
+//!
+//! Every workload that starts holds its nodes in the [`Ground`] until its limit. Reservations are in the ground,
+//! too, so no workload that starts here can block a reservation. Only opportunistic workloads may start before a
+//! wall (the start of a claim ahead) that they would reach, because they stop when the planner asks them to.
 
 mod ask;
 mod forecast;
@@ -48,16 +56,16 @@ use grant::Granted;
 use promise::Promise;
 pub use running::Running;
 
-/// A workload, by the number that the caller knows it by.
+/// A workload, by the number that the caller gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u64);
 
-/// Who comes first of those who wait.
+/// The order in which waiting workloads are examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// By turns, as the shares say; each their own shortest first.
+    /// By fair share between accounts; within an account, the shortest first.
     Shares,
-    /// The shortest of all. The overdue by how long they are.
+    /// The shortest of all accounts first. Overdue workloads: the longest overdue first.
     Shortest,
 }
 
@@ -65,14 +73,14 @@ pub enum Order {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
     pub order: Order,
-    /// How long something has to come to its end once it is told.
+    /// Grace period: time to shut down after the planner asks a workload to stop.
     pub grace: Micros,
-    /// Nothing is told to make room before it has run this long, or it would never get anywhere.
+    /// Minimum run time before a workload may be preempted. Without it, a workload might never make progress.
     pub run_min: Micros,
 }
 
 impl Policy {
-    /// Half a minute of grace, and five minutes before anything is sent away.
+    /// Half a minute of grace, and five minutes of run time before a preemption.
     pub fn new(order: Order) -> Policy {
         Policy {
             order,
@@ -83,29 +91,30 @@ impl Policy {
 }
 
 const SECOND: Micros = 1_000_000;
-/// So often those who wait are looked at in one plan, while promises move: each moves only to an earlier time, so mostly twice is enough.
+/// Maximum number of rounds over the queue in one plan. A plan repeats the round while promises move. A promise
+/// moves only to an earlier time, so two rounds are mostly enough.
 const ROUNDS_MAX: usize = 16;
 
-/// What is to be done.
+/// One decision of a plan, which the caller carries out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     Start(Start),
     Stop(Stop),
-    /// It can no longer be over by its deadline, and waits no more.
+    /// It can no longer end by its deadline. The planner has removed it from the queue.
     TooLate(Key),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     pub key: Key,
-    /// Which of its wishes was granted: its number, the first being 0.
+    /// Index of the granted variant; 0 is the first.
     pub wish: usize,
     pub placement: Placement,
-    /// When it has to be over: its limit, or for what is opportunistic the next wall.
+    /// When it must end: at its limit, or for an opportunistic workload at the next wall if that is earlier.
     pub until: Micros,
 }
 
-/// Something that runs has to be gone by a moment, to wait again with its place kept.
+/// A running workload must stop by `by`. It waits again at its old place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop {
     pub key: Key,
@@ -113,35 +122,35 @@ pub struct Stop {
     pub makes_room_for: Holder,
 }
 
-/// For whom room is made.
+/// The workload or reservation that needs the room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     Workload(Key),
     Reservation(u64),
 }
 
-/// Why something waits.
+/// Why a workload waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// There is no room for it now.
     NoRoom,
-    /// It waited long, and is promised to begin at this moment at the latest.
+    /// It is overdue and has a promise: it starts at this moment at the latest.
     Promised(Micros),
-    /// Others are making room for it, and are gone by then.
+    /// The planner has preempted others for it; they are gone by this moment.
     MakingRoom(Micros),
-    /// Its account holds as much as it may.
+    /// Its account holds as much as its quota allows.
     Quota(Verdict),
-    /// There are not enough seats of this pool.
+    /// This pool has too few free seats.
     NoSeats(Pool),
-    /// It asked not to begin before this.
+    /// It asked not to start before this moment.
     NotBefore(Micros),
-    /// It could not begin even if the fleet were empty: it asks for more than there is.
+    /// It could not start even on an empty fleet: it asks for more than there is.
     Never,
 }
 
 type Rank = (Reverse<Class>, Reverse<i32>);
 
-/// One site's queue.
+/// The queue of one site.
 #[derive(Debug, Clone)]
 pub struct Planner {
     policy: Policy,
@@ -150,47 +159,48 @@ pub struct Planner {
     pub shares: Shares,
     pub quotas: Quotas,
     asks: HashMap<Key, Ask>,
-    /// Of those, who asked not to be looked at yet.
+    /// Workloads in `asks` that asked not to be examined before a moment.
     later: BTreeSet<(Micros, Key)>,
-    /// Of those, when it is too late for whom.
+    /// Workloads in `asks` with a deadline, by their latest possible start.
     by_deadline: BTreeSet<(Micros, Key)>,
     lines: BTreeMap<Rank, Lines>,
     by_due: BTreeSet<(Micros, Key)>,
     promises: BTreeMap<(Micros, Key), Promise>,
-    /// Whose promise was broken by what is reserved, since the last plan.
+    /// Workloads that lost their promise to a reservation since the last plan.
     broken: BTreeSet<(Micros, Key)>,
-    /// A promise was kept or moved in this round, which may have left room for those who were refused before.
+    /// A promise was made, moved or removed in this round. That may have left room for workloads refused earlier.
     has_moved: bool,
-    /// What a second of all that is promised costs.
+    /// The cost of one second of everything that is promised.
     promised: f64,
     running: HashMap<Key, Running>,
     by_end: BTreeSet<(Micros, Key)>,
-    /// When something has run long enough to be told to make room.
+    /// From when on each running workload may be asked to stop for others.
     ripens: BTreeSet<(Micros, Key)>,
     grants: BTreeMap<u64, Granted>,
-    /// Who waits or runs as urgent by which grant.
+    /// Workloads that wait or run as urgent under a grant, with the number of the grant.
     raised: HashMap<Key, u64>,
-    /// Who waits for what is theirs to be given back, and where: nobody borrows there meanwhile.
+    /// Workloads that wait for their account's lent resources to be given back. Nobody borrows there meanwhile.
     claims: Vec<Claim>,
-    /// Why those wait for whom there is something particular to say.
+    /// The reasons of workloads that have a reason of their own.
     why: HashMap<Key, Why>,
     shapes: Shapes,
-    /// What the last plan refused: to everybody, by shape, or to one account.
+    /// The refusals of the last plan: for a whole shape, or for one account and shape.
     closed: Vec<Option<Closing>>,
     closed_to: HashMap<(Account, ShapeId), Closing>,
-    /// By shares: whose turn it was to be promised something that is too much beside what is promised. Nobody is promised anything in
-    /// their turn before them, or what is little would always leave too little for what is much.
+    /// With [`Order::Shares`]: at its turn this workload should have got a promise, but it was too large beyond the
+    /// existing promises. Until it has one, no other gets a promise at its turn. Otherwise small workloads would
+    /// always leave too little for large ones.
     next_promised: Option<(Micros, Key)>,
-    /// How many run of each class.
+    /// Number of running workloads of each class.
     counts: [usize; 3],
-    /// What was decided between two plans.
+    /// Decisions made between two plans.
     decided: Vec<Decision>,
-    /// What a second of the whole fleet costs.
+    /// The cost of one second of the whole fleet.
     whole: f64,
 }
 
 impl Planner {
-    /// A fleet on which nothing runs; `whole` is what a second of all of it costs.
+    /// A fleet on which nothing runs. `whole` is the cost of one second of all of it.
     pub fn new(
         policy: Policy,
         nodes: &[Node],
@@ -231,7 +241,7 @@ impl Planner {
         }
     }
 
-    /// What is reserved is not the queue's to give, from the moment it is known.
+    /// Takes nodes for a reservation. From this call on, the queue plans around them.
     pub fn reserve(&mut self, reservation: u64, from: Micros, to: Micros, placement: &Placement) {
         self.clear_for_reservation(reservation, placement, from, to);
         let taker = Taker(reservation | RESERVED);
@@ -239,7 +249,7 @@ impl Planner {
         self.break_promises(placement, from, to);
     }
 
-    /// The same of seats.
+    /// Takes seats for a reservation.
     pub fn reserve_seats(
         &mut self,
         reservation: u64,
@@ -254,14 +264,14 @@ impl Planner {
         }
     }
 
-    /// Gives back all that is reserved under this number.
+    /// Releases all nodes and seats reserved under this number.
     pub fn unreserve(&mut self, reservation: u64) {
         let taker = Taker(reservation | RESERVED);
         self.ground.release(taker);
         self.seats.release(taker);
     }
 
-    /// From now on there are so many seats of a pool; of one that was never named there are none.
+    /// Sets the number of seats in a pool. A pool that was never named has none.
     pub fn provide_seats(&mut self, pool: Pool, total: u64) {
         self.seats.provide(pool, total);
     }
@@ -279,12 +289,12 @@ impl Planner {
         self.asks.insert(key, ask);
     }
 
-    /// What is now expected of something that waits.
+    /// Sets the expected run time of a waiting workload.
     pub fn expect(&mut self, key: Key, expected: Micros) {
         self.expect_of(key, 0, expected);
     }
 
-    /// What is now expected of one wish of something that waits.
+    /// Sets the expected run time of one variant of a waiting workload.
     pub fn expect_of(&mut self, key: Key, wish: usize, expected: Micros) {
         let Some(mut ask) = self.asks.get(&key).cloned() else {
             return;
@@ -306,7 +316,7 @@ impl Planner {
         lines.join(&mut self.shapes, account, shape, place, ask.due());
     }
 
-    /// Whether it was in line.
+    /// Returns whether it was in line.
     fn leave_line(&mut self, key: Key, ask: &Ask) -> bool {
         if !self.by_due.remove(&(ask.due(), key)) {
             return false;
@@ -321,10 +331,10 @@ impl Planner {
         true
     }
 
-    /// It waits no more, for whatever reason.
+    /// Removes a waiting workload from the queue.
     pub fn withdraw(&mut self, key: Key) -> Option<Ask> {
         let mut ask = self.take_out(key)?;
-        // A grant is the planner's own affair.
+        // The caller never sees that the planner raised the workload by a grant.
         if self.raised.remove(&key).is_some() {
             ask.class = Class::Guaranteed;
         }
@@ -346,7 +356,7 @@ impl Planner {
         Some(ask)
     }
 
-    /// Why something waits, as of the last plan; none of what does not wait.
+    /// Why a workload waits, as of the last plan; `None` if it does not wait.
     pub fn why(&self, key: Key) -> Option<Why> {
         let ask = self.asks.get(&key)?;
         let later = ask.not_before.filter(|at| self.later.contains(&(*at, key)));
@@ -363,7 +373,7 @@ impl Planner {
             theirs.next().map(|closing| closing.why)
         };
         let why = own.or_else(refused).unwrap_or(Why::NoRoom);
-        // Whoever asks for more than there is need not wait to be told so.
+        // A workload that asks for more than the fleet has gets `Never` at once.
         let could_ever = || ask.wishes().any(|wish| self.ground.could_hold(&wish.need));
         Some(match why {
             Why::NoRoom if !could_ever() => Why::Never,
@@ -375,8 +385,8 @@ impl Planner {
         self.asks.len()
     }
 
-    /// When to look again, though nobody comes or goes: somebody becomes overdue, is promised to begin, wanted to wait until then, or
-    /// is too late.
+    /// When to plan again if nobody submits or ends anything. At that moment a workload becomes overdue, has its
+    /// promised start or its `not_before`, misses its deadline, or a grant ends.
     pub fn next_look(&self, now: Micros) -> Option<Micros> {
         let after = (now + 1, Key(0));
         let due = self.by_due.range(after..).next();
@@ -394,7 +404,7 @@ impl Planner {
         moments.into_iter().flatten().min()
     }
 
-    /// Forgets what it found out, which must change no answer.
+    /// Drops all caches. This must change no answer.
     #[cfg(test)]
     fn forget(&mut self) {
         self.ground.forget();
@@ -403,7 +413,7 @@ impl Planner {
         }
     }
 
-    /// Begins what can begin, and lets make room for what is firmer.
+    /// Decides which workloads start now and which ones are preempted.
     pub fn plan(&mut self, now: Micros) -> Vec<Decision> {
         self.hold_what_overruns(now);
         self.ground.turn(now);
@@ -434,12 +444,12 @@ impl Planner {
                 break;
             }
         }
-        // Who still waits has claimed it again.
+        // Workloads that still wait have added their `Claim` again in this plan.
         self.claims.drain(..before);
         done
     }
 
-    /// Looks at all who wait, once.
+    /// Examines all waiting workloads once.
     fn go_round(&mut self, now: Micros, done: &mut Vec<Decision>) {
         self.shapes.begin_round();
         self.closed.clear();
@@ -455,7 +465,7 @@ impl Planner {
             }
             self.take_turns(rank, now, done);
             if rank.0.0 == Class::Urgent {
-                // Who is not covered any more is looked at as what they were.
+                // The planner examines workloads that their grant no longer covers as guaranteed ones.
                 self.apply_grants(now);
                 self.closed.resize(self.shapes.end(), None);
             }
@@ -466,7 +476,8 @@ impl Planner {
         }
     }
 
-    /// Who wanted to wait until now joins the line, and who cannot be in time any more leaves it.
+    /// Puts workloads into their line when their `not_before` has passed, and removes workloads that can no longer
+    /// meet their deadline.
     fn watch_the_clock(&mut self, now: Micros, done: &mut Vec<Decision>) {
         while let Some((at, key)) = self.later.first().copied().filter(|(at, _)| *at <= now) {
             self.later.remove(&(at, key));
@@ -486,7 +497,8 @@ impl Planner {
         }
     }
 
-    /// The wishes that quotas allow and that would be over in time, what is expected to end first in front; and why others are not allowed.
+    /// The variants that quotas allow and that meet the deadline, the shortest expected run time first. Also the first
+    /// refusal of another variant.
     fn allowed(
         &self,
         key: Key,
@@ -519,7 +531,7 @@ impl Planner {
     }
 }
 
-/// Somebody waits for what is theirs, but was lent to others within an account.
+/// A workload waits for its own account's resources, which are lent to others within an account.
 #[derive(Debug, Clone, Copy)]
 struct Claim {
     key: Key,
@@ -527,14 +539,15 @@ struct Claim {
     counted: Counted,
 }
 
-/// From which limit on something is refused, and why.
+/// From which limit on a shape is refused, and why.
 #[derive(Debug, Clone, Copy)]
 struct Closing {
     from: Micros,
-    /// The limit of whoever was looked at.
+    /// The limit of the workload that was examined.
     looked_at: Micros,
     why: Why,
 }
 
-/// Reservations and workloads are takers of the same ground, and never the same one.
+/// This bit marks the takers of reservations: reservations and workloads are takers of the same ground and need
+/// different numbers.
 const RESERVED: u64 = 1 << 63;

@@ -1,7 +1,8 @@
-//! How much of one thing is free, over all time ahead: for a first look at when something may begin.
+//! How much of one resource is free at every moment ahead: a first estimate of when a workload may start.
 //!
-//! A plan of a hundred thousand asks this profile a hundred thousand times. So its moments stand in blocks, each of which knows its least and its
-//! most and can be raised or lowered as a whole; and what was found out of one question bounds the next ([`Floors`]).
+//! A plan of a hundred thousand workloads asks this profile a hundred thousand times. So its moments are stored in
+//! blocks. Each block knows its minimum and maximum, and can be raised or lowered as a whole. Answers to earlier
+//! questions bound the later ones ([`Floors`]).
 
 use super::Micros;
 
@@ -12,11 +13,11 @@ pub struct Profile {
     blocks: Vec<Block>,
 }
 
-/// Some moments in a row, with what is free from each of them on.
+/// Consecutive moments, with the amount that is free from each of them on.
 #[derive(Debug, Clone)]
 struct Block {
     moments: Vec<Micros>,
-    /// But for what was added to all of the block.
+    /// Without `added`, which applies to the whole block.
     free: Vec<i64>,
     added: i64,
     least: i64,
@@ -52,11 +53,11 @@ impl Block {
     }
 }
 
-/// A moment of the profile: its block, and its place there.
+/// A moment of the profile: the index of its block, and its index there.
 type At = (usize, usize);
 
 impl Profile {
-    /// So much is free from a moment on, but for these changes; those before it count as made.
+    /// `free` is free from `from` on, with these changes. Changes before `from` are applied at `from`.
     pub fn new(
         from: Micros,
         free: i64,
@@ -77,7 +78,7 @@ impl Profile {
         }
     }
 
-    /// The moment that this one belongs to.
+    /// The last moment of the profile that is not later than this one.
     fn at(&self, moment: Micros) -> At {
         let after = self
             .blocks
@@ -89,7 +90,7 @@ impl Profile {
         (block, after.saturating_sub(1))
     }
 
-    /// The same, made to begin just there.
+    /// The same, after inserting a moment at exactly this time.
     fn split(&mut self, moment: Micros) -> At {
         let (number, place) = self.at(moment);
         let block = &mut self.blocks[number];
@@ -116,7 +117,7 @@ impl Profile {
         }
     }
 
-    /// Takes so much for a time.
+    /// Takes `amount` from `from` to `to`.
     pub fn take(&mut self, from: Micros, to: Micros, amount: i64) {
         if from >= to {
             return;
@@ -144,7 +145,7 @@ impl Profile {
         }
     }
 
-    /// The first moment from one on at which so much is free and stays so for so long.
+    /// The first moment from `from` on at which `amount` is free and stays free for `length`.
     pub fn earliest(&self, from: Micros, amount: i64, length: Micros) -> Option<Micros> {
         let mut begin = from;
         let mut at = self.at(from);
@@ -162,7 +163,7 @@ impl Profile {
         }
     }
 
-    /// The next of which this holds; `may` says in which blocks there is any.
+    /// The next moment for which `holds` is true. `may` says whether a block can contain one.
     fn next(
         &self,
         (first, place): At,
@@ -183,14 +184,16 @@ impl Profile {
     }
 }
 
-/// Lower bounds: while a profile only falls, whatever is as large and as long as something else begins no sooner than that could.
+/// Lower bounds of start times. While a profile only falls, a workload that is as large and as long as another
+/// starts no sooner than it.
 ///
-/// Sizes and lengths are rounded to a few steps, away from each other when written and when read, so that a bound is never too high.
+/// Sizes and lengths are rounded to a few steps, in opposite directions for writing and for reading, so a bound is
+/// never too high.
 #[derive(Debug, Clone)]
 pub struct Floors {
     sizes: Vec<i64>,
     lengths: Vec<Micros>,
-    /// A tree of maxima over both, each from the smallest on.
+    /// A tree of maxima over both dimensions, each from the smallest on.
     floors: Vec<Micros>,
 }
 
@@ -209,7 +212,7 @@ impl Floors {
         }
     }
 
-    /// Nothing so large and so long begins before this.
+    /// Records that nothing of this size and length or more starts before `floor`.
     pub fn raise(&mut self, size: i64, length: Micros, floor: Micros) {
         let first = self.lengths.partition_point(|step| *step < length) + 1;
         let width = self.lengths.len() + 1;
@@ -246,7 +249,7 @@ fn lowest_bit(number: usize) -> usize {
     number & number.wrapping_neg()
 }
 
-/// These numbers, each once; if they are too many, some of them, evenly spread.
+/// The numbers, sorted, each once. If they are too many, an evenly spread selection.
 fn steps(mut all: Vec<i64>, most: usize) -> Vec<i64> {
     all.sort_unstable();
     all.dedup();
@@ -308,7 +311,7 @@ mod tests {
             }
         }
 
-        /// Whatever is placed by the floors is placed where it would be without them.
+        /// With floors, each workload is placed at the same moment as without them.
         #[test]
         fn floors_change_nothing_but_the_way(
             asked in prop::collection::vec((1..200_i64, 1..2000_i64), 1..400),

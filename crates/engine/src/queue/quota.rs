@@ -1,15 +1,17 @@
-//! How much of the counted things an account may hold: a hard limit, a guaranteed part, and what others leave idle.
+//! Quotas: how much of each counted resource an account may hold. An account has a hard limit, a guaranteed part,
+//! and may borrow what others leave idle.
 //!
-//! A site's total is what there is to have. Each project below it may have a guaranteed part, which nobody else's use
-//! can take from it for long: whoever holds more than their own guaranteed part has *borrowed*, and gives back
-//! when it is asked for. A hard limit ends borrowing. A person's limits work the same within their project.
+//! A site's total is all that exists. Each project below it may have a guaranteed part, which the use of others
+//! cannot take from it for long. An account that holds more than its guaranteed part has *borrowed*, and gives back
+//! when the owner needs it. A hard limit bounds borrowing. Limits of persons work the same way within their
+//! project.
 //!
-//! An allowance may differ by hour and day ([`Timetable`]), and an account may have a *budget*: so much for so long until it is renewed, such as
-//! GPU-hours for a month. What runs counts against it for all of its limit until it ends, and then for what it took; so a
-//! budget is never exceeded by anything that keeps its limit.
+//! An allowance may differ by hour and day ([`Timetable`]). An account may also have a *budget*: an amount times a
+//! duration until it is renewed, such as GPU-hours per month. A running workload counts against the budget for its
+//! whole limit until it ends, then for the time it took. So no workload that keeps its limit can exceed a budget.
 //!
-//! Who belongs to whom is the [`Shares`]' to say. What is used is the planner's own sum of what it let begin; the promise that nothing
-//! is exceeded is kept where claims are written, in the transaction that writes them.
+//! [`Shares`] knows which account belongs to which. Usage here is the planner's own sum of the workloads it
+//! started. The transaction that writes claims enforces that nothing is exceeded.
 
 mod timetable;
 
@@ -20,11 +22,11 @@ use super::share::{Account, Shares};
 
 pub use timetable::{Hours, LocalTime, Timetable};
 
-/// One counted thing: GPUs of a model, CPU, memory, seats of a licence. The caller numbers them.
+/// One counted resource: GPUs of a model, CPU, memory, seats of a licence. The caller numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Counted(pub u8);
 
-/// So much of some counted things; what is not named is none.
+/// Amounts of counted resources; a resource without an entry has zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Amounts(Vec<u64>);
 
@@ -49,7 +51,7 @@ impl Amounts {
         self.0[place] = amount;
     }
 
-    /// Those that are not zero.
+    /// All entries except zeros.
     pub fn each(&self) -> impl Iterator<Item = (Counted, u64)> + '_ {
         let named = self.0.iter().enumerate().filter(|(_, amount)| **amount > 0);
         named.map(|(place, amount)| (Counted(place as u8), *amount))
@@ -68,47 +70,47 @@ impl Amounts {
     }
 }
 
-/// What an account is allowed of one counted thing.
+/// The allowance of an account for one counted resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
     pub guaranteed: u64,
-    /// None: as much as there is.
+    /// `None`: no limit.
     pub limit: Option<u64>,
 }
 
-/// Whether something may be held.
+/// Whether an account may hold something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Within what is guaranteed to everybody on the way up. If there is no room, those who borrowed give back.
-    Own,
-    /// More than guaranteed, out of what others leave idle.
-    Borrowed,
-    /// It would be one's own, but all that may be held within this account is held, and part of that by those who borrowed: they
+    /// Within the guaranteed part of the account or of one above it, or no allowance applies. Without room, borrowers
     /// give back.
+    Own,
+    /// More than guaranteed, from resources that others leave idle.
+    Borrowed,
+    /// Guaranteed to it, but everything within this account is held, partly by borrowers. They give back.
     Lent { account: Account, counted: Counted },
-    /// Everything is in use, part of it lent to others or owned by them: it has to wait.
+    /// Everything is in use, by borrowers or by owners: it must wait.
     NothingIdle { counted: Counted },
-    /// More than this account may ever hold at once, with what it holds already.
+    /// With the amount it holds already, more than this account may ever hold at once.
     OverLimit { account: Account, counted: Counted },
-    /// More than is left of this account's budget, should it run as long as it may.
+    /// More than the rest of this account's budget, if it runs until its limit.
     OverBudget { account: Account, counted: Counted },
 }
 
-/// So much of a counted thing for so many microseconds.
+/// An amount of a counted resource times a duration in microseconds.
 pub type Volume = u128;
 
 pub(super) fn volume(amount: u64, length: Micros) -> Volume {
     u128::from(amount) * length.max(0) as u128
 }
 
-/// What an account may use of a counted thing until its budget is renewed.
+/// The amount times duration that an account may use of a counted resource until its budget is renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Budget {
     total: Volume,
     spent: Volume,
 }
 
-/// One time for which something is or would be held.
+/// The time for which something is or would be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct During {
     pub from: Micros,
@@ -127,20 +129,20 @@ impl Verdict {
     }
 }
 
-/// From when on there is another limit.
+/// A moment, and the limit from then on.
 pub(super) type Change = (Micros, Option<u64>);
 
 #[derive(Debug, Clone, Default)]
 struct Entry {
     allowed: Vec<Option<Allowance>>,
     used: Amounts,
-    /// What of it is told to go, and counts until it is gone.
+    /// The part of `used` that is preempted. It counts until it is gone.
     leaving: Amounts,
     timetables: BTreeMap<Counted, Timetable>,
-    /// By counted thing: what its limit changes to, and when.
+    /// For each counted resource, the changes of its limit.
     ahead: BTreeMap<Counted, Vec<Change>>,
     budgets: BTreeMap<Counted, Budget>,
-    /// What would be spent if all that is held were held for all of its limit.
+    /// The amount times duration spent if everything held is held until its limit.
     committed: BTreeMap<Counted, Volume>,
 }
 
@@ -149,7 +151,7 @@ impl Entry {
         *self.allowed.get(usize::from(counted.0))?
     }
 
-    /// The least limit that holds in a time, so far as there is any.
+    /// The lowest limit between now and `to`, if there is any.
     fn limit(&self, counted: Counted, to: Micros) -> Option<u64> {
         let now = self.allowance(counted).and_then(|allowed| allowed.limit);
         let ahead = self.ahead.get(&counted).into_iter().flatten();
@@ -191,7 +193,7 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// What an account is allowed from now on; more than that which is held already stays until it ends.
+    /// Sets the allowance of an account from now on. A workload that exceeds it keeps running until it ends.
     pub fn allow(&mut self, account: Account, counted: Counted, allowance: Option<Allowance>) {
         let allowed = &mut self.entry(account).allowed;
         let place = usize::from(counted.0);
@@ -201,7 +203,7 @@ impl Quotas {
         allowed[place] = allowance;
     }
 
-    /// What an account is allowed at which hours. From the next [`Quotas::turn`] on it holds.
+    /// Sets the allowance of an account by hours. It applies from the next [`Quotas::turn`] on.
     pub fn schedule(&mut self, account: Account, counted: Counted, timetable: Option<Timetable>) {
         let entry = self.entry(account);
         match timetable {
@@ -216,8 +218,8 @@ impl Quotas {
         }
     }
 
-    /// Time has come so far; `local` says what the clocks of the site show at a moment. Gives the moment at which something is
-    /// allowed that is not now, or no more, so that the caller comes again by then.
+    /// Advances the clock. `local` converts a moment to the local time of the site. Returns the moment of the next
+    /// change of an allowance; the caller calls again by then.
     pub fn turn(&mut self, now: Micros, local: impl Fn(Micros) -> LocalTime) -> Option<Micros> {
         let mut next: Option<Micros> = None;
         for entry in &mut self.entries {
@@ -242,8 +244,7 @@ impl Quotas {
         next
     }
 
-    /// What an account may use until its budget is renewed, and what of that was spent already by what has ended; none for
-    /// as much as it can get.
+    /// Sets the budget of an account as its total and the part already spent by ended workloads; `None` for no budget.
     pub fn budget(&mut self, account: Account, counted: Counted, of: Option<(Volume, Volume)>) {
         let budgets = &mut self.entry(account).budgets;
         match of {
@@ -252,7 +253,7 @@ impl Quotas {
         };
     }
 
-    /// What was spent of an account's budget by what has ended, and what is committed by what is held.
+    /// The amounts spent of a budget by ended workloads and committed by workloads that hold something.
     pub fn spent(&self, account: Account, counted: Counted) -> (Volume, Volume) {
         let entry = self.known(account);
         entry.map_or((0, 0), |entry| {
@@ -262,7 +263,7 @@ impl Quotas {
         })
     }
 
-    /// What is held will be held for so long at most.
+    /// Commits budget for workloads that will run for `length` at most.
     pub fn commit(&mut self, tree: &Shares, account: Account, amounts: &Amounts, length: Micros) {
         for (counted, amount) in amounts.each() {
             let more = volume(amount, length);
@@ -272,7 +273,7 @@ impl Quotas {
         }
     }
 
-    /// What was held for so long at most is held no more.
+    /// Undoes [`Quotas::commit`].
     pub fn uncommit(&mut self, tree: &Shares, account: Account, amounts: &Amounts, length: Micros) {
         for (counted, amount) in amounts.each() {
             let less = volume(amount, length);
@@ -283,7 +284,7 @@ impl Quotas {
         }
     }
 
-    /// So much was held for so long.
+    /// Spends budget for a workload that ran for `length`.
     pub fn spend(&mut self, tree: &Shares, account: Account, amounts: &Amounts, length: Micros) {
         for (counted, amount) in amounts.each() {
             self.each_up(tree, account, |entry| {
@@ -294,7 +295,7 @@ impl Quotas {
         }
     }
 
-    /// What of what is rationed, now and from which moments on.
+    /// All limits of accounts, now and at each change ahead.
     pub(super) fn limits<'a>(
         &'a self,
         tree: &'a Shares,
@@ -311,7 +312,7 @@ impl Quotas {
         })
     }
 
-    /// What is left of budgets by what has ended.
+    /// The rest of budgets after ended workloads.
     pub(super) fn budgets<'a>(
         &'a self,
         tree: &'a Shares,
@@ -326,7 +327,7 @@ impl Quotas {
         })
     }
 
-    /// Whether anything is rationed at all.
+    /// Whether any account has a quota.
     pub fn are_set(&self) -> bool {
         let is_set = |entry: &Entry| {
             !entry.allowed.is_empty() || !entry.timetables.is_empty() || !entry.budgets.is_empty()
@@ -347,28 +348,28 @@ impl Quotas {
         self.each_up(tree, account, |entry| entry.used.take(amounts));
     }
 
-    /// Some of what is held is told to go: nobody has to ask for it again.
+    /// Marks a part of the held amounts as preempted, so that nobody preempts it again.
     pub fn tell(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
         self.each_up(tree, account, |entry| entry.leaving.add(amounts));
     }
 
-    /// What was told to go is going, or stays after all.
+    /// Undoes [`Quotas::tell`].
     pub fn untell(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
         self.each_up(tree, account, |entry| entry.leaving.take(amounts));
     }
 
-    /// What was told to go has gone.
+    /// Releases preempted amounts that are gone.
     pub fn free_told(&mut self, tree: &Shares, account: Account, amounts: &Amounts) {
         self.untell(tree, account, amounts);
         self.free(tree, account, amounts);
     }
 
-    /// Whether an account may hold so much more.
+    /// Whether an account may hold this much more.
     pub fn judge(&self, tree: &Shares, account: Account, more: &Amounts) -> Verdict {
         self.judge_each(tree, account, more.each(), None)
     }
 
-    /// Whether it may, for all of a time that begins now.
+    /// Whether an account may hold this much more for all of a time that begins now.
     pub fn judge_during(
         &self,
         tree: &Shares,
@@ -379,7 +380,7 @@ impl Quotas {
         self.judge_each(tree, account, more.each(), Some(during))
     }
 
-    /// Whether it may still hold what is counted as held already.
+    /// Whether an account may still hold amounts that count as held already.
     pub fn judge_held(&self, tree: &Shares, account: Account, held: &Amounts) -> Verdict {
         let nothing_more = held.each().map(|(counted, _)| (counted, 0));
         self.judge_each(tree, account, nothing_more, None)
@@ -432,7 +433,7 @@ impl Quotas {
                         account: at,
                         counted,
                     },
-                    // The site's limit is what there is; reaching it is no one's fault.
+                    // The site's limit is all that exists; no account is at fault for reaching it.
                     None => Verdict::NothingIdle { counted },
                     Some(_) => Verdict::OverLimit {
                         account: at,
@@ -451,7 +452,7 @@ impl Quotas {
         }
     }
 
-    /// How much has to be given back, beyond what is told to go already, before so much more may be held within an account.
+    /// The amount to preempt, beyond everything already preempted, before an account may hold this much more.
     pub fn short_of(&self, account: Account, counted: Counted, more: u64, during: During) -> u64 {
         let Some(entry) = self.known(account) else {
             return 0;
@@ -460,7 +461,8 @@ impl Quotas {
         (entry.stays(counted) + more).saturating_sub(limit)
     }
 
-    /// Whether what an account holds, and will go on to, is more than what is guaranteed to it, so that others may ask it back.
+    /// Whether an account holds more than its guaranteed part, without amounts that are being preempted. Then owners
+    /// may ask it back.
     pub fn has_borrowed(&self, tree: &Shares, account: Account, amounts: &Amounts) -> bool {
         let borrowed = |counted| {
             let mut rationed = self.up(tree, account).filter(|(at, entry)| {
@@ -484,7 +486,7 @@ impl Quotas {
         self.entries.get(account.place())
     }
 
-    /// The account and all above it, those of which anything is known.
+    /// The account and all above it that have an entry.
     fn up<'a>(
         &'a self,
         tree: &'a Shares,

@@ -1,7 +1,7 @@
-//! Things of which a site has so many, whoever uses them wherever: seats of a licence, mostly.
+//! Countable resources of a site that do not belong to a node, mostly licence seats.
 //!
-//! They stand on the same timeline as the nodes: whatever runs has its seats until its end, a reservation of seats is a wall, and so is a
-//! promise.
+//! Seats have a timeline like the nodes: a running workload holds its seats until its end, and reservations and
+//! promises of seats are walls.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ struct Timeline {
     held: Vec<Held>,
 }
 
-/// So many that somebody has for a time.
+/// Seats that a taker has for a time.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
     pub by: Taker,
@@ -47,11 +47,11 @@ impl Timeline {
     }
 }
 
-/// How many of which.
+/// A pool and a number of its seats.
 pub type Count = (Pool, u64);
 
 impl Seats {
-    /// From now on a pool has so many; one that nobody has named has none.
+    /// Sets the number of seats in a pool. A pool that was never named has none.
     pub fn provide(&mut self, pool: Pool, total: u64) {
         self.pools.entry(pool).or_default().total = total;
     }
@@ -74,14 +74,14 @@ impl Seats {
         }
     }
 
-    /// Forgets what is over.
+    /// Forgets claims that have ended.
     pub fn turn(&mut self, now: Micros) {
         for timeline in self.pools.values_mut() {
             timeline.held.retain(|one| one.to > now);
         }
     }
 
-    /// A taker has what it has until another moment.
+    /// Moves the end of a taker to another moment.
     pub fn set_end(&mut self, by: Taker, to: Micros) {
         for timeline in self.pools.values_mut() {
             for one in timeline.held.iter_mut().filter(|one| one.by == by) {
@@ -90,13 +90,13 @@ impl Seats {
         }
     }
 
-    /// How many there are of each pool, and who has any.
+    /// All pools, with their seats and their claims.
     pub(super) fn held(&self) -> impl Iterator<Item = (Pool, u64, &[Held])> {
         let pools = self.pools.iter();
         pools.map(|(pool, timeline)| (*pool, timeline.total, &*timeline.held))
     }
 
-    /// The first pool that does not have so many free for all of a time; `but` is as good as gone.
+    /// The first pool without enough free seats for all of a time. The claims of `but` do not count.
     pub fn lacking(
         &self,
         seats: &[Count],
@@ -113,7 +113,8 @@ impl Seats {
         seats.iter().map(|(pool, _)| *pool).find(lacks)
     }
 
-    /// Who has seats of a pool that has given out more than it has, at some moment of a time.
+    /// The takers of seats of a pool during a time, if the pool gives out more than it has at some moment of it. Empty
+    /// otherwise.
     pub fn over(&self, pool: Pool, from: Micros, to: Micros) -> Vec<Taker> {
         let Some(timeline) = self.pools.get(&pool) else {
             return Vec::new();
@@ -136,7 +137,7 @@ impl Seats {
         takers.filter(|_| is_over).collect()
     }
 
-    /// The first moment from one on at which so many are free and stay so for so long.
+    /// The first moment from `from` on at which the seats are free and stay free for `length`.
     pub fn earliest(
         &self,
         seats: &[Count],
@@ -156,7 +157,7 @@ impl Seats {
         moments.into_iter().find(is_free)
     }
 
-    /// Until when so many stay free that are free now.
+    /// Until when the seats stay free that are free now.
     pub fn open_until(&self, seats: &[Count], now: Micros) -> Micros {
         let pools = seats.iter().filter_map(|(pool, _)| self.pools.get(pool));
         let begins = pools.flat_map(|timeline| timeline.held.iter().map(|one| one.from));
@@ -179,7 +180,7 @@ mod tests {
     const POOL: Pool = Pool(3);
 
     proptest! {
-        /// Moment by moment, what is said to be free is what counting gives.
+        /// At every moment, the pools report the same free seats as plain counting.
         #[test]
         fn seats_are_free_when_counting_says_so(
             held in prop::collection::vec((0..30_i64, 1..12_i64, 1..4_u64), 0..8),

@@ -1,21 +1,21 @@
-//! Whose turn it is: fair share over site, project and person.
+//! Fair share: which account is next, over site, project and person.
 //!
-//! Every second of everything that is held is written to one ledger, whatever holds it: a reservation (used or not), a
-//! session, a job, a Ray cluster. What was used long ago counts less, by half with each half-life. Of two
-//! projects the one is first that used less for its weight; within a project, the same holds for its people.
+//! One ledger records every second of every held resource, by reservations (used or not), sessions, jobs and Ray
+//! clusters. Older use counts less, by half with each half-life. Of two projects, the one that used less for its
+//! weight goes first. The same holds for the people within a project.
 //!
-//! All accounts forget at the same pace, so who is ahead of whom changes only when something is charged. The ledger
-//! therefore writes what is charged later in larger units instead of shrinking everything there is: comparing two
-//! accounts is comparing two numbers, however many there are and however much time went by.
+//! All accounts decay at the same pace, so their order changes only when an account is charged. The ledger
+//! therefore records later charges in larger units instead of shrinking all older ones. Comparing two accounts is
+//! comparing two numbers, however many accounts there are and however much time went by.
 //!
-//! What has begun is charged for all the time it is expected to take ([`Shares::commit`]), and corrected at its end.
-//! Otherwise the one who is ahead would be given everything that is free at once, before anything is charged.
+//! A workload that starts is charged its expected run time ahead ([`Shares::commit`]), corrected at its end.
+//! Otherwise the first account would get all free resources at once, before anything is charged.
 
 use std::collections::HashMap;
 
 use super::Micros;
 
-/// An account: a person's within a project, a project's, or the site's.
+/// An account: of a person within a project, of a project, or of the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Account(u32);
 
@@ -25,7 +25,7 @@ impl Account {
     }
 }
 
-/// What was held: shown apart, counted alike.
+/// How a resource was held. Statistics show the modes apart; fair share counts them alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     Reserved,
@@ -35,19 +35,20 @@ pub enum Mode {
 }
 
 const MODES: usize = 4;
-/// Beyond this many half-lives the units would outgrow a float, and the ledger begins anew at today's.
+/// Beyond this many half-lives the units would outgrow a float. Then the ledger starts again with the units of that
+/// moment.
 const UNITS_MAX: f64 = 512.0;
 
-/// How much a person or project holds of what there is, against what is theirs.
+/// The use of a person or project compared with its fair share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Standing {
-    /// 1.4 is two fifths more than one's share; 0 is nothing used.
+    /// 1.4 is two fifths more than the fair share; 0 is nothing used.
     pub of_share: f64,
-    /// What one's part would be, were everybody to ask for all of theirs: from 0 to 1.
+    /// The fair share if every asking account used all of its own: from 0 to 1.
     pub due: f64,
-    /// What one's part was, of all that was used.
+    /// The part of all use.
     pub used: f64,
-    /// What of it was held how, in the order of [`Mode`]: parts of one's own use.
+    /// The parts of its own use by mode, in the order of [`Mode`].
     pub modes: [f64; MODES],
 }
 
@@ -55,7 +56,7 @@ pub struct Standing {
 #[derive(Debug, Clone)]
 pub struct Shares {
     half_life: Micros,
-    /// The moment whose units are the ledger's own.
+    /// The moment that defines the units of the ledger.
     epoch: Micros,
     accounts: Vec<Entry>,
     people: HashMap<(Account, u64), Account>,
@@ -75,14 +76,14 @@ impl Entry {
         self.used.iter().sum()
     }
 
-    /// By this the one who is first is found: what was used and is committed, for each part of weight.
+    /// Used and committed cost for each unit of weight. The account with the lowest load goes first.
     fn load(&self) -> f64 {
         (self.sum() + self.committed).max(0.0) / self.weight
     }
 }
 
 impl Shares {
-    /// Only the site's own account, and nothing used.
+    /// Only the site's own account, with nothing used.
     pub fn new(half_life: Micros, now: Micros) -> Shares {
         let site = Entry {
             parent: None,
@@ -102,12 +103,12 @@ impl Shares {
         Account(0)
     }
 
-    /// A project's account. A weight that is not above zero counts as very little, so that nobody waits for ever.
+    /// Adds a project's account. A weight of zero or less counts as very small, so that nobody waits for ever.
     pub fn add_project(&mut self, weight: f64) -> Account {
         self.add(self.site(), weight)
     }
 
-    /// The account of a person within a project, by a number that the caller knows the person by.
+    /// The account of a person within a project. The caller numbers persons.
     pub fn person(&mut self, project: Account, person: u64) -> Account {
         if let Some(known) = self.people.get(&(project, person)) {
             return *known;
@@ -141,7 +142,7 @@ impl Shares {
         std::iter::successors(Some(account), |account| self.parent(*account))
     }
 
-    /// Charges what was held from one moment to another, at so much a second.
+    /// Charges `rate` for each second that was held between two moments.
     pub fn charge(&mut self, account: Account, mode: Mode, from: Micros, to: Micros, rate: f64) {
         if to <= from {
             return;
@@ -151,10 +152,10 @@ impl Shares {
         self.each_up(account, |entry| entry.used[mode as usize] += cost);
     }
 
-    /// Charges beforehand what is expected to be used; give the same to [`Shares::release`] when it is over.
+    /// Charges the expected use ahead. Give the result to [`Shares::release`] at the end.
     pub fn commit(&mut self, account: Account, from: Micros, to: Micros, rate: f64) -> Commitment {
         self.keep_units(from);
-        // In the units of the beginning: what lies ahead is not worth more than what was.
+        // In the units of the start: the time ahead is not worth more than the past.
         let cost = rate * seconds(to - from) * self.unit(from);
         self.each_up(account, |entry| entry.committed += cost);
         Commitment {
@@ -171,17 +172,18 @@ impl Shares {
         });
     }
 
-    /// How much for its weight, in units that only comparisons understand.
+    /// The load of an account. Only comparisons of loads have a meaning.
     pub fn load(&self, account: Account) -> f64 {
         self.accounts[account.place()].load()
     }
 
-    /// By how much such a cost, now, would raise an account's [`Shares::load`].
+    /// The amount by which this cost, now, would raise an account's [`Shares::load`].
     pub fn load_of(&self, account: Account, cost: f64, now: Micros) -> f64 {
         cost * self.unit(now) / self.accounts[account.place()].weight
     }
 
-    /// How somebody stands among all of the site; `asking` says whose share counts: those who have used or want anything.
+    /// The standing of an account in its site. `asking` says which other accounts count: accounts that have used or
+    /// want something.
     pub fn standing(&self, account: Account, asking: impl Fn(Account) -> bool) -> Standing {
         let mut due = 1.0;
         let mut at = account;
@@ -224,17 +226,17 @@ impl Shares {
         (at - self.epoch) as f64 / self.half_life as f64
     }
 
-    /// What a second at that moment is worth in seconds of the epoch.
+    /// The worth of one second at that moment in seconds of the epoch.
     fn unit(&self, at: Micros) -> f64 {
         self.half_lives(at).exp2()
     }
 
-    /// What all seconds up to a moment are worth, but for a constant.
+    /// The worth of all seconds up to a moment, plus a constant.
     fn integral(&self, at: Micros) -> f64 {
         self.unit(at) * seconds(self.half_life) / std::f64::consts::LN_2
     }
 
-    /// Begins anew with today's units before they outgrow what a float can tell apart.
+    /// Moves the epoch to now before the units outgrow the precision of a float.
     fn keep_units(&mut self, now: Micros) {
         if self.half_lives(now) < UNITS_MAX {
             return;
@@ -248,7 +250,7 @@ impl Shares {
     }
 }
 
-/// What was charged beforehand.
+/// A charge ahead.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use = "what is committed must be released when it is over"]
 pub struct Commitment {

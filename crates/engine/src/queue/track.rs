@@ -1,9 +1,10 @@
-//! A node's time ahead: what runs on it and until when, what is reserved of it, what was promised of it.
+//! The timeline of one node: running workloads with their ends, reservations, and promises.
 //!
-//! The fleet knows one moment. A track knows when what is taken comes back and when what is free is wanted by others: how
-//! much of a node something may have that begins now and lasts until some moment ([`Track::views`]), and from when on
-//! so many tasks could begin and last so long ([`Track::room`]). Both look at the node as a whole, part by part, so a reservation
-//! of one GPU is a wall to that GPU and to nothing beside it.
+//! The fleet knows one moment. A track knows when taken resources are released and when free ones are claimed by
+//! others. It answers two questions: how much of the node a workload may have if it starts now and ends by some
+//! moment ([`Track::views`]), and from when on how many tasks could start and last for some time ([`Track::room`]).
+//! Both work on each part of the node separately: a reservation of one GPU is a wall for that GPU and for nothing
+//! else.
 
 use std::ops::Range;
 
@@ -11,11 +12,11 @@ use crate::fleet::{Left, Piece};
 
 use super::Micros;
 
-/// What takes a part of a node for a time. The caller numbers them.
+/// Holds a part of a node for a time: a workload or a reservation. The caller numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Taker(pub u64);
 
-/// A part of a node that somebody has for a time.
+/// A part of a node that a taker has for a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Taken {
     pub by: Taker,
@@ -24,14 +25,14 @@ pub struct Taken {
     pub part: Piece,
 }
 
-/// What is left of a node for something that begins now and has ended by then.
+/// The part of a node that is free for a workload that starts now and ends by `until`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
     pub until: Micros,
     pub left: Left,
 }
 
-/// From this moment on so many tasks could begin, until the next step says otherwise.
+/// From `at` on, `tasks` tasks could start, until the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     pub at: Micros,
@@ -45,7 +46,7 @@ pub struct Track {
 }
 
 impl Track {
-    /// A node on which nothing is taken.
+    /// A node without any claims.
     pub fn new(all: Left) -> Track {
         Track {
             all,
@@ -59,17 +60,18 @@ impl Track {
         }
     }
 
-    /// All that was taken by this one, or only what it would have taken from now on.
+    /// Removes all claims of this taker.
     pub fn release(&mut self, by: Taker) {
         self.taken.retain(|taken| taken.by != by);
     }
 
-    /// Forgets what is over.
+    /// Forgets claims that have ended.
     pub fn forget(&mut self, now: Micros) {
         self.taken.retain(|taken| taken.to > now);
     }
 
-    /// What is free at a moment. Where more is promised than there is, as when something overruns, nothing is free of it.
+    /// The resources that are free at a moment. Where more is claimed than there is (a workload overruns its limit),
+    /// zero is free.
     pub fn free_at(&self, at: Micros) -> Left {
         self.left_at(at, &|_| false)
     }
@@ -83,12 +85,12 @@ impl Track {
         left
     }
 
-    /// What is free for all of a time.
+    /// The resources that are free during all of a time.
     pub fn free_during(&self, from: Micros, to: Micros) -> Left {
         self.free_without(from, to, |_| false)
     }
 
-    /// What would be free for all of a time, were those gone that can be sent away.
+    /// The resources that would be free during all of a time if the takers in `gone` were removed.
     pub fn free_without(&self, from: Micros, to: Micros, gone: impl Fn(Taker) -> bool) -> Left {
         let mut left = self.left_at(from, &gone);
         let begins = self.taken.iter().map(|taken| taken.from);
@@ -102,33 +104,33 @@ impl Track {
         &self.taken
     }
 
-    /// What there is in all.
+    /// All CPU of the node.
     pub fn cpu_milli(&self) -> u64 {
         self.all.cpu_milli
     }
 
-    /// Who has something of it during a time.
+    /// The takers that have a part of the node at some moment of a time.
     pub fn takers(&self, from: Micros, to: Micros) -> impl Iterator<Item = Taker> + '_ {
         let there = move |taken: &&Taken| taken.from < to && from < taken.to;
         self.taken.iter().filter(there).map(|taken| taken.by)
     }
 
-    /// Lets a taker have what it has only until this moment.
+    /// Ends a taker at this moment if it would end later.
     pub fn shorten(&mut self, by: Taker, to: Micros) {
         for taken in self.taken.iter_mut().filter(|taken| taken.by == by) {
             taken.to = taken.to.min(to);
         }
     }
 
-    /// Lets a taker that should be gone have what it has until this moment.
+    /// Extends a taker that overruns its end to this moment.
     pub fn lengthen(&mut self, by: Taker, to: Micros) {
         for taken in self.taken.iter_mut().filter(|taken| taken.by == by) {
             taken.to = taken.to.max(to);
         }
     }
 
-    /// What something may have that begins now, by when it ends: with each wall it has to be gone by, there is more. The
-    /// last view is for what never ends; equal ones are told once.
+    /// The resources that a workload may have if it starts now, by its end. A workload that ends before a wall may
+    /// have more. The last view is for workloads without an end; equal views appear once.
     pub fn views(&self, now: Micros) -> Vec<View> {
         let mut walls: Vec<Micros> = self
             .taken
@@ -155,8 +157,8 @@ impl Track {
         views
     }
 
-    /// From when on how many tasks could begin here and last so long; `fits` says how many fit into what is left. The
-    /// first step is where the time begins that is asked about, the last before its end.
+    /// From which moments on how many tasks could start here and last for `length`. `fits` says how many tasks fit
+    /// into the free resources. The first step is at the start of `during`, the last before its end.
     pub fn room(
         &self,
         during: Range<Micros>,
@@ -174,7 +176,7 @@ impl Track {
         steps
     }
 
-    /// The first moment at which so many tasks could begin here and last so long.
+    /// The first moment at which `enough` tasks could start here and last for `length`.
     pub fn first(
         &self,
         during: Range<Micros>,
@@ -191,7 +193,7 @@ impl Track {
         first
     }
 
-    /// Every moment at which room may change, in order, until somebody has seen enough.
+    /// Calls `is_enough` for every moment at which room may change, in order, until it returns true.
     fn each_step(
         &self,
         during: Range<Micros>,
@@ -200,7 +202,7 @@ impl Track {
         fits: impl Fn(&Left) -> u64,
         mut is_enough: impl FnMut(Step) -> bool,
     ) {
-        // Room grows when something ends, and shrinks when the end of what begins now would reach a wall.
+        // Room grows when a taker ends. It shrinks where a task that starts then would reach a wall.
         let there = |taken: &&Taken| !gone(taken.by);
         let mut moments = vec![during.start];
         let mut begins: Vec<(Micros, Option<Left>)> = Vec::new();

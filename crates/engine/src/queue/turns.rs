@@ -1,10 +1,13 @@
-//! In which order those who wait are looked at.
+//! The order in which a round examines waiting workloads.
 //!
-//! The account that has used least for its weight is next, with its shortest; whatever becomes of that one, its account counts it
-//! as had, so that the others' turn comes. Without shares there is one line. Where there is no room for one, there is none for
-//! those who ask for the same for as long or longer, and they are passed over: a round looks at what begins and at each shape a few
-//! times, however many wait. Who is overdue is not passed over for something shorter while there is anything to promise: when nothing
-//! else of their account is left to look at, their turn comes, whoever is overdue longest first.
+//! The account with the least load is next, with its shortest workload. The account's load then rises as if the
+//! workload had started, whether it starts or not, so that other accounts get their turn. With [`Order::Shortest`],
+//! all accounts share one line.
+//!
+//! Without room for one workload there is none for others of its shape that last as long or longer, so the round
+//! skips them. A round examines the workloads that start, and each shape a few times, however many wait. While
+//! promises can be made, overdue workloads are not skipped for shorter ones. When nothing else of their account is
+//! left, they get their turn, the longest overdue first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -15,7 +18,7 @@ use super::lines::{Line, Lines, Place, ShapeId};
 use super::planner::{Ask, Key, Order};
 use super::share::{Account, Shares};
 
-/// A number that can be ordered, for loads are never anything else.
+/// A load that can be ordered; loads are never NaN.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Load(f64);
 
@@ -36,30 +39,30 @@ impl PartialOrd for Load {
 type Heap = BinaryHeap<Reverse<(Load, Account)>>;
 type Heads = BinaryHeap<Reverse<(Place, ShapeId)>>;
 
-/// Whose turn it is, and with what.
+/// The workload to examine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub key: Key,
     pub account: Account,
     pub shape: ShapeId,
-    /// There was no room for something shorter, so that it was passed over; but it is overdue.
+    /// It was skipped because a shorter one had no room, but it is overdue.
     pub is_passed_over: bool,
 }
 
-/// Of what a round need not look at any more.
+/// The workloads that a round need not examine any more.
 pub(super) trait Closed {
-    /// From which limit on there is nothing left for an account of a shape; none if there may be for all.
+    /// The limit from which on no workload of this account and shape can start in this round; `None` if any may.
     fn from(&self, account: Account, shape: ShapeId) -> Option<Micros>;
-    /// Those limits of a shape that were passed over, but of which an account may still be promised something: they are longer than the first and
-    /// below the second, if any.
+    /// The limits of this shape that were skipped this round but may still get a promise for this account. They are
+    /// longer than the first value, and below the second if there is one.
     fn passed_over(&self, account: Account, shape: ShapeId) -> Option<(Micros, Option<Micros>)>;
-    /// Until when those were due to whom anything may be promised; none if nothing may.
+    /// A workload that is overdue at this moment may still get a promise; `None` if no promise can be made.
     fn promises_until(&self) -> Option<Micros>;
-    /// The limit of somebody who has no promise yet, and may have one.
+    /// The limit of a workload that may get a promise and has none yet; `None` for others.
     fn limit_without_promise(&self, due: (Micros, Key)) -> Option<Micros>;
 }
 
-/// For whoever wants to see everybody in turn.
+/// Skips no workload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AllOpen;
 
@@ -81,26 +84,26 @@ impl Closed for AllOpen {
     }
 }
 
-/// One round over all that waits.
+/// The order of one round.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// The projects, and the people of each who have something in line, the least loaded on top.
+    /// The projects, and the people of each with a workload in line, the least load on top.
     projects: Heap,
     people: HashMap<Account, Heap>,
-    /// Of each line that had a turn, what comes next of each shape, the shortest on top.
+    /// For each account that had a turn, the next workload of each shape, the shortest on top.
     heads: HashMap<Account, Heads>,
-    /// Of the overdue of each line, who had their turn last.
+    /// For each line, the overdue workload that had its turn last.
     overdue: HashMap<(Account, ShapeId), (Micros, Key)>,
-    /// Whose turn it is, until it is known what they would have.
+    /// The account that has its turn, until the cost of its workload is known.
     current: Option<(Load, Account, Load, Account)>,
-    /// Without shares: all lines merged, the shortest first.
+    /// With [`Order::Shortest`]: all lines merged, the shortest first.
     merged: Option<BinaryHeap<Reverse<(Place, Account, ShapeId)>>>,
-    /// How many shapes there might still be room for.
+    /// Number of shapes that may still have room.
     open: usize,
 }
 
 impl Turns {
-    /// `is_open` says of which shapes anything might still come, given their shortest limit.
+    /// `is_open` says whether a shape may still have room, given its shortest limit.
     pub fn new(
         order: Order,
         shares: &Shares,
@@ -139,12 +142,12 @@ impl Turns {
         turns
     }
 
-    /// There is no room for any of a shape.
+    /// Counts one shape as closed: it has no room for any workload.
     pub fn close(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// The next that is worth looking at.
+    /// The next workload to examine.
     pub fn next(&mut self, lines: &Lines, closed: &impl Closed) -> Option<Turn> {
         if self.merged.is_some() {
             return self.next_merged(lines, closed);
@@ -173,7 +176,7 @@ impl Turns {
         }
     }
 
-    /// Of one's own, the first that was not looked at.
+    /// The first workload of this account that was not examined yet.
     fn shortest(&mut self, lines: &Lines, account: Account, closed: &impl Closed) -> Option<Turn> {
         let line = lines.accounts.get(&account)?;
         let heads = self.heads.entry(account).or_insert_with(|| {
@@ -198,7 +201,7 @@ impl Turns {
         }
     }
 
-    /// Of one's own, who has been overdue for longest and would still be promised something.
+    /// The longest overdue workload of this account that may still get a promise.
     fn next_overdue(
         &mut self,
         lines: &Lines,
@@ -251,7 +254,7 @@ impl Turns {
         }
     }
 
-    /// The one whose turn it is would have this.
+    /// Adds the cost of the examined workload to the loads of its account and project.
     pub fn took(&mut self, shares: &Shares, ask: &Ask, now: Micros) {
         if let Some((project_load, project, load, account)) = &mut self.current {
             let cost = ask.wish.rate * (ask.wish.expected as f64 / 1e6);

@@ -1,10 +1,10 @@
-//! The same series asked of the `rrule` crate, which was written by others from the same RFC.
+//! Compares series with the `rrule` crate, an independent implementation of the same RFC.
 //!
-//! It is trusted about which days a rule falls on, not about what clocks do on the days they change: its
-//! issue 115, like 109 before it, tells of instances that come twice or are missing there. So zones with
-//! daylight saving are compared at hours that always exist once; `tests.rs` has the others by hand. And it
-//! takes `MO,-1FR` for the days that are both, where the RFC means those that are either; so no rule here
-//! has days with and without a place. It does not know `-5MO` either.
+//! The crate is a trusted oracle for the days of a rule, but not for clock changes: its issue 115, like 109 before
+//! it, reports repeated and missing instances there. So zones with daylight saving are compared at hours that always
+//! exist once; `tests.rs` checks the others by hand. The crate also reads `MO,-1FR` as the days that match both,
+//! where the RFC means either. So no rule here mixes days with and without a position. It does not support `-5MO`
+//! either.
 
 use jiff::civil::Time;
 use proptest::prelude::*;
@@ -12,7 +12,8 @@ use rrule::RRuleSet;
 
 use super::*;
 
-/// As the oracle reads it: a last day becomes the last second of that day, since it wants a moment in UTC.
+/// The pattern in the oracle's syntax. A last day becomes the last second of that day, since the oracle needs a
+/// moment in UTC.
 fn in_its_words(pattern: &Pattern) -> String {
     let zone = pattern.time_zone.rules();
     let end = match pattern.recurrence.end() {
@@ -54,7 +55,7 @@ fn listed(part: &str, values: &[String]) -> String {
 }
 
 prop_compose! {
-    /// A rule without its end. Every kind is as likely as the others, and most are such as people write.
+    /// A rule without its end. Every kind is equally likely, and most rules are typical.
     fn rule()(
         frequency in prop::sample::select(vec!["DAILY", "WEEKLY", "MONTHLY"]),
         interval in prop_oneof![Just(1u16), 1u16..5, 1u16..40],
@@ -97,7 +98,7 @@ fn end(day: Date) -> impl Strategy<Value = End> {
     ]
 }
 
-/// A pattern of this rule that starts on `day`, or on the next on which it may. None when the rule never
+/// A pattern of this rule that starts on `day` or on the next day that the rule allows. None when the rule never
 /// falls on a day, or ends before.
 pub fn pattern(
     rule: &str,
@@ -123,13 +124,13 @@ pub fn pattern(
     }
 }
 
-/// Years for which every copy of the time zone database says the same.
+/// Years in which all versions of the time zone database agree.
 pub fn days() -> impl Strategy<Value = Date> {
     (0i64..3650).prop_map(|days| jiff::civil::date(2014, 1, 1).saturating_add(days.days()))
 }
 
 prop_compose! {
-    /// Any time of day where clocks never change; where they do, an hour at which they do not.
+    /// Any time of day in zones whose clocks never change; in the others, an hour without clock changes.
     pub fn place()(
         changes in any::<bool>(),
         steady in prop::sample::select(vec!["UTC", "Asia/Tokyo", "Asia/Kolkata", "America/Phoenix"]),
@@ -156,7 +157,7 @@ prop_compose! {
         let length = SignedDuration::from_mins(minutes);
         let mut pattern = pattern(&rule, end, day.to_datetime(time), length, zone)?;
         for index in except {
-            // A series that is too long, or has lost all its instances, is as good as it is.
+            // A series that is too long or has lost all its instances is used unchanged.
             let Ok(instances) = expand(&pattern) else { break };
             if !instances.is_empty() {
                 pattern = super::except(&pattern, index.get(&instances).id).unwrap();

@@ -23,7 +23,7 @@ fn series(zone: &str, start: DateTime, length: SignedDuration, rule: &str) -> Pa
     .unwrap()
 }
 
-/// The instances as a clock on the wall with its offset shows them: `29T03:30+02 30T06:00+02`.
+/// The instances as a wall clock shows them, with its offset: `29T03:30+02 30T06:00+02`.
 fn shown(pattern: &Pattern) -> Vec<String> {
     let zone = pattern.time_zone.rules();
     let show = |at: Timestamp| {
@@ -114,7 +114,7 @@ fn rome_skips_an_hour_and_has_one_twice() {
         skipped(time(1, 0, 0, 0), minutes(120)),
         "29T01:00+01 29T03:00+02"
     );
-    // Nothing is left of these: they keep their length.
+    // These would be empty, so they keep their length.
     assert_eq!(
         skipped(time(2, 0, 0, 0), minutes(60)),
         "29T03:00+02 29T04:00+02"
@@ -270,7 +270,7 @@ fn days_that_a_month_does_not_have_are_skipped() {
     assert_eq!(fifth, ["2026-03-02", "2026-06-01", "2026-08-03"]);
 }
 
-/// The oracle reads this as days that are both; the RFC means either.
+/// The oracle reads this as the days that match both; the RFC means either.
 #[test]
 fn days_with_and_without_a_place_stand_side_by_side() {
     let found = ids("FREQ=MONTHLY;BYDAY=MO,-1FR;COUNT=6", date(2026, 3, 2));
@@ -284,7 +284,7 @@ fn an_end_includes_itself() {
     assert_eq!(starts("20260303"), 3);
     assert_eq!(starts("20260303T090000Z"), 3);
     assert_eq!(starts("20260303T085959Z"), 2);
-    // In the pattern's own zone a last day is a day there: 08:00 in Auckland is the day before in UTC.
+    // In the pattern's own zone a last day is a local day: 08:00 in Auckland is the day before in UTC.
     let start = datetime(2026, 7, 1, 8, 0, 0, 0);
     for end in ["20260702", "20260701T200000Z"] {
         let rule = format!("FREQ=DAILY;UNTIL={end}");
@@ -414,7 +414,7 @@ fn a_preview_says_what_is_unusual() {
     );
 }
 
-/// The largest series there is, with every second instance left out, cut everywhere a person might.
+/// The largest possible series, with every second instance removed, cut at typical places.
 #[test]
 fn a_thousand_instances_are_no_burden() {
     let start = datetime(2026, 1, 1, 2, 30, 0, 0);
@@ -444,14 +444,14 @@ const CHANGING: [&str; 7] = [
     "Pacific/Apia",
 ];
 
-/// Any hour in zones whose clocks change, the hours at which they do included.
+/// Any hour in zones whose clocks change, the hours of the changes included.
 fn anywhere() -> BoxedStrategy<(&'static str, Time)> {
     let time =
         (0i64..96).prop_map(|quarter| time(0, 0, 0, 0).saturating_add((15 * quarter).minutes()));
     (prop::sample::select(CHANGING.to_vec()), time).boxed()
 }
 
-/// A change of the clocks, and three times of day around it in order.
+/// A clock change, and three different times of day around it.
 fn near_a_change() -> impl Strategy<Value = (TimeZone, Timestamp, [DateTime; 3])> {
     let zone = prop::sample::select(CHANGING.to_vec());
     let quarters = prop::array::uniform3(-20i64..20).prop_filter("all differ", |at| {
@@ -480,8 +480,8 @@ fn near_a_change() -> impl Strategy<Value = (TimeZone, Timestamp, [DateTime; 3])
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// By looking at the clock every quarter of an hour: a time that it shows is the first moment at which it
-    /// does; one that it skips starts as late as if it had not, and ends when it skips.
+    /// Checked by reading the clock every quarter of an hour. A time that the clock shows is the first moment at
+    /// which it does. A skipped time starts as late as without the skip, and ends at the skip.
     #[test]
     fn a_time_is_when_the_clock_shows_it((zone, change, [civil, ..]) in near_a_change()) {
         let quarters = (-150..150).map(|quarter| change + minutes(15 * quarter));
@@ -497,7 +497,8 @@ proptest! {
         }
     }
 
-    /// Who follows on the wall clock follows in time, except on one of whom the clocks left nothing.
+    /// An instance that follows another on the wall clock follows it in time, except one that the clock change left
+    /// empty.
     #[test]
     fn neighbours_do_not_overlap((zone, _, [a, b, c]) in near_a_change()) {
         let first = span_of(&zone, a, b.duration_since(a)).unwrap();

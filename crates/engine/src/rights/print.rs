@@ -1,4 +1,4 @@
-//! The table of rights as a page for people.
+//! Prints the table of rights as a page for people.
 
 use berth_model::person::Scope;
 use berth_model::site::{OutsiderView, Role};

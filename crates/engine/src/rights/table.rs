@@ -1,11 +1,11 @@
-//! The table of rights: a row for every kind of act, a column for every standing.
+//! The table of rights: a row for every action, a column for every standing.
 
 use berth_model::person::Scope;
 use berth_model::site::OutsiderView;
 
 macro_rules! actions {
     ($($action:ident),* $(,)?) => {
-        /// Every kind of act that somebody may or may not do.
+        /// Every action that needs a permission.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Action { $($action),* }
 
@@ -88,29 +88,29 @@ impl Action {
     }
 }
 
-/// What an act is about, which decides what a refusal may give away.
+/// The subject of an action. It decides what a refusal may reveal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Realm {
-    /// One site and what is in it.
+    /// One site and its contents.
     Site,
     /// One person's account.
     Account,
-    /// All of this installation of Berth.
+    /// The whole installation of Berth.
     Installation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum May {
     Yes,
-    /// With what is theirs.
+    /// Only with objects of their own.
     Own,
     No,
 }
 
-/// What people may do who are not members of the site in question.
+/// The permissions of people who are not members of the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outsiders {
-    /// If the site shows them this much, or more.
+    /// If the site shows outsiders at least this much.
     From(OutsiderView),
     Own,
     No,
@@ -119,16 +119,16 @@ pub enum Outsiders {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     pub action: Action,
-    /// The act in words.
+    /// The action in words.
     pub does: &'static str,
     pub realm: Realm,
     pub outsiders: Outsiders,
     pub member: May,
     pub site_admin: May,
     pub global_admin: May,
-    /// What an API token must be good for.
+    /// The scope that an API token needs.
     pub scope: Scope,
-    /// The same, when what is acted on is somebody else's.
+    /// The scope that it needs when the object belongs to another person.
     pub scope_for_others: Scope,
 }
 
@@ -136,8 +136,8 @@ use Action::*;
 use OutsiderView::{Catalogue, FreeBusy, Name};
 use Scope::{Book as BookScope, Manage, Read};
 
-/// In the order of the actions; a missing or misplaced row does not compile. Each on one line, so that it
-/// reads as the table it is.
+/// In the order of the actions; a missing or misplaced row does not compile. Each row is on one line, so that the
+/// source reads as a table.
 #[rustfmt::skip]
 pub const TABLE: &[Row; Action::ALL.len()] = &[
     outsiders(SeeSite, Name, Read, "see that the site exists, and its name"),
@@ -217,7 +217,7 @@ const _: () = {
     }
 };
 
-/// An act on a site that the site's admins may do; the ones below allow more people the same.
+/// An action on a site that the site's admins may perform. The functions below allow it to more people.
 const fn site_admins(action: Action, scope: Scope, does: &'static str) -> Row {
     Row {
         action,
@@ -240,7 +240,8 @@ const fn members(action: Action, scope: Scope, does: &'static str) -> Row {
     }
 }
 
-/// Members with what is theirs. To act on others' things is to manage, whatever the owner's scope is.
+/// Members may act on objects of their own. To act on other people's objects is to manage, for any scope of the
+/// owner.
 const fn owners(action: Action, scope: Scope, does: &'static str) -> Row {
     let (member, scope_for_others) = (May::Own, Scope::Manage);
     Row {
@@ -258,7 +259,7 @@ const fn outsiders(action: Action, from: OutsiderView, scope: Scope, does: &'sta
     }
 }
 
-/// Everybody with their own account, and nobody with another's.
+/// Everybody may act on their own account, and nobody on another's.
 const fn account(action: Action, scope: Scope, does: &'static str) -> Row {
     Row {
         realm: Realm::Account,

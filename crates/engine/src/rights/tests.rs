@@ -60,7 +60,7 @@ fn outsiders_see_what_the_site_shows_and_the_rest_is_not_found() {
     }
 }
 
-/// Even a token that lacks the scope must not tell an outsider that a hidden thing exists.
+/// Even a token without the scope must not reveal to an outsider that a hidden thing exists.
 #[test]
 fn what_is_hidden_stays_hidden_whatever_the_scopes() {
     for action in Action::ALL
@@ -131,7 +131,8 @@ fn the_installation_is_the_global_admins() {
             if standing == GlobalAdmin {
                 assert_eq!(verdict, Yes, "{action:?}");
             } else {
-                // The act is no secret, and nothing was looked up: refused openly, whatever exists.
+                // The action is no secret, and no object was looked up: the refusal is open, whether or not the
+                // object exists.
                 assert!(is_refused_openly(verdict), "{action:?} {standing:?}");
             }
         }
@@ -194,7 +195,8 @@ fn a_token_does_no_more_than_its_scopes() {
     assert_eq!(others, Verdict::ScopeMissing { needs });
 }
 
-/// What somebody may do, whoever stands above them may do too; showing more never hides anything.
+/// A permission of one standing is also a permission of every higher standing. Showing more to outsiders never hides
+/// anything.
 #[test]
 fn rights_only_grow() {
     for action in Action::ALL.iter().copied() {

@@ -1,4 +1,4 @@
-//! The sweep against a plain look at every claim and every moment.
+//! Compares the sweep with a plain check of every claim and every moment.
 
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ fn class(number: u8) -> ClaimClass {
     ClaimClass::all().nth(number.into()).unwrap()
 }
 
-/// A claim in minutes after the fixture's beginning.
+/// A claim, in minutes after the fixture's beginning.
 fn claim(row: u64, start: i64, end: i64, amount: Option<u64>, of: u8) -> SummedClaim {
     SummedClaim {
         resource: resource(row),
@@ -92,7 +92,7 @@ fn a_step_is_full_only_where_nothing_is_left_at_any_moment() {
     assert_eq!(rows[0].steps[0].parts.len(), 2);
 }
 
-/// What a step holds, moment by moment.
+/// The sum of a step, computed moment by moment.
 fn plainly(
     grid: StepGrid,
     step: usize,

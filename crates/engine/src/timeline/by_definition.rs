@@ -1,4 +1,4 @@
-//! A checker that uses none of the engine's own code: it walks up to parents and looks at every minute.
+//! A checker without any of the engine's own code: it walks up to parents and checks every minute.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ pub const MINUTES: u16 = 24;
 
 fn way_up(parents: &BTreeMap<ResourceId, Option<ResourceId>>, from: ResourceId) -> Vec<ResourceId> {
     let way = std::iter::successors(Some(from), |id| parents.get(id).copied().flatten());
-    // A circle shows as a way longer than there are resources.
+    // A cycle appears as a path with more entries than there are resources.
     way.take(parents.len() + 1).collect()
 }
 
-/// What is wrong with a state, if anything.
+/// The first violation in a state, if any.
 pub fn broken(state: &Timeline) -> Option<String> {
     let Timeline {
         parents,
@@ -57,7 +57,7 @@ pub fn broken(state: &Timeline) -> Option<String> {
             }
         }
     }
-    // A drawn span may begin in the last minute and run as long again.
+    // A drawn span may begin in the last minute and last equally long.
     for minute in 0..i64::from(MINUTES) * 2 {
         let now: Vec<&&Claim> = holding
             .iter()
@@ -99,14 +99,15 @@ pub fn same(a: &Timeline, b: &Timeline) -> bool {
     (&a.parents, &a.capacities, &a.claims) == (&b.parents, &b.capacities, &b.claims)
 }
 
-/// Whether the state would be good if the operation were done blindly.
+/// Whether the state would be valid after the operation without any check.
 pub fn expected(before: &Timeline, operation: &Operation) -> bool {
     let mut after = before.clone();
     let is_done = do_blindly(&mut after, operation);
     is_done && broken(&after).is_none()
 }
 
-/// Does what is asked without looking; false only where what is named does not exist, or already does.
+/// Performs the operation without checks. Returns false only if a named thing does not exist, or a new one already
+/// does.
 fn do_blindly(state: &mut Timeline, operation: &Operation) -> bool {
     match operation {
         Operation::AddResource {
@@ -118,7 +119,7 @@ fn do_blindly(state: &mut Timeline, operation: &Operation) -> bool {
             state.capacities.extend(capacity);
             state.parents.insert(*resource, *parent).is_none()
         }
-        // A container is there before what stands inside it, so each claim is judged when its turn comes.
+        // A container is inserted before the claims inside it, so each claim is checked in its turn.
         Operation::Insert(claims) => claims.iter().all(|claim| {
             let is_new = state.claims.insert(claim.id, claim.clone()).is_none();
             is_new && broken(state).is_none()
@@ -172,7 +173,7 @@ fn do_blindly(state: &mut Timeline, operation: &Operation) -> bool {
     }
 }
 
-/// Changes a claim that holds something; false if there is none.
+/// Changes a holding claim; false if there is none.
 fn change(state: &mut Timeline, id: ClaimId, change: impl FnOnce(&mut Claim)) -> bool {
     match state.claims.get_mut(&id) {
         Some(claim) if claim.standing == Standing::Holding => {
@@ -183,7 +184,7 @@ fn change(state: &mut Timeline, id: ClaimId, change: impl FnOnce(&mut Claim)) ->
     }
 }
 
-/// A claim and all that stands inside it at any depth.
+/// A claim and all claims inside it, at any depth.
 fn with_inside(state: &Timeline, id: ClaimId) -> Vec<ClaimId> {
     let mut found = vec![id];
     while let Some(next) = state.claims().find(|claim| {

@@ -1,9 +1,9 @@
 //! Turns plain numbers into an operation worth trying on a timeline.
 //!
-//! Operations drawn blindly are nearly all refused for naming what does not exist. This one looks at the
-//! state: it names resources and claims that are there, keeps inside containers and capacities about as often
-//! as not, and now and then names something wrong on purpose. The same numbers and the same state always give
-//! the same operation, so a run is replayed from its seed, and a failing one shrinks number by number.
+//! Operations drawn blindly are nearly all refused, since they name things that do not exist. This module reads the
+//! state. It names existing resources and claims, respects containers and capacities about half of the time, and
+//! occasionally names something wrong on purpose. The same numbers and the same state always give the same operation.
+//! So a run is replayed from its seed, and a failing run shrinks number by number.
 
 use berth_model::claim::{Amount, Claim, Firmness, Holder, Standing, Take};
 use berth_model::{ClaimId, ReservationId, ResourceId, SiteId, Span};
@@ -12,16 +12,16 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Operation, Timeline};
 use crate::rule::is_holding;
 
-/// What one operation is drawn from; any numbers will do.
+/// The input for one operation; any numbers are valid.
 pub type Numbers = [u16; 16];
 
-/// Where and when the drawn claims stand. All moments are whole minutes from `start` on.
+/// The site and the time range of the drawn claims. All moments are whole minutes from `start` on.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground {
     pub site: SiteId,
     pub start: Timestamp,
     pub minutes: u16,
-    /// No more resources are added than this.
+    /// The most resources that are added.
     pub resources: u16,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Hand<'a> {
             .unwrap_or(self.ground.start)
     }
 
-    /// Short ones mostly, so that many fit.
+    /// Mostly short spans, so that many fit.
     fn span(&mut self) -> Span {
         let start = self.moment();
         let longest = if self.one_in(4) {
@@ -180,13 +180,13 @@ impl<'a> Hand<'a> {
         )
     }
 
-    /// A span somewhere within another, which is what a claim inside a claim should mostly have.
+    /// A span within another, as most claims inside a claim need.
     fn span_within(&mut self, outer: Span) -> Span {
         let drawn = self.span();
         drawn.intersection(outer).unwrap_or(outer)
     }
 
-    /// A claim's span changed at one end, or any other.
+    /// A claim's span changed at one end, or any other span.
     fn other_span(&mut self) -> Span {
         let drawn = self.span();
         let holding = self.holding();
@@ -205,7 +205,7 @@ impl<'a> Hand<'a> {
     fn take(&mut self, resource: ResourceId) -> Take {
         let divisible = self.timeline.capacity(resource);
         let amount = u64::from(self.below(4)) + 1;
-        // A divisible resource is mostly shared; an indivisible one nearly never asked for by the piece.
+        // Claims on a divisible resource mostly take amounts; claims on an indivisible one almost never do.
         let shares = if divisible.is_some() {
             !self.one_in(5)
         } else {
@@ -217,7 +217,7 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// One that holds, mostly.
+    /// Mostly a holding claim.
     fn container(&mut self) -> Option<&'a Claim> {
         let candidates = match self.one_in(12) {
             true => self.timeline.claims().collect(),
@@ -257,7 +257,7 @@ impl<'a> Hand<'a> {
     }
 }
 
-/// The span between two moments, whichever comes first; a minute where they are the same.
+/// The span between two moments in either order; one minute if they are equal.
 fn a_span(a: Timestamp, b: Timestamp) -> Span {
     let (start, end) = (a.min(b), a.max(b));
     let later = start

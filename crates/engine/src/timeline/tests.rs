@@ -1,4 +1,5 @@
-//! First the rule by examples, then any sequence of operations against a checker that knows only definitions.
+//! Tests the rule first with examples, then with random sequences of operations against a checker that knows only
+//! definitions.
 
 use proptest::prelude::*;
 
@@ -329,7 +330,7 @@ fn a_firm_claim_makes_yielding_ones_give_way_with_what_is_inside() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// An operation is accepted exactly when the state after it keeps the rule, by definition.
+    /// An operation is accepted exactly when the state after it obeys the rule, by definition.
     #[test]
     fn the_rule_is_kept_and_nothing_is_refused_without_reason(
         numbers in prop::collection::vec(any::<draw::Numbers>(), 1..80),

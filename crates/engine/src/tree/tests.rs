@@ -73,7 +73,7 @@ fn what_is_no_tree_is_refused_by_name() {
             resource: resource(1)
         }
     );
-    // 5 hangs below the circle 2 > 3 > 4 > 2; the sentence names two links of the circle, not 5.
+    // 5 is below the cycle 2 > 3 > 4 > 2; the message names two links of the cycle, not 5.
     let TreeError::Cycle {
         resource: from,
         under,
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// A move is refused exactly when the links after it would be no tree.
+    /// A move is refused exactly when the resulting links would form no tree.
     #[test]
     fn a_checked_move_makes_a_tree(
         parents in parents(20),

@@ -1,8 +1,8 @@
-//! A stretch of time cut at every full hour of a site's clock, and sums over its cells.
+//! A range of time cut at every full hour of a site's clock, and sums over its cells.
 //!
-//! Hours, days and weeks of the site are whole numbers of these cells, also where the clock is put forward or back, so
-//! everything is summed once over the cells and then gathered as it is wanted. Adding a span costs the same whether it
-//! lasts a minute or a year: its two ends are added to their cells, and what lies between is one step up and one down.
+//! The site's hours, days and weeks consist of whole cells, even when the clock changes. So everything is summed once
+//! over the cells and then gathered into buckets. Adding a span takes constant time for any length: its two ends are
+//! added to their cells, and the cells between become one step up and one step down.
 
 use berth_model::Span;
 use jiff::civil::Date;
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 const HOUR_S: i64 = 3600;
 
-/// How the time is cut for those who read it.
+/// The length of the buckets in a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Hour,
@@ -23,7 +23,7 @@ pub enum Step {
 #[derive(Debug, Clone)]
 pub struct Grid {
     zone: TimeZone,
-    /// Where the cells begin and end; one more than there are cells.
+    /// The boundaries of the cells; one more than there are cells.
     edges: Vec<Timestamp>,
 }
 
@@ -31,7 +31,7 @@ pub struct Grid {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buckets {
     pub spans: Vec<Span>,
-    /// For each cell, the place of its bucket.
+    /// For each cell, the index of its bucket.
     of_cell: Vec<usize>,
 }
 
@@ -66,7 +66,7 @@ impl Grid {
         self.edges.windows(2).map(|pair| (pair[0], pair[1]))
     }
 
-    /// The cells as the buckets of a chart. An hour that the clock shows twice is two.
+    /// The cells as the buckets of a chart. An hour that the clock shows twice becomes two buckets.
     pub fn buckets(&self, step: Step) -> Buckets {
         let mut spans: Vec<Span> = Vec::new();
         let mut of_cell = Vec::new();
@@ -91,7 +91,7 @@ impl Grid {
         Buckets { spans, of_cell }
     }
 
-    /// The cells by the hours of the week, from Monday at midnight: 168 of them.
+    /// For each cell, its hour of the week from Monday at midnight: one of 168.
     pub fn hours_of_the_week(&self) -> Vec<usize> {
         let place = |(start, _)| {
             let local = self.zone.to_datetime(start);
@@ -101,7 +101,7 @@ impl Grid {
         self.cells().map(place).collect()
     }
 
-    /// The cells that a span begins and ends in. The span lies within the grid.
+    /// The cells that contain the start and the end of a span. The span lies within the grid.
     fn ends_of(&self, span: Span) -> (usize, usize) {
         let first = self.edges.partition_point(|edge| *edge <= span.start());
         let last = self.edges.partition_point(|edge| *edge < span.end());
@@ -160,7 +160,7 @@ impl Buckets {
         gather(&self.of_cell, self.spans.len(), cells)
     }
 
-    /// Adds the seconds of a span to those of each bucket, so many times.
+    /// Adds the seconds of a span, multiplied by `times`, to those of each bucket.
     pub fn spread(&self, span: Span, times: f64, seconds: &mut Vec<f64>) {
         seconds.resize(self.spans.len(), 0.0);
         let first = self
@@ -175,7 +175,7 @@ impl Buckets {
     }
 }
 
-/// Sums over the cells of each of so many groups.
+/// Sums over the cells of each of `groups` groups.
 pub fn gather(of_cell: &[usize], groups: usize, cells: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; groups];
     for (group, seconds) in of_cell.iter().zip(cells) {
@@ -184,8 +184,8 @@ pub fn gather(of_cell: &[usize], groups: usize, cells: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// What is summed, in weighted microseconds: what lies in part of a cell, and by how much the whole cells step up or
-/// down from here on.
+/// A sum in weighted microseconds: the parts within single cells, and the steps up or down of the whole cells from
+/// here on.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     parts: Vec<f64>,

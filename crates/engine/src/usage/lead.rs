@@ -2,28 +2,29 @@
 
 use jiff::SignedDuration;
 
-/// Which shares of the bookings are told apart by a quantile, in percent.
+/// The reported quantiles, in percent.
 pub const PERCENTS: [u8; 5] = [10, 25, 50, 75, 90];
 
-/// Where the bars of the histogram end, in hours; the last one has no end.
+/// The upper ends of the histogram's bars, in hours; the last bar has no end.
 pub const BARS_H: [i64; 8] = [1, 4, 12, 24, 3 * 24, 7 * 24, 14 * 24, 28 * 24];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeadTimes {
     pub count: usize,
-    /// For each of [`PERCENTS`], the time within which so many were made; none without bookings.
+    /// For each of [`PERCENTS`], the time within which that share was made; empty without bookings.
     pub quantiles: Vec<(u8, SignedDuration)>,
-    /// How many were made less than each of [`BARS_H`] before their start, and not in the bar before; the last are the
-    /// rest.
+    /// The number of bookings made less than each of [`BARS_H`] before their start, and not in the bar before. The
+    /// last bar has the rest.
     pub bars: Vec<(Option<SignedDuration>, usize)>,
 }
 
 impl LeadTimes {
-    /// From the time between making and start, of each booking. What starts at once was made no time before.
+    /// Computes the figures from the lead time of each booking. A booking that starts at once has a lead time of
+    /// zero.
     pub fn of(mut leads: Vec<SignedDuration>) -> LeadTimes {
         leads.sort_unstable();
         let zero = SignedDuration::ZERO;
-        // The nearest rank: a time that really occurred, and no mean of two.
+        // The nearest rank: a time that really occurred, not a mean of two.
         let rank = |percent: u8| (leads.len() * usize::from(percent)).div_ceil(100).max(1) - 1;
         let quantile = |percent: u8| Some((percent, (*leads.get(rank(percent))?).max(zero)));
         let quantiles = PERCENTS.iter().filter_map(|percent| quantile(*percent));

@@ -52,7 +52,7 @@ fn a_day(parts: Vec<Part>, counted: Counted) -> Ledger {
     Ledger::new(day, TimeZone::UTC, parts, KINDS, counted)
 }
 
-/// Adds it, and says how many seconds that was of everything.
+/// Adds a claim, and returns the seconds that it added to the overall figure.
 fn added(ledger: &mut Ledger, number: usize, taken: Span, amount: Option<Amount>) -> f64 {
     let mut sum = 0.0;
     ledger.add(number, taken, amount, |span, times| {
@@ -289,7 +289,7 @@ impl Case {
     }
 }
 
-/// Clocks that go forward, back, by half an hour, or not at all; the ranges begin close to a change.
+/// Clocks that go forward, back, by half an hour, or not at all. The ranges begin close to a change.
 const ZONES: [(&str, &str); 6] = [
     ("Europe/Rome", "2026-10-24T12:00:00Z"),
     ("Europe/Rome", "2027-03-27T12:00:00Z"),
@@ -317,7 +317,7 @@ prop_compose! {
         let mut parts: Vec<Part> = Vec::new();
         for (above, is_root, kind, is_divisible) in shape {
             let parent = (!is_root && !parts.is_empty()).then(|| above.index(parts.len()));
-            // What can be divided is a leaf.
+            // Divisible resources are leaves.
             let parent = parent.filter(|parent| parts[*parent].capacity.is_none());
             let capacity = is_divisible.then(|| Amount::new(8).unwrap());
             parts.push(Part { capacity, ..part(parent, kind) });
@@ -345,7 +345,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Every figure is what the definition gives, minute by minute.
+    /// Every figure equals the definition, minute by minute.
     #[test]
     fn sums_over_claims_are_sums_over_minutes(case in a_case()) {
         let range = case.span(0, case.minutes);

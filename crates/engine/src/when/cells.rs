@@ -1,19 +1,20 @@
-//! A slice of time cut into equal cells, to tell cheaply where enough candidates could start.
+//! A slice of time cut into equal cells, to find cheaply where enough candidates could start.
 
 use std::ops::Range;
 
 use crate::busy::Stretch;
 
-/// As many as the nearest memory of a processor holds.
+/// As many as fit into the processor's first-level cache.
 const CELLS: usize = 4096;
 
 pub struct Cells {
     slice: Stretch,
     /// The length of a cell is this power of two.
     shift: u32,
-    /// How the number of candidates able at some moment of the cell changes from the cell before.
+    /// For each cell, the change from the cell before in the number of candidates that could start at some moment of
+    /// it.
     some: Vec<i32>,
-    /// The same for those able at every moment of it.
+    /// The same for candidates that could start at every moment of it.
     every: Vec<i32>,
 }
 
@@ -32,7 +33,7 @@ impl Cells {
         }
     }
 
-    /// The cells that a part of the slice has a moment in.
+    /// The cells that overlap a part of the slice.
     pub fn touched_by(&self, (start, end): Stretch) -> Range<usize> {
         let cell = |at: i64| ((at - self.slice.0) >> self.shift) as usize;
         cell(start)..cell(end - 1) + 1
@@ -42,7 +43,7 @@ impl Cells {
         let touched = self.touched_by(part);
         self.some[touched.start] += 1;
         self.some[touched.end] -= 1;
-        // The first and the last cell are full only where the part begins and ends with them.
+        // The part covers its first and last cell fully only if it begins and ends with them.
         let begin = |cell: usize| self.slice.0 + ((cell as i64) << self.shift);
         let first = touched.start + usize::from(begin(touched.start) < part.0);
         let end = touched.end - usize::from(begin(touched.end).min(self.slice.1) > part.1);
@@ -52,7 +53,7 @@ impl Cells {
         }
     }
 
-    /// The stretches in which at least `count` are able at every moment, and the cells in doubt.
+    /// The stretches in which at least `count` candidates could start at every moment, and the cells in doubt.
     pub fn judge(&self, count: usize) -> (Vec<Stretch>, Doubt) {
         let mut sure = Vec::new();
         let mut doubts_before = Vec::with_capacity(CELLS + 1);
@@ -75,7 +76,7 @@ impl Cells {
 }
 
 pub struct Doubt {
-    /// How many cells before this one are in doubt; one more than there are cells.
+    /// The number of cells in doubt before each cell; one entry more than there are cells.
     doubts_before: Vec<u32>,
 }
 

@@ -16,7 +16,7 @@ fn number(of: ResourceId) -> u64 {
     (0..20).find(|n| resource(*n) == of).unwrap()
 }
 
-/// Racks 0 and 1; 2, 3, 4 in rack 0 and 5, 6 in rack 1. What stands in the racks is divisible.
+/// Racks 0 and 1; 2, 3, 4 in rack 0 and 5, 6 in rack 1. The leaves are divisible.
 fn lab() -> Tree {
     let below = [0, 0, 0, 1, 1].map(Some);
     let parents: Vec<_> = [None, None].into_iter().chain(below).collect();

@@ -154,7 +154,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// With the plan the sum fits; without any one of its cuts it would not; and what is refused cannot fit.
+    /// With the plan the sum fits. Without any one of its cuts it would not fit. A refused sum cannot fit.
     #[test]
     fn a_plan_is_enough_and_no_more_than_enough(
         existing in shares(), start in 0i64..30, length in 1i64..20, wanted in 1u64..9,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const HEAD: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n";
 
-/// The marked times of a file with these events, as a lab in Rome sees the years 2026 and 2027.
+/// The marked times of a file with these events, for a lab in Rome in the years 2026 and 2027.
 fn reading(events: &str) -> Result<Reading, ReadError> {
     let file = format!("{HEAD}{events}END:VCALENDAR\r\n");
     read(file.as_bytes(), &rome(), window())
@@ -153,7 +153,7 @@ fn what_is_not_understood_is_told_and_the_rest_is_kept() {
         "{:?}",
         reading.notes
     );
-    // Alarms and tasks have times of their own, which nobody asked for.
+    // Alarms and tasks have times of their own, which the reader ignores.
     let alarm = event(
         "DTSTART;VALUE=DATE:20260601\r\nBEGIN:VALARM\r\nDTSTART:19990101T000000Z\r\nSUMMARY:x\r\nEND:VALARM",
     );
@@ -200,7 +200,7 @@ fn work_and_memory_are_bounded() {
     assert_eq!(talkative.notes.len(), NOTES_MAX);
 }
 
-/// A calendar with a bit of everything, to be damaged.
+/// A calendar with all supported parts, to be damaged.
 fn whole() -> String {
     let event = event(
         "DTSTART;TZID=\"Europe/Rome\":20260105T120000\r\nDTEND:20260105T130000Z\r\nDURATION:P1DT2H\r\n\

@@ -1,4 +1,4 @@
-//! The figures for a terminal, in eighty columns however many policies there are.
+//! The figures for a terminal, in eighty columns for any number of policies.
 
 use super::Comparison;
 use crate::show::shortened;
@@ -8,7 +8,7 @@ const CELL: usize = 15;
 const PER_BLOCK: usize = 4;
 
 impl Comparison {
-    /// A table, with a star beside the best of each figure.
+    /// A table, with a star next to the best value of each figure.
     pub fn table(&self) -> String {
         let figures = self.figures();
         let mut text = String::new();

@@ -1,18 +1,19 @@
-//! Who got what while somebody waited, against what was due to them.
+//! The use of each project while workloads waited, against its fair share.
 //!
-//! When all is done, everybody had what they asked for, whatever the policy; what it decides is who has how much while there is
-//! not enough. So only that time counts. What is used at a moment is due to projects by their weights; one that wants no more
-//! than it has is due no more than that, and what it leaves is due to the others. What is opportunistic is not counted at all.
+//! In the end every project has all its work done, under any policy. A policy decides how much each project has while
+//! there is not enough. So only that time counts. At each moment the use is divided among projects by their weights. A
+//! project that wants no more than it has gets no larger share, and the rest goes to the others. Opportunistic
+//! workloads are not counted at all.
 
 use berth_engine::queue::Micros;
 
 use super::seconds;
 
-/// A project's part of what was used while somebody waited.
+/// A project's part of the use while workloads waited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
     pub project: String,
-    /// From 0 to 1, of what all used.
+    /// From 0 to 1, of all use.
     pub used: f64,
     pub due: f64,
 }
@@ -20,7 +21,7 @@ pub struct Share {
 #[derive(Debug, Clone, Copy, Default)]
 struct Account {
     weight: f64,
-    /// What it has at the moment, in the fleet's price, and how many of its workloads run and wait.
+    /// Its current use in the fleet's price, and the numbers of its running and waiting workloads.
     rate: f64,
     running: usize,
     waiting: usize,
@@ -31,7 +32,7 @@ struct Account {
 #[derive(Debug)]
 pub(crate) struct Fairness {
     accounts: Vec<Account>,
-    /// Those that run or wait for anything.
+    /// The projects with running or waiting workloads.
     active: Vec<usize>,
     waiting: usize,
 }
@@ -66,7 +67,7 @@ impl Fairness {
     pub fn ends(&mut self, project: usize, rate: f64) {
         let account = &mut self.accounts[project];
         account.running -= 1;
-        // Nothing is exactly nothing, whatever was rounded on the way.
+        // With nothing running, the rate must be exactly zero, in spite of rounding errors.
         account.rate = match account.running {
             0 => 0.0,
             _ => account.rate - rate,
@@ -80,7 +81,7 @@ impl Fairness {
         }
     }
 
-    /// So much time goes by.
+    /// Adds a period of this length to the sums.
     pub fn pass(&mut self, length: Micros) {
         let accounts = &mut self.accounts;
         self.active
@@ -90,7 +91,8 @@ impl Fairness {
         }
         let length_s = seconds(length);
         let used: f64 = self.active.iter().map(|place| accounts[*place].rate).sum();
-        // Whoever is content with little for their weight is served first; the rest is for those who want more.
+        // A project that has no waiting workloads and uses little for its weight is served first. The rest goes to
+        // projects that want more.
         let ask = |account: &Account| match account.waiting {
             0 => account.rate / account.weight,
             _ => f64::INFINITY,
@@ -120,11 +122,11 @@ impl Fairness {
         }
     }
 
-    /// Of each project that used anything or was due anything, and what went astray of all of it.
+    /// The shares of each project with use or a fair share, and the total use beyond fair shares.
     pub fn finish<'a>(self, names: impl Iterator<Item = &'a str>) -> (Vec<Share>, f64) {
         let all: f64 = self.accounts.iter().map(|account| account.used).sum();
         let part = |of: f64| if all > 0.0 { of / all } else { 0.0 };
-        // Over all the time, since a turn that is missed is made up for later.
+        // Over the whole time, because a missed turn is made up for later.
         let beyond = |account: &Account| (account.used - account.due).max(0.0);
         let astray = self.accounts.iter().map(beyond).sum();
         let shares = self.accounts.iter().zip(names);
@@ -170,7 +172,7 @@ mod tests {
         fairness.waits(1);
         fairness.waits(2);
         fairness.pass(SECOND);
-        // The first is content with a tenth; of the rest three fifths and two fifths are due.
+        // The first wants only a tenth; the rest is divided three to two.
         assert_eq!(shares(fairness), [(0.1, 0.1), (0.6, 0.54), (0.3, 0.36)]);
     }
 

@@ -1,4 +1,4 @@
-//! How much was used and how many waited, over time, in a few hundred equal steps however long it took.
+//! Use and queue length over time, in a few hundred equal steps for any duration.
 
 use berth_engine::queue::Micros;
 
@@ -8,17 +8,17 @@ use crate::swf::SECOND;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OverTime {
     pub start: Micros,
-    /// How long a step is.
+    /// The length of a step.
     pub step: Micros,
     /// From 0 to 1.
     pub cpu: Vec<f64>,
     pub gpu: Vec<f64>,
-    /// How many waited.
+    /// The number of waiting workloads.
     pub waiting: Vec<f64>,
 }
 
 impl OverTime {
-    /// The same in steps twice as long, until they are at least so long.
+    /// Doubles the steps until they are at least this long.
     pub fn in_steps_of(&self, step: Micros) -> OverTime {
         let mut coarse = self.clone();
         while coarse.step < step {
@@ -35,7 +35,7 @@ impl OverTime {
     }
 }
 
-/// How it is at the moment.
+/// The current values.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RightNow {
     pub cpu: f64,
@@ -46,14 +46,14 @@ pub(crate) struct RightNow {
 const STEPS_FIRST: Micros = 200;
 const STEPS_MAX: usize = 400;
 
-/// Adds up what lasted how long. When there are too many steps, they become twice as long.
+/// Accumulates time-weighted means. When there are too many steps, it doubles their length.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     means: OverTime,
 }
 
 impl Recorder {
-    /// The first steps are parts of the time in which work comes.
+    /// The first step length is a fraction of the time in which work arrives.
     pub fn new(start: Micros, last: Micros) -> Recorder {
         let step = ((last - start) / STEPS_FIRST).max(SECOND);
         Recorder {

@@ -1,20 +1,20 @@
-//! Plots as SVG: axes with names and ticks, lines, and bars. Everything is drawn twice by the page, once for wide windows and once for
-//! phones, so that letters are as large in both.
+//! Plots as SVG: axes with names and ticks, lines, and bars. The page draws each plot twice, for wide windows and for
+//! phones, so that letters have the same size in both.
 
 use std::fmt::Write;
 
 use super::escaped;
 
-/// How much room there is.
+/// The space for a plot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     pub class: &'static str,
     pub width: f64,
     pub height: f64,
-    /// About how many marks fit below and beside.
+    /// About how many ticks fit on each axis.
     x_ticks: usize,
     y_ticks: usize,
-    /// For the names of bars.
+    /// Width for the names of bars.
     names: f64,
 }
 
@@ -43,15 +43,15 @@ const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
 const LETTER: f64 = 6.6;
 
-/// What a plot is, in words.
+/// The texts of a plot.
 pub(super) struct Words<'a> {
     pub id: &'a str,
     pub title: &'a str,
-    /// The same for those who do not see it.
+    /// A description for people who cannot see the plot.
     pub description: String,
 }
 
-/// An axis: from where to where, where its marks are, and what it is called.
+/// An axis: its range, its ticks, and its name.
 pub(super) struct Axis {
     pub name: String,
     pub from: f64,
@@ -66,7 +66,7 @@ impl Axis {
     }
 }
 
-/// From zero, with round numbers.
+/// An axis from zero, with round numbers.
 pub(super) fn from_zero(name: &str, to: f64, ticks: usize, show: impl Fn(f64) -> String) -> Axis {
     let step = round_step(to / ticks.max(1) as f64);
     let count = (to / step).ceil().max(1.0);
@@ -79,7 +79,7 @@ pub(super) fn from_zero(name: &str, to: f64, ticks: usize, show: impl Fn(f64) ->
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least so much.
+/// 1, 2 or 5 times a power of ten, at least `least`.
 fn round_step(least: f64) -> f64 {
     if least <= 0.0 || !least.is_finite() {
         return 1.0;
@@ -90,7 +90,7 @@ fn round_step(least: f64) -> f64 {
     enough.next().unwrap_or(10.0 * power)
 }
 
-/// A line of a policy, by its place, through points of the two axes.
+/// The line of one policy, by its index, through points of the two axes.
 pub(super) struct Line {
     pub policy: usize,
     pub points: Vec<(f64, f64)>,
@@ -109,7 +109,7 @@ fn open(svg: &mut String, size: Size, height: f64, words: &Words<'_>) {
     );
 }
 
-/// Lines over two axes. The vertical axis is made for the number of marks that fit.
+/// Lines over two axes. The number of ticks that fit determines the vertical axis.
 pub(super) fn lines(
     size: Size,
     words: &Words<'_>,
@@ -136,7 +136,7 @@ pub(super) fn lines(
     }
     for (value, label) in &x.ticks {
         let at = across(*value);
-        // The last mark must not stick out of the picture.
+        // Keeps the last label inside the picture.
         let half = label.chars().count() as f64 * LETTER / 2.0;
         let middle = at.min(size.width - half - 1.0);
         let _ = write!(
@@ -168,7 +168,7 @@ pub(super) fn lines(
     svg
 }
 
-/// A group of bars: a name, and for each policy how much it is and how much it should be, as parts of one.
+/// A group of bars: a name, and for each policy its index, the actual value and the target value, from 0 to 1.
 pub(super) struct Group {
     pub name: String,
     pub bars: Vec<(usize, f64, f64)>,
@@ -177,7 +177,7 @@ pub(super) struct Group {
 const BAR: f64 = 11.0;
 const GAP: f64 = 12.0;
 
-/// Bars that lie, one group below the other, each with a mark where it should end.
+/// Horizontal bars, one group below the other, each with a mark at its target value.
 pub(super) fn bars(
     size: Size,
     words: &Words<'_>,

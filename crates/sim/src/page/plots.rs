@@ -1,4 +1,4 @@
-//! What is plotted of a comparison.
+//! The plots of a comparison.
 
 use crate::compare::{Comparison, Tried};
 use crate::outcome::OverTime;
@@ -7,7 +7,7 @@ use crate::show::{amount, count, duration, percent};
 use super::PROJECTS_MAX;
 use super::chart::{self, Axis, Group, Line, SIZES, Size, Words, from_zero};
 
-/// A plot with what is said around it.
+/// A plot with its title and explanation.
 pub(super) struct Plot {
     pub title: &'static str,
     pub meaning: &'static str,
@@ -71,7 +71,7 @@ fn described(tried: &[Tried], say: impl Fn(&Tried) -> String) -> String {
     each.collect::<Vec<_>>().join(" ")
 }
 
-/// Hours, days or weeks since the beginning, whichever are few.
+/// Hours, days or weeks since the beginning, in the unit that gives small numbers.
 fn time_axis(over_time: &[OverTime], ticks: usize) -> Axis {
     let length = |means: &OverTime| means.cpu.len() as f64 * means.step as f64 / 1e6;
     let longest_s = over_time.iter().map(length).fold(0.0, f64::max);
@@ -82,7 +82,7 @@ fn time_axis(over_time: &[OverTime], ticks: usize) -> Axis {
     };
     let name = format!("Time since the trace began ({name})");
     let axis = from_zero(&name, longest_s / unit_s, ticks, plain);
-    // The time ends where it ends, not at a round number.
+    // The axis ends at the last moment, not at a round number.
     let to = longest_s / unit_s;
     Axis {
         ticks: axis.ticks.into_iter().filter(|(at, _)| *at <= to).collect(),
@@ -98,7 +98,7 @@ fn plain(number: f64) -> String {
     }
 }
 
-/// No more steps than can be seen.
+/// Coarsens the steps to as many as are visible.
 fn in_steps_for(size: Size, over_time: &[OverTime]) -> Vec<OverTime> {
     let steps = over_time.iter().map(|means| means.cpu.len()).max();
     let seen = (size.width / 4.0) as usize;
@@ -186,7 +186,7 @@ const MARKS: &[(f64, &str)] = &[
     (34_560_000.0, "400 d"),
 ];
 
-/// Each mark about ten times the one before, on an axis of powers of ten.
+/// A logarithmic axis; each tick is about ten times the one before.
 fn wait_axis(longest_s: f64, ticks: usize) -> Axis {
     let within = MARKS.iter().filter(|(at, _)| *at <= longest_s);
     let every = within.clone().count().div_ceil(ticks.max(1) + 1).max(1);

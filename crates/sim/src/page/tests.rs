@@ -15,7 +15,7 @@ fn page() -> (Comparison, String) {
     (comparison, page)
 }
 
-/// Every tag is closed, in the order in which it was opened; says which there are. A bare `<` or `&` would show here.
+/// Checks that every tag is closed in order, and returns the tags. A bare `<` or `&` would fail here.
 fn tags(page: &str) -> Vec<String> {
     let body = page.strip_prefix("<!doctype html>").unwrap();
     let (before, after) = body.split_once("<style>").unwrap();

@@ -1,9 +1,9 @@
-//! Berth's own history: what a site's queue was asked, on which nodes, around which reservations.
+//! Berth's own history: the submissions to a site's queue, its nodes and its reservations.
 //!
-//! JSON lines. The first is the fleet, and says the version: `{"berth-history":1,"nodes":[…],"projects":[…]}`. Then one for each
-//! reservation and one for each workload, in any order. Times are RFC 3339, lengths are seconds.
+//! JSON lines. The first is the fleet, with the version: `{"berth-history":1,"nodes":[…],"projects":[…]}`. Then one for
+//! each reservation and one for each workload, in any order. Times are RFC 3339, lengths are seconds.
 //!
-//! It is read as if it came from a stranger: unknown keys are refused, everything has a limit, and what is wrong is told with its line.
+//! The input is untrusted: unknown keys are refused, everything has a limit, and an error names its line.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -37,11 +37,11 @@ pub enum Line {
 pub struct FleetLine {
     #[serde(rename = "berth-history")]
     pub version: u32,
-    /// What people call the site.
+    /// The site's name, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub site: String,
     pub nodes: Vec<NodeEntry>,
-    /// Those with a weight of their own; all others weigh one.
+    /// The projects with a weight of their own; all others have weight one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<ProjectEntry>,
 }
@@ -58,7 +58,7 @@ pub struct NodeEntry {
     pub gpus: Vec<GpuEntry>,
 }
 
-/// Some equal GPUs of a node; they are numbered from zero in the order in which they stand.
+/// Equal GPUs of a node, numbered from zero in the order of the entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GpuEntry {
@@ -66,7 +66,7 @@ pub struct GpuEntry {
     pub count: u16,
     #[serde(default)]
     pub memory_bytes: u64,
-    /// GPUs of the same number are linked to each other directly.
+    /// GPUs with the same number are linked to each other directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<u16>,
 }
@@ -84,9 +84,9 @@ pub struct ReservationLine {
     pub reservation: String,
     pub from: Timestamp,
     pub to: Timestamp,
-    /// When it was made.
+    /// When the reservation was made.
     pub known: Timestamp,
-    /// Whose it is: both, or neither where nobody's share pays for it, as for maintenance.
+    /// The holder: both fields, or neither if no fair share pays for it, as for maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ pub struct ReservationLine {
     pub on: Vec<PartEntry>,
 }
 
-/// A part of a node; one that names nothing of it is all of it.
+/// A part of a node. An entry without amounts is the whole node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartEntry {
@@ -103,7 +103,7 @@ pub struct PartEntry {
     pub cpu_milli: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Whole ones, by their numbers.
+    /// Whole GPUs, by their numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Vec<u16>>,
 }
@@ -119,10 +119,11 @@ pub struct WorkloadLine {
     #[serde(default)]
     pub level: i32,
     pub submit: Timestamp,
-    /// None of what has not begun.
+    /// `None` for a workload that has not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Timestamp>,
-    /// None of what still runs or waits: it is taken to run until its limit. An end without a start is a workload that was taken back.
+    /// `None` for a workload that still runs or waits; it is assumed to run until its limit. An end without a start is
+    /// a cancelled workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
     pub limit_s: u64,
@@ -137,7 +138,7 @@ pub struct WorkloadLine {
     pub gpus: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_thousandths: Option<u16>,
-    /// The models that will do; any if none is named.
+    /// The acceptable models; any if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
     #[serde(default)]
@@ -171,7 +172,7 @@ pub enum NearEntry {
 
 impl Line {
     pub fn parse(text: &str) -> Result<Line, String> {
-        /// Which kind of line it is; the kind itself then says which keys it may have.
+        /// The kind of a line, which decides the keys it may have.
         #[derive(Deserialize)]
         struct Kind {
             #[serde(rename = "berth-history")]
@@ -225,7 +226,6 @@ impl fmt::Display for Line {
     }
 }
 
-/// Reads a history.
 pub fn read(text: &str) -> Result<Trace, Unreadable> {
     let mut reader = Reader::default();
     for (number, text) in (1..).zip(text.lines()) {
@@ -308,7 +308,7 @@ impl Reader {
             };
             gpus.extend(vec![gpu; usize::from(entry.count)]);
         }
-        // A node whose rack is not known stands alone.
+        // A node of unknown rack counts as a rack of its own.
         let rack = entry.rack.clone();
         let rack = rack.unwrap_or_else(|| format!("\n{}", entry.name));
         Ok(Node {
@@ -401,7 +401,7 @@ impl Reader {
                 return Err("it ends before it starts".to_owned());
             }
             (_, None) => limit,
-            // Taken back while it waited, or over at once: there is nothing to replay.
+            // It was cancelled while it waited, or ended at once: there is nothing to replay.
             _ => 0,
         };
         if line.start.is_some_and(|start| start < line.submit) {
@@ -494,7 +494,7 @@ impl Reader {
         })
     }
 
-    /// Berth's own claims never do; a file from elsewhere might, and then no plan could keep its reservations.
+    /// Berth never reserves anything twice. A foreign file's reservations might, and then no plan could keep them.
     fn refuse_what_is_reserved_twice(&self) -> Result<(), Unreadable> {
         let mut taken = vec![Taken::default(); self.nodes.len()];
         let mut ends: Vec<(Micros, usize)> = Vec::new();

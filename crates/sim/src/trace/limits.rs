@@ -1,10 +1,10 @@
-//! How large a trace may be: what somebody hands in must not make the reader swallow the machine.
+//! Limits on the size of a trace, so that an uploaded file cannot exhaust the memory.
 
 use berth_engine::queue::Micros;
 
 use crate::swf::SECOND;
 
-/// The most that is read of each.
+/// The most of each thing that is read.
 #[derive(Debug)]
 pub struct Limits;
 
@@ -16,14 +16,14 @@ impl Limits {
     pub const WALLS: usize = 1_000_000;
     pub const ARRIVALS: usize = 5_000_000;
     pub const TASKS: u32 = 200_000;
-    /// Nothing runs or is reserved for longer, and no moment is further from the trace's own beginning of time.
+    /// The longest run or reservation. Moments are within `MOMENT` of the trace's own time origin.
     pub const LENGTH: Micros = 10 * YEAR;
     pub const MOMENT: Micros = 200 * YEAR;
 }
 
 const YEAR: Micros = 366 * 24 * 3600 * SECOND;
 
-/// A moment that sums of times cannot overflow from.
+/// Checks that sums with this moment cannot overflow.
 pub(crate) fn moment(at: Micros) -> Result<Micros, String> {
     match (-Limits::MOMENT..=Limits::MOMENT).contains(&at) {
         true => Ok(at),
@@ -31,7 +31,7 @@ pub(crate) fn moment(at: Micros) -> Result<Micros, String> {
     }
 }
 
-/// A length above zero.
+/// Checks that a length is above zero and within the limit.
 pub(crate) fn length(of: &str, length: Micros) -> Result<Micros, String> {
     match length {
         ..=0 => Err(format!("its {of} is not above zero")),
@@ -47,7 +47,7 @@ pub(crate) fn at_most(what: &str, count: usize, most: usize) -> Result<(), Strin
     }
 }
 
-/// A name that people can read.
+/// Checks that people can read a name.
 pub(crate) fn name(of: &str, name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err(format!("the name of a {of} is empty"));

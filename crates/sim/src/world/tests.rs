@@ -20,7 +20,7 @@ fn shortest() -> Candidate {
 }
 
 impl World<'_> {
-    /// No node has more on it than it has, reservations included.
+    /// No node has more runs and reservations than it has room for.
     fn assert_nothing_is_had_twice(&self) {
         for (node, has) in self.trace.nodes.iter().enumerate() {
             let mut taken = Taken::default();
@@ -87,7 +87,8 @@ fn what_is_sent_away_begins_again_and_its_loss_is_counted() {
         "{}",
         outcome.lost_hours
     );
-    // The firm one waits for the grace; the soft one for its first hour, that grace, and the firm one's hour.
+    // The firm one waits for the grace period. The opportunistic one waits for its lost first hour, that grace period,
+    // and the firm one's hour.
     assert_eq!(outcome.waits_s, [30.0, 2.0 * 3600.0 + 30.0]);
 }
 
@@ -132,14 +133,14 @@ fn what_can_never_begin_is_counted_and_keeps_nobody_waiting() {
     assert_eq!(outcome.waits.max_s, 0.0);
 }
 
-/// Three projects that always want more than there is.
+/// Three projects that always want more than exists.
 fn full() -> Trace {
     let mut arrivals = Vec::new();
     for number in 0..480 {
         let submit = number as Micros * SECOND;
         arrivals.push(arrival(number % 3, submit, HOUR, Gpus::Whole(1)));
     }
-    // Somebody comes at the very end, so that all of the time counts.
+    // One workload arrives at the very end, so that all of the time counts.
     arrivals.push(arrival(0, 18 * HOUR, HOUR, Gpus::Whole(1)));
     trace(arrivals, nodes(6))
 }
@@ -163,7 +164,7 @@ fn weights_decide_who_gets_how_much_while_there_is_not_enough() {
             .iter()
             .all(|share| (share.due - 1.0 / 3.0).abs() < 0.02)
     );
-    // The heavier wait less.
+    // Projects with a larger weight wait less.
     let wait = |project: usize| outcome.by_project[project].1.mean_s;
     assert!(wait(0) < wait(1) && wait(1) < wait(2));
 }
@@ -224,7 +225,7 @@ fn reservations_are_laid_over_a_trace_beside_its_own() {
 #[test]
 fn reserved_time_counts_as_its_holders_own() {
     let mut trace = trace(Vec::new(), nodes(1));
-    // The first holds everything for a day; then both want the same.
+    // The first project holds everything for a day; then both want the same.
     trace.walls = vec![Wall {
         from: 0,
         to: 24 * HOUR,

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::sql::{Conn, Row, either, moment};
 use crate::words::read;
 
-/// A claim with the reservation or window behind it.
+/// A claim with the data of its reservation, window or workload.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub claim: Claim,
@@ -21,11 +21,11 @@ pub struct Entry {
     pub owner: Option<PersonId>,
     pub privacy: Option<Privacy>,
     pub state: Option<State>,
-    /// Whether it holds time before or after a reservation, to set up or to clean up.
+    /// Whether the claim is a buffer before or after a reservation, to set up or to clean up.
     pub is_buffer: bool,
 }
 
-/// Whose claims are asked for.
+/// Selects claims by the kind of their holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holders {
     All,
@@ -44,7 +44,7 @@ impl Holders {
     }
 }
 
-/// How many claims occupy the given resources between two moments; counting ends at `most`.
+/// Counts the claims that occupy the given resources between two moments. Counting stops at `most`.
 pub async fn count_up_to(
     conn: &mut Conn,
     resources: &BTreeSet<ResourceId>,
@@ -76,10 +76,10 @@ pub async fn count_up_to(
     row.count("n")
 }
 
-/// What occupies the given resources between two moments, past and to come, on the sites' own timelines.
+/// The past and future claims that occupy the given resources between two moments, without claims inside a container.
 ///
-/// SQLite's rows come one by one from a thread of its own, and waking up for each of a thousand costs more than reading
-/// them, so it hands them over as one text.
+/// SQLite sends rows one by one from its own thread. Waking up for each of a thousand rows costs more than reading
+/// them, so SQLite returns them as one text.
 pub async fn calendar(
     conn: &mut Conn,
     resources: &BTreeSet<ResourceId>,
@@ -129,20 +129,20 @@ pub async fn calendar(
     Ok(all)
 }
 
-/// A claim without its names, for sums over many.
+/// A claim without names, for sums over many claims.
 #[derive(Debug, Clone, Copy)]
 pub struct Occupying {
     pub resource: ResourceId,
     pub start_us: i64,
     pub end_us: i64,
-    /// How much it takes; none takes all.
+    /// How much it takes of a divisible resource. `None` takes all.
     pub amount: Option<u64>,
     pub holder: HolderKind,
     pub privacy: Option<Privacy>,
-    /// Whether it belongs to the person who was named.
+    /// Whether it belongs to [`OccupyingQuery::own`].
     pub is_own: bool,
     pub is_buffer: bool,
-    /// Whether nothing firm can be booked over it: it still holds, and does not yield.
+    /// Whether it blocks a firm booking: it still holds, and it does not yield.
     pub is_in_the_way: bool,
 }
 
@@ -153,23 +153,24 @@ pub enum HolderKind {
     Workload,
 }
 
-/// Which claims are handed over by [`each_occupying`].
+/// Selects the claims that [`each_occupying`] reads.
 #[derive(Debug, Clone, Copy)]
 pub struct OccupyingQuery<'a> {
     pub resources: &'a BTreeSet<ResourceId>,
     pub from: Timestamp,
     pub to: Timestamp,
     pub holders: Holders,
-    /// Whose claims are [`Occupying::is_own`].
+    /// The person whose claims get [`Occupying::is_own`].
     pub own: PersonId,
-    /// SQLite hands over one text for each resource and stretch of this length in which claims begin.
+    /// SQLite returns one text per resource and time slice of this length, by the start of the claims.
     pub batch: SignedDuration,
 }
 
-/// Resources that are asked about at once: SQLite keeps what it puts in order in memory.
+/// Resources per statement, because SQLite sorts in memory.
 const RESOURCES_AT_ONCE: usize = 250;
 
-/// Hands what [`calendar`] lists to `read`, claim by claim, ordered by resource and start; they are never all in memory.
+/// Passes the claims that [`calendar`] lists to `read`, ordered by resource and start, without holding all of them in
+/// memory.
 pub async fn each_occupying(
     conn: &mut Conn,
     query: OccupyingQuery<'_>,
@@ -249,7 +250,7 @@ fn occupying(row: &Row) -> Result<Occupying> {
     })
 }
 
-/// One resource's claims that begin in one stretch, in SQLite's text.
+/// One resource's claims that begin in one time slice, from SQLite's text.
 fn occupying_batch(row: &Row) -> Result<Vec<Occupying>> {
     let resource = row.get::<String>("resource")?;
     let resource = Uuid::try_parse(&resource)
@@ -301,7 +302,7 @@ fn read_lines<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>> {
     serde_json::from_str(text).map_err(|error| Error::Corrupt(format!("a calendar: {error}")))
 }
 
-/// Particular claims, as the calendar shows them.
+/// The given claims, as the calendar shows them.
 pub async fn entries(conn: &mut Conn, ids: Vec<ClaimId>) -> Result<Vec<Entry>> {
     if ids.is_empty() {
         return Ok(Vec::new());

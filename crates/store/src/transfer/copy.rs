@@ -1,4 +1,4 @@
-//! One table's rows, out of SQLite in a stream and into PostgreSQL in batches.
+//! Streams one table's rows out of SQLite and inserts them into PostgreSQL in batches.
 
 use futures::TryStreamExt as _;
 use sqlx::Postgres;
@@ -13,7 +13,7 @@ use super::{Progress, Step};
 use crate::error::Result;
 use crate::sql::Row;
 
-/// Rows per insert: many enough that the way to the server does not count, few enough to hold in memory.
+/// Rows per insert: enough that the round trip does not matter, few enough to hold in memory.
 const BATCH_ROWS: usize = 500;
 
 pub(super) async fn table(
@@ -35,10 +35,10 @@ pub(super) async fn table(
         });
     };
     report(0);
-    // What migrations put there stands in the source too, and has moved on since.
+    // Rows from migrations exist in the source too, and may have changed there.
     sqlx::query(table.clear()).execute(&mut *target).await?;
     let mut done = 0;
-    // Rows that refer to others of their table come level by level, so that what they refer to is there.
+    // Rows that refer to other rows of their table come level by level, so that the rows they refer to exist.
     for depth in 0.. {
         let before = done;
         let mut batch = Batch::new(table);
@@ -57,13 +57,13 @@ pub(super) async fn table(
     }
     report(done);
     set_counters(source, target, table).await?;
-    // The target's planner has never seen these rows: neither the checks that follow nor the first bookings would
-    // be planned well.
+    // The target's planner has no statistics for these rows, so it would plan the checks that follow and the first
+    // bookings badly.
     sqlx::query(table.analyse()).execute(target).await?;
     Ok(())
 }
 
-/// A number that was given out once is never given out again, not even one whose row is gone.
+/// A number is never reused, not even one of a deleted row.
 async fn set_counters(
     source: &mut SqliteConnection,
     target: &mut PgConnection,
@@ -85,7 +85,7 @@ async fn set_counters(
     Ok(())
 }
 
-/// Rows on their way, column by column, as PostgreSQL takes them.
+/// A batch of rows, column by column, as PostgreSQL takes them.
 struct Batch<'t> {
     table: &'t Table,
     extras: &'static [Extra],
@@ -125,7 +125,7 @@ impl<'t> Batch<'t> {
         Ok(())
     }
 
-    /// Writes what is gathered and begins anew; says how many rows it was.
+    /// Inserts the batch and empties it. Returns its number of rows.
     async fn insert(&mut self, target: &mut PgConnection) -> Result<u64> {
         let full = std::mem::replace(self, Batch::new(self.table));
         if full.rows == 0 {

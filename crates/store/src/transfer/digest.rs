@@ -1,4 +1,4 @@
-//! A table in one number of rows and one hash, the same on both databases when the rows are the same.
+//! A table's row count and hash. They are the same on both databases when the rows are the same.
 
 use futures::TryStreamExt as _;
 use futures::stream::BoxStream;
@@ -14,7 +14,7 @@ use crate::sql::{Row, hex};
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Digest {
     pub rows: u64,
-    /// Over every carried column of every row, in the order of the primary key.
+    /// Over every copied column of every row, in the order of the primary key.
     pub sha256: String,
 }
 
@@ -37,7 +37,8 @@ async fn of_rows(
     while let Some(row) = rows.try_next().await? {
         for column in &table.columns {
             let bytes = canonical(&row, column)?;
-            // The length before each value keeps two rows from reading alike; absent differs from empty.
+            // The length before each value keeps two different rows from giving the same bytes. Absent differs from
+            // empty.
             let length = bytes.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64);
             hasher.update(length.to_be_bytes());
             hasher.update(bytes.unwrap_or_default());
@@ -50,7 +51,7 @@ async fn of_rows(
     })
 }
 
-/// A value as bytes that do not depend on the database it was read from.
+/// A value as bytes that do not depend on the database.
 fn canonical(row: &Row, column: &Column) -> Result<Option<Vec<u8>>> {
     let name = column.name.as_str();
     Ok(match column.kind {

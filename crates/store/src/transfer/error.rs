@@ -1,4 +1,4 @@
-//! Why a move did not happen, and what to do about it.
+//! Why a move failed, and what to do about it.
 
 use super::digest::Digest;
 

@@ -1,6 +1,6 @@
-//! What there is to carry: SQLite's tables and columns, with the types that PostgreSQL gives them.
+//! The tables and columns to copy: SQLite's, with the types that PostgreSQL gives them.
 //!
-//! The SQLite schema decides, since it is the smaller one: what PostgreSQL has beyond it is derived there.
+//! The SQLite schema decides, since it is the smaller one: PostgreSQL derives its other columns and tables from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::error::{Error, Result};
 
-/// SQLite's own form of the tree, which PostgreSQL keeps as codes, its reserve, and the migrations' own list.
+/// SQLite's own form of the tree (PostgreSQL uses codes), SQLite's space reserve, and the list of migrations.
 const NOT_CARRIED: [&str; 3] = ["resource_line", "reserve", "_sqlx_migrations"];
 
 #[derive(Debug)]
 pub(super) struct Table {
     pub name: String,
     pub columns: Vec<Column>,
-    /// The primary key's columns, in its order; none for a table without one.
+    /// The primary key's columns, in order. Empty for a table without one.
     pub key: Vec<Column>,
-    /// How rows of this table refer to others of it, if they do.
+    /// How rows of this table refer to other rows of it, if they do.
     pub itself: Option<SelfReference>,
     refers_to: BTreeSet<String>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Table {
 pub(super) struct Column {
     pub name: String,
     pub kind: Kind,
-    /// Whether PostgreSQL numbers it, so that its counter must be set past what we bring.
+    /// Whether PostgreSQL numbers this column. Its counter must then be set past the copied numbers.
     pub is_identity: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Kind {
     Text,
 }
 
-/// `column` names the row above by its `to`.
+/// `column` of a row holds the value of column `to` of its parent row.
 #[derive(Debug)]
 pub(super) struct SelfReference {
     pub column: String,
@@ -51,7 +51,7 @@ pub(super) struct SelfReference {
 impl Kind {
     const ALL: [Kind; 5] = [Kind::Bool, Kind::Bytes, Kind::Id, Kind::Int, Kind::Text];
 
-    /// Its name in PostgreSQL, in statements and in the catalogue alike.
+    /// The type's name in PostgreSQL, in statements and in the catalogue.
     pub fn type_name(self) -> &'static str {
         match self {
             Kind::Bool => "boolean",
@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// The tables to carry, each after those it refers to.
+/// The tables to copy, each after the tables it refers to.
 pub(super) async fn common(
     source: &mut SqliteConnection,
     target: &mut PgConnection,
@@ -102,7 +102,7 @@ async fn refuse_other_versions(
     })
 }
 
-/// The last migration that was made there; none in a database that is not ours yet.
+/// The last migration of the source. `None` in a database that is not Berth's.
 async fn sqlite_version(source: &mut SqliteConnection) -> Result<Option<i64>> {
     let is_ours: bool = sqlx::query_scalar(
         "SELECT count(*) > 0 FROM sqlite_master WHERE name = '_sqlx_migrations'",
@@ -138,7 +138,7 @@ async fn read_table(
     target: &mut PgConnection,
     name: &str,
 ) -> Result<Table> {
-    // `pragma_table_info` leaves generated columns out, and so do we: each side makes its own.
+    // `pragma_table_info` leaves generated columns out, and so does the copy: each side computes its own.
     let ours: Vec<(String, i64)> =
         sqlx::query_as("SELECT name, pk FROM pragma_table_info($1) ORDER BY cid")
             .bind(name)
@@ -203,7 +203,7 @@ async fn read_references(
         if table != name {
             refers_to.insert(table);
         } else if itself.replace(SelfReference { column, to }).is_some() {
-            // Which rows come first would no longer be a matter of one depth.
+            // The order of the rows would no longer depend on one depth.
             return Err(Error::Schema(format!(
                 "`{name}` refers to itself in two ways"
             )));
@@ -212,7 +212,7 @@ async fn read_references(
     Ok((refers_to, itself))
 }
 
-/// Each table after those it refers to; among equals by name, so that two moves do the same.
+/// Orders each table after the tables it refers to; among equals by name, so that two moves do the same.
 fn in_order(mut waiting: BTreeMap<String, Table>) -> Result<Vec<Table>> {
     let mut ordered = Vec::new();
     while !waiting.is_empty() {

@@ -1,8 +1,8 @@
-//! The only statements of this crate that are put together at run time.
+//! The only statements of this crate that are built at run time.
 //!
-//! Everywhere else a statement is a literal, so that no value can become part of one. Here the tables are not known
-//! when we compile, since a later migration brings more. What is put in are names alone, read from the two schemas
-//! that our own migrations made, and quoted; values are bound as everywhere. That is what `AssertSqlSafe` asserts.
+//! Everywhere else a statement is a literal, so that no value can become part of one. Here the tables are not known at
+//! compile time, since a later migration adds more. The inserted parts are only names, read from the two schemas that
+//! Berth's own migrations made, and quoted. Values are bound, as everywhere. That is what `AssertSqlSafe` asserts.
 
 use sqlx::AssertSqlSafe;
 
@@ -19,7 +19,7 @@ fn joined(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Shuts other writers out of all the tables at once.
+/// Locks all the tables at once against other writers.
 pub(super) fn lock(tables: &[Table]) -> Sql {
     let names = joined(tables.iter().map(|table| quoted(&table.name)));
     AssertSqlSafe(format!("LOCK TABLE {names} IN EXCLUSIVE MODE"))
@@ -42,7 +42,7 @@ impl Table {
         AssertSqlSafe(format!("ANALYZE {}", quoted(&self.name)))
     }
 
-    /// SQLite's rows that have `depth` rows above them; all of them in a table that does not refer to itself.
+    /// SQLite's rows with `depth` ancestors; all rows of a table that does not refer to itself.
     pub fn rows_at(&self, depth: usize) -> Sql {
         let columns = joined(self.columns.iter().map(|column| {
             let name = quoted(&column.name);
@@ -53,7 +53,7 @@ impl Table {
         if let Some(itself) = &self.itself {
             let (column, to) = (quoted(&itself.column), quoted(&itself.to));
             for above in 1..=depth {
-                // CROSS keeps SQLite from turning the walk around: upwards is by key, downwards may have no index.
+                // CROSS keeps SQLite from reversing the join: upwards is by key, downwards may have no index.
                 let below = above - 1;
                 sql += &format!(
                     " CROSS JOIN {table} AS r{above} ON r{above}.{to} = r{below}.{column}"
@@ -91,16 +91,16 @@ impl Table {
         ))
     }
 
-    /// All rows as SQLite orders them: by key, or by everything where there is none.
+    /// All rows in SQLite's order: by key, or by all columns where there is no key.
     pub fn sqlite_in_order(&self) -> Sql {
         self.in_order(|column| quoted(&column.name))
     }
 
-    /// All rows of PostgreSQL in the order that SQLite gives them.
+    /// All rows of PostgreSQL in SQLite's order.
     pub fn postgres_in_order(&self) -> Sql {
         self.in_order(|column| {
             let name = quoted(&column.name);
-            // SQLite compares bytes, whatever the language of the target; and it puts what is absent first.
+            // SQLite compares bytes, whatever the collation of the target, and it puts NULL first.
             let collation = match column.kind {
                 Kind::Text => " COLLATE \"C\"",
                 _ => "",
@@ -128,7 +128,7 @@ impl Table {
         ))
     }
 
-    /// Sets PostgreSQL's counter past every number that was brought, and past `$3`, the last one ever given out.
+    /// Sets PostgreSQL's counter past every copied number, and past `$3`, the last one ever used.
     pub fn set_counter(&self, column: &Column) -> Sql {
         AssertSqlSafe(format!(
             "SELECT setval(pg_get_serial_sequence($1, $2), greatest(max({}), $3)) FROM {}",

@@ -1,8 +1,8 @@
-//! What PostgreSQL knows beyond SQLite: the tree's codes, and which of them each holding claim holds.
+//! The data that PostgreSQL has and SQLite does not: the tree's codes, and the code that each holding claim holds.
 //!
-//! The codes mean nothing but their place, so they are given out afresh: to each resource the next branch of its
-//! parent, or of its site. All of the tree is in memory for that, which an inventory fits in even where its history
-//! would not.
+//! A code means nothing but its position, so the move assigns new codes: each resource gets the next branch of its
+//! parent, or of its site. This needs the whole tree in memory. An inventory fits there, even where its history does
+//! not.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,14 +14,13 @@ use super::error::{Error, Result};
 use crate::code::Code;
 use crate::sql::Row;
 
-/// A column that only PostgreSQL has, and how its value (as text) follows from the row that SQLite has.
+/// A column that only PostgreSQL has, and how to compute its value (as text) from SQLite's row.
 pub(super) struct Extra {
     pub column: &'static str,
     pub cast: &'static str,
     pub value: fn(&Tree, &Row) -> crate::Result<Option<String>>,
 }
 
-/// The extra columns of a table.
 pub(super) fn extras(table: &str) -> &'static [Extra] {
     match table {
         "site" => SITE,
@@ -77,7 +76,7 @@ const CLAIM: &[Extra] = &[Extra {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     site_numbers: HashMap<Uuid, i64>,
-    /// What hangs directly below a site or a resource, each with its name; its position is its branch.
+    /// The direct children of a site or a resource, each with its name. The position is the branch number.
     below: HashMap<Uuid, Vec<(Uuid, String)>>,
     places: HashMap<Uuid, Place>,
 }
@@ -90,19 +89,19 @@ struct Place {
 }
 
 impl Tree {
-    /// Reads the source's tree, and gives every site a number of the target's and every resource a code.
+    /// Reads the source's tree. Assigns every site a number of the target, and every resource a code.
     pub async fn plan(source: &mut SqliteConnection, target: &mut PgConnection) -> Result<Self> {
         let sites: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM site ORDER BY created_at, id")
             .fetch_all(&mut *source)
             .await?;
-        // Drawn from the target's own counter, so that the next site there gets the number after these.
+        // From the target's own counter, so that the next site there gets the number after these.
         let numbers: Vec<i64> = sqlx::query_scalar(
             "SELECT nextval(pg_get_serial_sequence('site', 'number')) FROM generate_series(1, $1)",
         )
         .bind(sites.len() as i64)
         .fetch_all(target)
         .await?;
-        // Those still in use first: branches given out early are short.
+        // Resources in use come first, because early branches have short codes.
         let resources: Vec<(Uuid, Uuid, String)> = sqlx::query_as(
             "SELECT id, coalesce(parent, site), name FROM resource ORDER BY removed_at IS NOT NULL, created_at, id",
         )

@@ -1,6 +1,6 @@
 //! `lossy-fs BACKING MOUNTPOINT`: a disk that drops unsynced writes at a crash. See `lossy`.
 //!
-//! `SIGTERM` keeps everything, `SIGUSR1` and `kill -9` drop what was not synced.
+//! `SIGTERM` keeps everything; `SIGUSR1` and `kill -9` drop everything that was not synced.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
-//! Runs a command beside a throw-away PostgreSQL, named to it in `BERTH_TEST_POSTGRES`.
+//! Runs a command with a throw-away PostgreSQL, and passes it the address in `BERTH_TEST_POSTGRES`.
 //!
-//! `scripts/with-postgres make test`: one server for all the test processes of a run, instead of one each.
+//! `scripts/with-postgres make test` starts one server for all the test processes of a run, instead of one each.
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -19,7 +19,7 @@ fn main() -> Result<ExitCode> {
         .env(SERVER_VARIABLE, server.address().to_string())
         .status()
         .with_context(|| format!("could not run {}", program.display()))?;
-    // A command that a signal ended has no exit code; as far as anyone waiting for us goes, it failed.
+    // A command that a signal ended has no exit code, but it has failed.
     Ok(status
         .code()
         .and_then(|code| u8::try_from(code).ok())

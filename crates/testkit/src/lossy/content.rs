@@ -1,4 +1,4 @@
-//! The bytes of one file: those the disk holds, and those that no sync has carried there yet.
+//! The bytes of one file: the bytes on the disk, and the newer bytes that no sync has written there yet.
 
 use std::cmp::{max, min};
 use std::collections::BTreeMap;
@@ -14,18 +14,18 @@ type Page = Box<[u8; PAGE_BYTES as usize]>;
 
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    /// The file on the disk; none as long as its creation is only in the journal.
+    /// The file on the disk; `None` while its creation is only in the journal.
     disk: Option<File>,
-    /// How many leading bytes of `disk` still count: truncating lowers it, only a sync raises it.
+    /// How many leading bytes of `disk` still count. Truncating lowers it, and only a sync raises it.
     disk_len: u64,
     /// The length that readers see; never below `disk_len`.
     len: u64,
-    /// Written pages by number, each whole, with zeros past `len`.
+    /// Written pages by number, each complete, with zeros past `len`.
     unsynced: BTreeMap<u64, Page>,
 }
 
 impl Content {
-    /// The content of a file that the disk holds already.
+    /// The content of a file that exists on the disk.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let disk = File::options().read(true).write(true).open(path)?;
         let len = disk.metadata()?.len();
@@ -37,7 +37,7 @@ impl Content {
         })
     }
 
-    /// Says where the bytes of a new file go, once the disk knows the file.
+    /// Sets the disk file of a new file, once it exists on the disk.
     pub(super) fn attach(&mut self, disk: File) {
         self.disk = Some(disk);
     }
@@ -91,10 +91,10 @@ impl Content {
         self.len = len;
     }
 
-    /// Carries everything to the disk.
+    /// Writes everything to the disk.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         let disk = self.disk.as_ref().ok_or(Errno::IO)?;
-        // Cutting first makes sure that bytes dropped by a truncation do not come back as the tail.
+        // Cut first, so that bytes dropped by a truncation do not come back as the tail.
         disk.set_len(self.disk_len)?;
         for (number, page) in &self.unsynced {
             let start = number * PAGE_BYTES;
@@ -112,7 +112,7 @@ impl Content {
         Ok(page)
     }
 
-    /// Fills the front of `bytes` with what the disk has from `offset` on.
+    /// Fills the front of `bytes` with the disk's bytes from `offset` on.
     fn read_disk(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let there = min(self.disk_len.saturating_sub(offset), bytes.len() as u64) as usize;
         match &self.disk {

@@ -1,8 +1,8 @@
-//! The kernel's requests, translated into calls on the tree.
+//! Translates the kernel's requests into calls on the tree.
 //!
-//! The kernel's write-back cache stays off, so every `write` arrives here before it returns. Locks,
-//! permission checks and memory maps are the kernel's own work: all users of the files are behind the one
-//! mount, so its caches are never stale and may live long.
+//! The kernel's write-back cache stays off, so every `write` arrives here before it returns. The kernel itself handles
+//! locks, permission checks and memory maps. All users of the files are behind the one mount, so its caches are never
+//! stale and may live long.
 
 use std::ffi::OsStr;
 use std::io;
@@ -30,12 +30,12 @@ impl LossyFs {
         Self(Arc::new(Mutex::new(tree)))
     }
 
-    /// Whoever holds the tree stops the disk: no request is carried out meanwhile.
+    /// Locks the tree. While the lock is held, the disk carries out no request.
     pub(super) fn tree(&self) -> MutexGuard<'_, Tree> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers with the node that `find` names, which the kernel will then remember.
+    /// Answers with the node that `find` returns; the kernel then remembers the node.
     fn answer(&self, reply: ReplyEntry, find: impl FnOnce(&mut Tree) -> io::Result<Ino>) {
         match self.introduce(find) {
             Ok(attributes) => reply.entry(&CACHED, &attributes, FIRST),
@@ -250,7 +250,7 @@ impl Filesystem for LossyFs {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        // Called at every close, and a close promises nothing.
+        // The kernel calls this at every close, and a close promises nothing.
         reply.ok();
     }
 
@@ -305,7 +305,7 @@ fn done(reply: ReplyEmpty, result: io::Result<()>) {
     }
 }
 
-/// Who owns what this request makes. The kernel has taken the umask off the mode already.
+/// The owner and mode of a new file or directory. The kernel has already applied the umask to the mode.
 fn access(req: &Request, mode: u32) -> Access {
     Access {
         mode: mode & 0o7777,

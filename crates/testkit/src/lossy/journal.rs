@@ -1,8 +1,7 @@
-//! The changes of names, owners and modes that the backing directory has not seen yet, in order.
+//! The changes of names, owners and modes that the backing directory does not have yet, in order.
 //!
-//! A sync carries out the steps up to the last one that touches the synced file or directory. So each
-//! step finds the backing directory exactly as the tree was when the step was taken, and the paths in it
-//! are right.
+//! A sync carries out the steps up to the last one that touches the synced file or directory. So each step finds the
+//! backing directory exactly as the tree was when the step was noted, and its paths are correct.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, Permissions};
@@ -15,7 +14,7 @@ use super::tree::{Access, Ino};
 #[derive(Debug, Default)]
 pub(super) struct Journal(VecDeque<(Vec<Ino>, Step)>);
 
-/// A change of the backing directory that is still to be made.
+/// A change that the backing directory does not have yet.
 #[derive(Debug)]
 pub(super) enum Step {
     Make(PathBuf, New, Access),
@@ -27,7 +26,7 @@ pub(super) enum Step {
 
 #[derive(Debug)]
 pub(super) enum New {
-    /// A file, with the number by which its content waits for a place on the disk.
+    /// A file, with the inode number under which its content waits for a file on the disk.
     File(Ino),
     Directory,
     Symlink(PathBuf),
@@ -41,7 +40,7 @@ impl Journal {
         self.0.push_back((touches.into(), step));
     }
 
-    /// How many steps a sync of this file or directory must carry out.
+    /// The number of steps that a sync of this file or directory must carry out.
     pub(super) fn steps_for(&self, ino: Ino) -> usize {
         let last = self
             .0

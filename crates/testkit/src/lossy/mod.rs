@@ -1,12 +1,12 @@
-//! A disk that drops unsynced writes at a crash: a filesystem over a backing directory, for tests that
-//! want to know what really survives a power cut. `kill -9` of a database proves little, since the kernel
-//! keeps what the dead process wrote; this disk forgets it.
+//! A disk that drops unsynced writes at a crash: a filesystem over a backing directory. It is for tests of what really
+//! survives a power cut. `kill -9` of a database proves little, because the kernel keeps everything that the dead
+//! process wrote; this disk forgets it.
 //!
-//! The backing directory holds what was synced and nothing else. Everything newer is in the memory of the
-//! `lossy-fs` process and goes with it: [`Mount::crash`], `SIGUSR1` and `kill -9` are all power cuts.
-//! Mounting the same backing directory again is the power coming back.
+//! The backing directory holds only synced data. Everything newer is in the memory of the `lossy-fs` process and is
+//! lost with it: [`Mount::crash`], `SIGUSR1` and `kill -9` are all power cuts. Mounting the same backing directory
+//! again means that the power is back.
 //!
-//! What a crash takes away:
+//! A crash takes away:
 //! - Bytes and lengths: every write and truncation since the last fsync or fdatasync of that file (or
 //!   write through `O_SYNC`, `O_DSYNC`). Closing a file syncs nothing. A shared memory map works and
 //!   counts as written when the kernel writes its pages back, at the latest at the next fsync.
@@ -16,11 +16,11 @@
 //!   fsync of the directory or the file, and a file renamed into place before its bytes were synced is
 //!   found empty.
 //!
-//! What is not modelled:
+//! The disk does not model:
 //! - Unsynced writes that survive. A real disk may keep some of them, in any order or torn; this one
 //!   keeps none. Only `kill -9` in the middle of an fsync leaves a part of that one fsync.
 //! - `sync` and `syncfs`, which FUSE does not pass on, and `sync_file_range`, which promises nothing.
-//! - Times: a file has one, that of its last change, and it is not kept.
+//! - Times: a file has only the time of its last change, and it is not kept.
 //! - Sockets, pipes and devices are refused, extended attributes are unknown, and the free space is
 //!   given as none. Put a server's socket elsewhere.
 //!
@@ -49,9 +49,9 @@ use crate::repository;
 /// The program that serves a disk.
 const NAME: &str = "lossy-fs";
 
-/// A mounted lossy disk, served by a process of its own that cannot outlive this one.
+/// A mounted lossy disk, served by a separate process that cannot outlive this one.
 ///
-/// Dropping it is a crash, so that nothing stays behind whatever happens to the test.
+/// Dropping it is a crash, so that nothing stays behind however the test ends.
 #[derive(Debug)]
 pub struct Mount {
     server: Child,
@@ -60,7 +60,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts what was synced to `backing` at `mountpoint`; both are existing directories.
+    /// Mounts the synced content of `backing` at `mountpoint`; both are existing directories.
     pub fn start(backing: &Path, mountpoint: &Path) -> Result<Self> {
         let mut server = Command::new(program()?)
             .args(["--until-stdin-closes".as_ref(), backing, mountpoint])
@@ -89,19 +89,19 @@ impl Mount {
         self.server.id()
     }
 
-    /// Cuts the power: what was not synced is gone. A program that still has files open gets errors from
-    /// then on, or `SIGBUS` in a memory map; end it, or it may write into the bare mount point.
+    /// Cuts the power: everything unsynced is lost. A program that still has files open then gets errors, or `SIGBUS`
+    /// in a memory map. End such a program, because it may write into the bare mount point.
     pub fn crash(self) -> Result<()> {
         self.end(Signal::USR1)
     }
 
-    /// Ends in good order: everything written is kept.
+    /// Ends in an orderly way: everything written is kept.
     pub fn unmount(self) -> Result<()> {
         self.end(Signal::TERM)
     }
 
     fn end(mut self, signal: Signal) -> Result<()> {
-        // Waiting would close the server's stdin, a second reason to end that must not overtake the first.
+        // Waiting would close the server's stdin. That is a second reason to end, and must not overtake the first.
         let _stdin = self.server.stdin.take();
         kill_process(Pid::from_child(&self.server), signal).context("signal lossy-fs")?;
         let status = self.server.wait().context("wait for lossy-fs")?;
@@ -116,7 +116,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Each may find its work done already, which is what matters.
+        // Each call may find its work already done, and that is fine.
         let _ = self.server.kill();
         let _ = self.server.wait();
         if self.mounted {
@@ -126,7 +126,7 @@ impl Drop for Mount {
 }
 
 /// Cargo puts programs one directory above the tests of the same profile. It builds them with the tests of this crate,
-/// but not with those of another; then they are built here.
+/// but not with the tests of another; in that case this function builds them.
 fn program() -> Result<PathBuf> {
     let me = env::current_exe().context("where is this program?")?;
     let directories: Vec<&Path> = me.ancestors().skip(1).take(2).collect();
@@ -141,7 +141,7 @@ fn program() -> Result<PathBuf> {
     found().with_context(|| format!("no {NAME} beside {}", me.display()))
 }
 
-/// Builds the program beside the test `me`: `TARGET/PROFILE/deps/me`.
+/// Builds the program for the test `me`: `TARGET/PROFILE/deps/me`.
 fn build(me: &Path) -> Result<()> {
     let profile = me.ancestors().nth(2);
     let (Some(profile), Some(target)) = (
@@ -150,7 +150,7 @@ fn build(me: &Path) -> Result<()> {
     ) else {
         bail!("{} does not lie where cargo puts tests", me.display());
     };
-    // The one profile that is not named as its directory is.
+    // The only profile with a name that differs from its directory.
     let profile = if profile == "debug" { "dev" } else { profile };
     let package = concat!("--package=", env!("CARGO_PKG_NAME"));
     repository::cargo([

@@ -1,4 +1,4 @@
-//! The life of the process that serves a lossy disk: mount, wait for the end, end.
+//! The process that serves a lossy disk: it mounts the disk, waits for the end, and ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,15 +16,15 @@ use tokio::sync::mpsc;
 use super::fuse::LossyFs;
 use super::tree::Tree;
 
-/// What the server says on stdout once the disk can be used.
+/// The server prints this on stdout once the disk can be used.
 pub(super) const READY: &str = "mounted\n";
 
-/// How long to serve.
+/// When to stop serving.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Until {
-    /// Until a signal says so.
+    /// At a signal.
     Signal,
-    /// Until a signal says so or stdin closes, because whoever started us is gone.
+    /// At a signal, or when stdin closes because the parent process is gone.
     SignalOrStdinCloses,
 }
 
@@ -35,9 +35,9 @@ enum End {
     Failure(io::Error),
 }
 
-/// Serves `backing` at `mountpoint` until `SIGTERM` or `SIGINT` (orderly: everything is kept) or
-/// `SIGUSR1` (crash: what was not synced is dropped). The process must then exit at once, which closes
-/// the files that others still have open here.
+/// Serves `backing` at `mountpoint` until `SIGTERM` or `SIGINT` (orderly: everything is kept) or `SIGUSR1` (crash:
+/// everything unsynced is dropped). The process must then exit at once, which closes the files that other processes
+/// still have open here.
 pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -78,7 +78,7 @@ pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()
         _ = power_cut.recv() => End::Crash,
         Some(end) = other.recv() => end,
     };
-    // The kernel still writes back mapped pages while it unmounts, so the tree is served until after.
+    // The kernel still writes back mapped pages while it unmounts, so the tree is served until then.
     unmount(&mountpoint).with_context(|| format!("unmount {}", mountpoint.display()))?;
     let mut tree = fs.tree();
     match end {
@@ -88,20 +88,20 @@ pub async fn serve(backing: &Path, mountpoint: &Path, until: Until) -> Result<()
         End::Crash => {}
         End::Failure(error) => return Err(error).context("serve the kernel's requests"),
     }
-    // Held to the end of the process: nobody is promised anything from here on.
+    // Held until the process ends: from here on, no request gets an answer.
     std::mem::forget(tree);
     std::mem::forget(lock);
     Ok(())
 }
 
-/// Every file of the tree stays open, so that its bytes are found whatever becomes of its name.
+/// Every file of the tree stays open, so that its bytes can be found even if its name changes.
 fn allow_many_open_files() -> Result<(), Errno> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)
 }
 
-/// For all users, PostgreSQL's own among them, under the permission checks they are used to.
+/// Mounts for all users, including PostgreSQL's own, with the usual permission checks.
 fn mount(fs: LossyFs, mountpoint: &Path) -> io::Result<Session<LossyFs>> {
     let mut config = Config::default();
     config.acl = SessionACL::All;
@@ -112,17 +112,17 @@ fn mount(fs: LossyFs, mountpoint: &Path) -> io::Result<Session<LossyFs>> {
     Session::new(fs, mountpoint, &config)
 }
 
-/// Unmounts, waiting for the kernel's last writes; lazily where files are still open.
+/// Unmounts and waits for the kernel's last writes; lazily if files are still open.
 fn unmount(mountpoint: &Path) -> Result<(), Errno> {
     match rustix::mount::unmount(mountpoint, UnmountFlags::empty()) {
         Err(Errno::BUSY) => rustix::mount::unmount(mountpoint, UnmountFlags::DETACH),
-        // Somebody else has unmounted it.
+        // Another process has unmounted it.
         Err(Errno::INVAL) => Ok(()),
         result => result,
     }
 }
 
-/// Clears away the mount of a server that was killed.
+/// Detaches the mount of a server that was killed.
 fn detach_if_dead(mountpoint: &Path) -> Result<()> {
     let dead = |error: io::Error| Errno::from_io_error(&error) == Some(Errno::NOTCONN);
     if mountpoint.metadata().is_err_and(dead) {

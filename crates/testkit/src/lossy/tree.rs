@@ -1,5 +1,5 @@
-//! The tree of files as its users see it, held in memory above the backing directory, which holds what was
-//! synced. Nothing here knows of FUSE.
+//! The tree of files as its users see it. It is in memory, above the backing directory with the synced data. This
+//! module must not depend on FUSE.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ pub(super) struct Tree {
     root: PathBuf,
     nodes: HashMap<Ino, Node>,
     journal: Journal,
-    /// The number given out last; the root gets the first.
+    /// The number that was assigned last; the root gets the first.
     last_number: u64,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Tree {
 pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) access: Access,
-    /// Last change of the content. Lives in memory only.
+    /// Time of the last change of the content, in memory only.
     pub(super) modified: SystemTime,
-    /// The directory entries that lead here: none for the root and for a file removed while open.
+    /// The directory entries of this node: none for the root, or for a file that was removed while open.
     pub(super) names: Vec<(Ino, OsString)>,
-    /// How often the kernel was told of this node and has not forgotten it.
+    /// How many references to this node the kernel has and has not forgotten.
     lookups: u64,
 }
 
@@ -47,8 +47,8 @@ pub(super) enum Kind {
 
 pub(super) type Entries = BTreeMap<OsString, Entry>;
 
-/// One name in a directory. The cookie says where a listing that was cut off goes on: it stays the same
-/// while other names come and go.
+/// One name in a directory. The cookie says where an interrupted listing continues. It stays the same while other names
+/// come and go.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) ino: Ino,
@@ -65,7 +65,7 @@ pub(super) struct Access {
 }
 
 impl Tree {
-    /// Reads the whole backing directory; the bytes of its files stay where they are.
+    /// Reads the whole backing directory, but not the bytes of its files.
     pub(super) fn load(root: PathBuf) -> io::Result<Self> {
         let (nodes, journal) = (HashMap::new(), Journal::default());
         let mut tree = Self {
@@ -124,7 +124,7 @@ impl Tree {
         Ok(entry.ok_or(Errno::NOENT)?.ino)
     }
 
-    /// The entries of a directory that come after the one with this cookie.
+    /// The entries of a directory after the entry with this cookie.
     pub(super) fn list(&self, ino: Ino, after: u64) -> io::Result<Vec<Listed<'_>>> {
         let entries = self.node(ino)?.entries()?.iter();
         let listed = entries
@@ -135,7 +135,7 @@ impl Tree {
         Ok(listed)
     }
 
-    /// The kernel was told of the node, which must therefore live until it is forgotten again.
+    /// Counts a reference of the kernel. The node must live until the kernel forgets it.
     pub(super) fn remember(&mut self, ino: Ino) -> io::Result<&Node> {
         let node = self.node_mut(ino)?;
         node.lookups += 1;
@@ -213,7 +213,7 @@ impl Tree {
         Ok(ino)
     }
 
-    /// Removes a file, or a directory with nothing in it.
+    /// Removes a file or an empty directory.
     pub(super) fn remove(&mut self, parent: Ino, name: &OsStr) -> io::Result<()> {
         let path = self.path(parent)?.join(name);
         self.node(self.child(parent, name)?)?.refuse_if_full()?;
@@ -239,7 +239,7 @@ impl Tree {
 
     pub(super) fn set_access(&mut self, ino: Ino, access: Access) -> io::Result<()> {
         self.node_mut(ino)?.access = access;
-        // A file removed while open has no path, and nothing of it survives a crash anyway.
+        // A file that was removed while open has no path, and nothing of it survives a crash.
         if let Ok(path) = self.path(ino) {
             self.journal.note([ino], Step::SetAccess(path, access));
         }
@@ -262,7 +262,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Carries to the disk what an fsync of this file or directory promises.
+    /// Writes to the disk everything that an fsync of this file or directory promises.
     pub(super) fn sync(&mut self, ino: Ino) -> io::Result<()> {
         self.commit(self.journal.steps_for(ino))?;
         match &mut self.node_mut(ino)?.kind {
@@ -271,7 +271,7 @@ impl Tree {
         }
     }
 
-    /// Carries everything to the disk, as an orderly shutdown does.
+    /// Writes everything to the disk, as an orderly shutdown does.
     pub(super) fn sync_all(&mut self) -> io::Result<()> {
         self.commit(self.journal.len())?;
         for node in self.nodes.values_mut() {

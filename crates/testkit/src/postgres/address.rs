@@ -1,4 +1,4 @@
-//! Where a server is, and so where each of its databases is.
+//! The address of a server, and of each of its databases.
 
 use std::fmt;
 use std::path::Path;
@@ -9,19 +9,19 @@ use anyhow::{Context, Error, Result, ensure};
 
 use crate::tool;
 
-/// A PostgreSQL server by the URL of one of its databases: `postgresql:///postgres?host=…`.
+/// A PostgreSQL server, given by the URL of one of its databases: `postgresql:///postgres?host=…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Up to and including the slash before the database's name.
     head: String,
     database: String,
-    /// From the question mark on; may be empty.
+    /// From the question mark on; it may be empty.
     query: String,
 }
 
 impl Address {
-    /// The server whose socket is in `directory`. Everything is spelled out, so that a stray `PGPORT` or
-    /// `PGUSER` in the environment changes nothing.
+    /// The server with its socket in `directory`. The address is complete, so a stray `PGPORT` or `PGUSER` in the
+    /// environment changes nothing.
     pub fn in_directory(directory: &Path) -> Self {
         Self {
             head: "postgresql:///".to_owned(),
@@ -38,7 +38,7 @@ impl Address {
         }
     }
 
-    /// Runs SQL with `psql` and answers with what it printed, bare.
+    /// Runs SQL with `psql` and returns the output without decoration.
     pub fn execute(&self, statement: &str) -> Result<String> {
         let output = Command::new(tool::find("psql")?)
             .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])

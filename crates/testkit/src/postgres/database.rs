@@ -1,4 +1,4 @@
-//! One empty database for one test, gone when the test is over.
+//! One empty database for one test, removed when the test is over.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 
 use super::{Address, SERVER_VARIABLE, Server};
 
-/// An empty database of its own; dropped with this value, whoever is still connected.
+/// An empty database for one test. It is dropped with this value, even if clients are still connected.
 #[derive(Debug)]
 pub struct Database {
-    /// What to connect to.
+    /// The URL to connect to.
     pub url: String,
     name: String,
     server: Address,
@@ -31,12 +31,12 @@ impl Database {
 
     /// An empty database on the server at this address.
     pub fn on(server: Address) -> Result<Self> {
-        // A fresh random state per call: several test processes share one server.
+        // A fresh random state for each call, because several test processes share one server.
         let name = format!(
             "berth_test_{:016x}",
             RandomState::new().hash_one(std::process::id())
         );
-        // template0 is pristine, and nobody is ever connected to it.
+        // `template0` is unchanged, and nobody is ever connected to it.
         server.execute(&format!("CREATE DATABASE {name} TEMPLATE template0"))?;
         Ok(Self {
             url: server.database(&name).to_string(),
@@ -45,7 +45,7 @@ impl Database {
         })
     }
 
-    /// Runs SQL as an onlooker beside the code under test; answers with what it printed, bare.
+    /// Runs SQL independently of the code under test, and returns the output without decoration.
     pub fn execute(&self, statement: &str) -> Result<String> {
         self.server.database(&self.name).execute(statement)
     }
@@ -53,15 +53,15 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // A server that a crash test has stopped has nothing left to drop, and it all goes with the server.
+        // If a crash test has stopped the server, this fails. That is fine: the database goes with the server.
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         self.server.execute(&statement).ok();
     }
 }
 
-/// The server that `BERTH_TEST_POSTGRES` names, or one for this process.
+/// The server in `BERTH_TEST_POSTGRES`, or one for this process.
 fn shared_server() -> Result<Address> {
-    // Never dropped: the server goes when the process does (see `Server`).
+    // Never dropped: the server ends with the process (see `Server`).
     static OWN: OnceLock<Result<Server, String>> = OnceLock::new();
 
     if let Some(url) = env::var_os(SERVER_VARIABLE).filter(|url| !url.is_empty()) {

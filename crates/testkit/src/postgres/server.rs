@@ -1,8 +1,8 @@
-//! A whole PostgreSQL cluster in a temporary directory, which a test can stop, crash and start again.
+//! A whole PostgreSQL cluster in a temporary directory. A test can stop, crash and restart it.
 //!
-//! Nothing stays behind. The postmaster is tethered to this process and shuts down at once when it is gone.
-//! The directory is removed by a small shell (the janitor) that waits at the end of a pipe: the pipe closes
-//! when this value is dropped, and just as well when the process is killed.
+//! Nothing stays behind. The postmaster is tethered to this process and shuts down at once when the process is gone. A
+//! small shell, the janitor, waits at the end of a pipe and then removes the directory. The pipe closes when this value
+//! is dropped, and also when the process is killed.
 
 use std::fs::{self, File};
 use std::os::unix::fs::chown;
@@ -19,8 +19,8 @@ use crate::tool;
 const START_PATIENCE: Duration = Duration::from_secs(60);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Durable like a real server (the defaults, said aloud), reachable by its socket only, and roomy enough
-/// for many tests at a time.
+/// As durable as a real server (the defaults, made explicit), reachable only through its socket, and with room for many
+/// tests at a time.
 const SETTINGS: &[&str] = &[
     "listen_addresses=",
     "port=5432",
@@ -33,8 +33,8 @@ const SETTINGS: &[&str] = &[
     "timezone=UTC",
 ];
 
-/// Waits for the end of its input, then for the postmaster to be gone, then removes the directory. Signals
-/// from the keyboard reach the whole process group; the janitor is the one that stays to clean up.
+/// Waits for the end of its input and of the postmaster, then removes the directory. Signals from the keyboard reach
+/// the whole process group; the janitor ignores them, because it must clean up.
 const JANITOR: &str = r#"
 trap '' HUP INT QUIT TERM
 cat >/dev/null
@@ -46,10 +46,10 @@ done
 rm -rf "$1"
 "#;
 
-/// A PostgreSQL cluster of its own. Dropping it stops the server and removes its data.
+/// A PostgreSQL cluster. Dropping it stops the server and removes its data.
 #[derive(Debug)]
 pub struct Server {
-    /// Where its socket and its log are, and mostly its data.
+    /// The directory of its socket and its log, and usually of its data.
     directory: PathBuf,
     data: PathBuf,
     postmaster: Option<Tethered>,
@@ -59,12 +59,12 @@ pub struct Server {
 impl Server {
     /// Makes a new cluster and starts it.
     pub fn start() -> Result<Self> {
-        // The cluster is new: if the machine dies during initdb there is nothing in it to lose.
+        // The cluster is new, so a crash of the machine during `initdb` loses nothing.
         Self::start_in(None, &["--no-sync"])
     }
 
-    /// Makes a new cluster with its data on a disk of its own, a lossy one perhaps, and starts it. Whatever else it
-    /// needs, its socket above all, lies elsewhere.
+    /// Makes a new cluster with its data on a separate disk, perhaps a lossy one, and starts it. Its other files, above
+    /// all its socket, are elsewhere.
     pub fn start_on(disk: &Path) -> Result<Self> {
         Self::start_in(Some(disk), &[])
     }
@@ -97,7 +97,7 @@ impl Server {
         Address::in_directory(&self.directory)
     }
 
-    /// Starts the server again, on the data it left, after `stop` or `crash`.
+    /// Restarts the server on its data, after `stop` or `crash`.
     pub fn resume(&mut self) -> Result<()> {
         ensure!(
             self.postmaster.is_none(),
@@ -150,8 +150,8 @@ impl Server {
         Ok(())
     }
 
-    /// The server dies in the middle of what it does and will have to recover at the next `resume`: an
-    /// "immediate" shutdown, which kills every backend where it stands and writes no checkpoint.
+    /// Crashes the server, which must recover at the next `resume`. This is an "immediate" shutdown: it kills every
+    /// backend at once and writes no checkpoint.
     pub fn crash(&mut self) -> Result<()> {
         let mut postmaster = self
             .postmaster
@@ -161,7 +161,7 @@ impl Server {
         Ok(())
     }
 
-    /// What the server has logged.
+    /// The server's log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
@@ -197,13 +197,13 @@ impl Drop for Server {
         if let Some(mut postmaster) = self.postmaster.take() {
             postmaster.stop(Signal::Quit, STOP_PATIENCE).ok();
         }
-        // Letting go of the pipe sends the janitor to work.
+        // Closing the pipe starts the janitor's work.
         drop(self.janitor.stdin.take());
         self.janitor.wait().ok();
     }
 }
 
-/// PostgreSQL refuses to run as root, and CI machines run tests as root.
+/// The user for PostgreSQL, which refuses to run as root. CI machines run tests as root.
 fn user() -> User {
     if rustix::process::geteuid().is_root() {
         User::Named("postgres")

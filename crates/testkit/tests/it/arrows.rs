@@ -1,4 +1,4 @@
-//! The arrows between the rooms, as `docs/architecture.md` draws them, held against the manifests.
+//! Checks the manifests against the dependency arrows between the crates in `docs/architecture.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::Path;
 use berth_testkit::repository;
 use serde_json::Value;
 
-/// Every room and the rooms it may use: those that stand to the left of it in
-/// `model <- engine, store, drivers <- app <- server <- berth`, `model <- api <- server, berth` `engine <- sim <- berth`,
-/// `slurm <- berth`, `proxy <- server` and `ics <- app, server`.
+/// Every crate and the crates that it may use: all to the left of it in `model <- engine, store, drivers <- app <-
+/// server <- berth`, `model <- api <- server, berth` `engine <- sim <- berth`, `slurm <- berth`, `proxy <- server` and
+/// `ics <- app, server`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("ics", &[]),
@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "model", "engine", "sim", "slurm", "store", "drivers", "app", "api", "server",
         ],
     ),
-    // The benchmarks measure each room and the whole, so they see them all.
+    // The benchmarks measure each crate and the whole, so they may use all crates.
     (
         "bench",
         &[
@@ -42,7 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testkit", &[]),
 ];
 
-/// Dependencies that only some rooms may have, because the others must not do what they are for.
+/// Dependencies that only some crates may have, because the others must not do the work of these dependencies.
 const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("sqlx", &["store", "bench"], "all SQL lives in the store"),
     ("axum", &["server"], "only the server has routes"),
@@ -75,7 +75,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// What the engine's whole tree must not contain: it never sees a database, a socket or a runtime.
+/// Crates that must not be in the engine's dependency tree: the engine never uses a database, a socket or a runtime.
 const NOT_IN_ENGINE: &[&str] = &[
     "tokio",
     "sqlx",
@@ -89,8 +89,8 @@ const NOT_IN_ENGINE: &[&str] = &[
     "smol",
 ];
 
-/// The workspace's crates and what each is built from, all without the `berth-` before a room's name.
-/// Dev-dependencies do not count: tests may look at the house from anywhere.
+/// The workspace's crates and their dependencies, all without the prefix `berth-`. Dev-dependencies do not count,
+/// because tests may use any crate.
 fn rooms() -> BTreeMap<String, BTreeSet<String>> {
     let text = repository::cargo(["metadata", "--no-deps", "--format-version=1", "--locked"]);
     let metadata: Value = serde_json::from_str(&text.expect("cargo metadata")).expect("its JSON");
@@ -169,7 +169,7 @@ fn the_engine_alone_compiles_no_database_no_socket_and_no_runtime() {
     let wrong: Vec<_> = crates
         .iter()
         .filter(|name| {
-            // `sqlx-core` and `kube-client` are sqlx and kube.
+            // `sqlx-core` and `kube-client` count as sqlx and kube.
             NOT_IN_ENGINE
                 .iter()
                 .any(|banned| name.split('-').next() == Some(banned) || *name == banned)
@@ -180,7 +180,7 @@ fn the_engine_alone_compiles_no_database_no_socket_and_no_runtime() {
 
 #[test]
 fn the_pure_rooms_read_no_clock() {
-    // Split, so that this line is not taken for a reading itself.
+    // Split, so that this line does not count as such a call.
     let reading = concat!("::no", "w()");
     let files = repository::files().expect("git's list of files");
     let pure = |file: &Path| {

@@ -1,8 +1,8 @@
-//! What Berth is built from, held against the rules of `deny.toml`: licences, banned crates, sources.
+//! Checks Berth's dependencies against the rules of `deny.toml`: licences, banned crates, sources.
 //!
-//! The rules are cargo-deny's, so that it can be run beside this; the parts that need no advisory database
-//! are checked here, so that they hold on every machine without a tool that takes minutes to build.
-//! `scripts/advisories` looks for known vulnerabilities where their database can be had.
+//! The rules are in the format of cargo-deny, so that it can check them too. This test covers the parts that need no
+//! advisory database. So they hold on every machine, without a tool that takes minutes to build. `scripts/advisories`
+//! looks for known vulnerabilities if the advisory database is available.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use std::time::UNIX_EPOCH;
 use berth_testkit::repository;
 use toml::Value;
 
-/// What cargo writes for the default registry, whichever mirror served it.
+/// Cargo writes this for the default registry, whichever mirror served it.
 const DEFAULT_REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 fn toml(file: &str) -> Value {
@@ -26,13 +26,13 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().expect(name)
 }
 
-/// Everything that is compiled for building and testing the workspace here: name, version and licence.
-/// Packages that are locked but never compiled (optional parts, other systems') are not in it.
+/// Every package that is compiled for building and testing the workspace here: name, version and licence. Packages that
+/// are locked but never compiled (optional parts, other systems') are not included.
 fn compiled() -> Vec<(String, String, String)> {
     packages("normal,build,dev")
 }
 
-/// The same without what only tests are compared with: what a user gets.
+/// The same without packages that only tests need: the packages in the program that users get.
 fn shipped() -> Vec<(String, String, String)> {
     packages("normal,build")
 }
@@ -113,8 +113,8 @@ fn everything_comes_from_the_default_registry() {
     assert!(wrong.is_empty(), "from elsewhere: {wrong:#?}");
 }
 
-/// An SPDX expression: any of what stands between `OR`s, all of what stands between `AND`s, and `AND` binds
-/// closer. `/` is how people wrote `OR` before there was a rule.
+/// Evaluates an SPDX expression: any part between `OR`s is enough, all parts between `AND`s are needed, and `AND` binds
+/// closer. `/` is an old notation for `OR`.
 fn is_allowed(expression: &str, allowed: &BTreeSet<&str>) -> bool {
     let spaced = expression
         .replace('/', " OR ")
@@ -190,7 +190,7 @@ fn licence_expressions_are_read_like_spdx() {
     }
 }
 
-/// code-server is installed with npm, which refuses a file whose hash is not the one in its lock.
+/// npm installs code-server, and refuses a file with a hash other than the one in the lock.
 #[test]
 fn the_lock_of_code_server_has_a_hash_of_each_package_and_names_no_registry() {
     let file = repository::root().join("scripts/code-server/package-lock.json");
@@ -205,8 +205,8 @@ fn the_lock_of_code_server_has_a_hash_of_each_package_and_names_no_registry() {
     }
 }
 
-/// A stage of `make test` that could look nothing up is not called passed, and `make advisories` fails there, also
-/// where there is a copy of the database that is too old to trust.
+/// A stage of `make test` that could not look anything up does not count as passed, and `make advisories` then fails.
+/// The same holds if there is a copy of the database that is too old to trust.
 #[test]
 fn what_could_not_be_looked_up_is_not_called_passed() {
     let copy = Copied::new();
@@ -235,7 +235,7 @@ fn what_could_not_be_looked_up_is_not_called_passed() {
     assert!(copy.make("advisories").success());
 }
 
-/// The Makefile and its scripts in a folder of their own, with programs of the test's own.
+/// A folder with copies of the Makefile and its scripts, and with the test's own programs.
 struct Copied {
     folder: tempfile::TempDir,
 }
@@ -275,7 +275,7 @@ impl Copied {
             .arg(argument)
             .current_dir(self.folder.path())
             .env("PATH", path)
-            // The Makefile puts the programs of this home before others.
+            // The Makefile prefers the programs of this home.
             .env("HOME", self.folder.path())
             .env("BERTH_CACHE", self.folder.path())
             .env("CARGO_HOME", self.folder.path().join("cargo"));
@@ -286,7 +286,7 @@ impl Copied {
         self.run("make", target)
     }
 
-    /// What the table of stages says of the look for vulnerabilities.
+    /// The result of the vulnerability check in the table of stages.
     fn stage(&self) -> String {
         let status = self.run("scripts/stages", "vulnerabilities");
         let times = fs::read_to_string(self.folder.path().join("target/ci-times.json"));

@@ -1,4 +1,4 @@
-//! The lossy disk must lose what was not synced and nothing else, or the tests on it prove nothing.
+//! The lossy disk must lose unsynced data and nothing else; otherwise the tests on it prove nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use berth_testkit::process::{self, Signal, Tethered, User};
 use berth_testkit::{tool, wait};
 use tempfile::TempDir;
 
-/// A lossy disk and the two directories it needs. The mount goes first when all are dropped.
+/// A lossy disk and its two directories. The mount is dropped first.
 struct Disk {
     mount: Option<Mount>,
     backing: TempDir,
@@ -208,7 +208,7 @@ fn the_server_goes_when_whoever_started_it_is_gone() -> Result<()> {
         .spawn()?;
     BufReader::new(server.stdout.take().context("stdout")?).read_line(&mut String::new())?;
     fs::write(mountpoint.path().join("file"), "never synced")?;
-    // The end of a process, however it comes, closes its pipes.
+    // However a process ends, its pipes close.
     drop(server.stdin.take());
     assert!(server.wait()?.success());
     assert_eq!(
@@ -239,7 +239,7 @@ assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 print(db.execute("SELECT count(*) FROM t").fetchone()[0])
 "#;
 
-/// Commits a hundred rows, cuts the power under the open database, and counts what is left of all rows.
+/// Commits a hundred rows, cuts the power under the open database, and counts all rows that are left.
 fn sqlite_rows_after_crash(disk: &mut Disk, synchronous: &str) -> Result<String> {
     let database = disk.path("test.db");
     let mut python = Command::new("python3")
@@ -277,7 +277,7 @@ fn sqlite_keeps_what_it_committed_only_when_it_syncs() -> Result<()> {
 const PATIENCE: Duration = Duration::from_secs(60);
 const POSTGRES: User = User::Named("postgres");
 
-/// PostgreSQL with its data on a lossy disk and its socket beside it.
+/// PostgreSQL with its data on a lossy disk and its socket outside that disk.
 struct Postgres {
     server: Option<Tethered>,
     disk: Disk,
@@ -338,7 +338,7 @@ impl Postgres {
         )
     }
 
-    /// The power goes first, so that PostgreSQL has no chance to save anything.
+    /// The power is cut first, so that PostgreSQL cannot save anything.
     fn crash(&mut self) -> Result<()> {
         self.disk.take()?.crash()?;
         self.server

@@ -1,4 +1,4 @@
-//! The tests of `testkit`, in one binary: linking takes longer than most of them.
+//! The tests of `testkit`, in one binary, because linking takes longer than most of them.
 
 mod arrows;
 mod audit;

@@ -1,4 +1,4 @@
-//! The throw-away PostgreSQL: durable while it lives, gone without a trace afterwards.
+//! The throw-away PostgreSQL must be durable while it runs, and leave nothing behind afterwards.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ fn what_was_committed_survives_a_crash_and_a_stop() {
 
 #[tokio::test]
 async fn nothing_stays_behind_when_the_owner_is_killed() {
-    // The inner command ends with its input, so that it is gone with this test too.
+    // The inner command ends with its input, so that it does not outlive this test.
     let mut owner = Command::new(env!("CARGO_BIN_EXE_with-postgres"))
         .args(["sh", "-c", "echo \"$BERTH_TEST_POSTGRES\"; exec cat"])
         .stdin(Stdio::piped())
@@ -112,7 +112,7 @@ fn with_postgres_passes_the_exit_code_on() {
     assert_eq!(status.code(), Some(7));
 }
 
-/// Whether the process does anything any more: one that nobody has waited for yet (`Z`) does not.
+/// Whether the process is still running. A zombie (`Z`), which nobody has reaped yet, is not.
 fn runs(process: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| {
         !stat

@@ -1,5 +1,5 @@
-//! `BerthServer` held against a stand-in program that behaves, dies and misbehaves on demand: the real
-//! binary is built from the `berth` crate, whose own tests use it.
+//! Checks `BerthServer` with a stand-in program that behaves, dies and misbehaves on demand. The `berth` crate builds
+//! the real binary, and its own tests use it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use berth_testkit::wait;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-/// Called as `stand-in serve --config FILE`, where the file holds a port, or a sentence to die with.
+/// The command is `stand-in serve --config FILE`. The file holds a port, or a sentence with which the program must die.
 const STAND_IN: &str = r#"#!/usr/bin/env python3
 import http.server, os, signal, sys
 text = open(sys.argv[3]).read()

@@ -1,15 +1,15 @@
-//! The habits of the house that a machine can check, so that no reviewer has to.
+//! Code conventions that a machine can check, so that no reviewer has to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use berth_testkit::repository;
 
-/// A file a person can read in one sitting is far shorter; beyond this it holds two rooms.
+/// A file that a person can read in one sitting is far shorter. A longer file holds two modules.
 const LINES_MAX: usize = 700;
 
-/// Hosts of package registries: which mirror serves a machine is that machine's business.
-/// Put together here, so that this file passes its own check.
+/// Hosts of package registries. Each machine has its own choice of mirror, so no file may name one. The names are put
+/// together here, so that this file passes its own check.
 const REGISTRY_HOSTS: &[&str] = &[
     concat!("index.", "crates.io"),
     concat!("static.", "crates.io"),
@@ -39,7 +39,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
         concat!("/Us", "ers").to_owned(),
         repository::root().display().to_string(),
     ];
-    // Whoever runs the tests must not have written a path of their own either.
+    // No file may name the home of the developer who runs the tests.
     places.extend(
         std::env::var("HOME")
             .ok()
@@ -56,7 +56,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Whether `line` holds the path itself or one below it; not `/workloads` and not `example.org/work/`.
+/// Whether `line` holds the path itself or a path below it, but not `/workloads` or `example.org/work/`.
 fn names_path(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(start, _)| {
         let before = line[..start].chars().next_back();
@@ -178,7 +178,7 @@ fn every_problem_code_has_its_page() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// Two words of small letters with a dot between them: `reservation.conflict`.
+/// Whether a word is an error code: two words of small letters with a dot between them, like `reservation.conflict`.
 fn is_code(word: &str) -> bool {
     let is_word =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
@@ -213,7 +213,8 @@ fn every_link_between_documents_leads_somewhere() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Rooms whose code runs on the workers of the async runtime, where a call that waits for a disk or a program delays others.
+/// Paths with code that runs on the workers of the async runtime. There, a call that waits for a disk or a program
+/// delays other tasks.
 const ASYNC_ROOMS: &[&str] = &[
     "crates/app/src/",
     "crates/proxy/src/",
@@ -223,7 +224,7 @@ const ASYNC_ROOMS: &[&str] = &[
     "crates/drivers/src/split.rs",
 ];
 
-/// What waits for a disk, a program or a name server.
+/// Calls that wait for a disk, a program or a name server.
 const BLOCKING: &[&str] = &[
     "std::fs::",
     " fs::",
@@ -242,7 +243,7 @@ const BLOCKING: &[&str] = &[
     "UnixListener::bind(",
 ];
 
-/// Rooms of which only the async functions run on workers: the others are called on threads.
+/// Files with only their async functions on workers; threads call the other functions.
 const MIXED_ROOMS: &[&str] = &[
     "crates/drivers/src/door.rs",
     "crates/drivers/src/environments.rs",
@@ -256,10 +257,10 @@ const MIXED_ROOMS: &[&str] = &[
     "crates/drivers/src/local/warm.rs",
 ];
 
-/// What calls something on a thread, in its parentheses.
+/// Calls that run their argument on a thread.
 const ON_THREADS: &[&str] = &["spawn_blocking(", "in_turn(", "errand(", ".take("];
 
-/// Such calls that are made all the same, and why they may be.
+/// Files that may make such calls nevertheless, and why.
 const BLOCKING_MAY: &[(&str, &str)] = &[
     (
         "crates/app/src/vault.rs",
@@ -303,7 +304,7 @@ fn no_worker_of_the_async_runtime_waits_for_a_disk() {
     );
 }
 
-/// The lines that block a worker: of a mixed room only those in async functions and blocks.
+/// The lines that block a worker. In a mixed file, only async functions and blocks count.
 fn blocking(code: &str, is_mixed: bool) -> impl Iterator<Item = String> {
     let mut on_worker = vec![!is_mixed; code.len()];
     if is_mixed {
@@ -336,7 +337,7 @@ fn blocking(code: &str, is_mixed: bool) -> impl Iterator<Item = String> {
     found.into_iter()
 }
 
-/// The length of what stands between the first bracket and the one that closes it.
+/// The length from the first bracket to the one that closes it.
 fn balanced(text: &str) -> usize {
     let mut depth = 0;
     for (at, sign) in text.char_indices() {

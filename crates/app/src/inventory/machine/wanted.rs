@@ -1,4 +1,4 @@
-//! What a machine's figures come to in the inventory's own words. Pure.
+//! Converts a machine's figures into the inventory's terms. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use berth_model::{Amount, Name};
 use super::named;
 use crate::error::{Error, Result};
 
-/// The attributes of a node that say what its machine cannot do.
+/// The attributes of a node that name the functions its machine lacks.
 pub const LACKS: [&str; 4] = ["no_sandbox", "no_network", "no_limits", "no_users"];
 
-/// Room for the names of what stands below it.
+/// Leaves room for the names of the resources below it.
 const HOST_MAX: usize = 48;
 
-/// A host's name as a resource can have it.
+/// A host name in the form of a resource name.
 pub fn host_name(host: &str) -> Result<Name> {
     let letter = |letter: char| match letter.to_ascii_lowercase() {
         letter @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => letter,
@@ -27,7 +27,7 @@ pub fn host_name(host: &str) -> Result<Name> {
     }
 }
 
-/// The name itself, or the first with a number behind it that nobody has.
+/// The name itself, or the first free name with a number appended.
 pub fn free_name(wanted: &str, taken: &BTreeSet<Name>) -> Result<Name> {
     let numbered = (2..=taken.len() + 2).map(|number| format!("{wanted}-{number}"));
     for name in std::iter::once(wanted.to_owned()).chain(numbered) {
@@ -41,7 +41,7 @@ pub fn free_name(wanted: &str, taken: &BTreeSet<Name>) -> Result<Name> {
     )))
 }
 
-/// Whoever keeps all of it for the machine itself leaves the smallest amount there is, not none.
+/// The smallest amount is one, even if everything is reserved for the machine itself: an amount cannot be zero.
 fn at_least_one(amount: u64) -> Result<Amount> {
     Amount::new(amount.max(1)).map_err(|error| Error::Internal(error.to_string()))
 }
@@ -60,7 +60,7 @@ pub fn amount_of_memory(mib: u64, unit: &str) -> Result<Amount> {
     }
 }
 
-/// `A100` for `NVIDIA A100-SXM4-80GB`: what people write when they ask for one.
+/// `A100` for `NVIDIA A100-SXM4-80GB`: the name that people write in a request.
 pub fn model_name(full: &str) -> String {
     let own = full.trim();
     let own = own.strip_prefix("NVIDIA ").unwrap_or(own);
@@ -72,7 +72,7 @@ pub fn model_name(full: &str) -> String {
     }
 }
 
-/// As much of a text as an attribute takes.
+/// The part of a text that fits into an attribute.
 pub fn shortened(text: &str) -> String {
     let good = text.chars().filter(|letter| !letter.is_control());
     good.take(VALUE_MAX_CHARS).collect()

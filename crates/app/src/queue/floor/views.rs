@@ -1,4 +1,4 @@
-//! The nodes as people see them.
+//! Views of the nodes for people.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::super::look::{GpuView, NodeView};
 use super::{Floor, MIB, Named, UNDIVIDED};
 
 impl Floor {
-    /// The nodes with what is left of them after all that is held and reserved.
+    /// The nodes with the resources that remain after `held`, `reserved` and `maintained`.
     pub fn views(
         &self,
         held: &[Placement],
@@ -73,7 +73,7 @@ impl Floor {
         .collect()
     }
 
-    /// What people call such a GPU; of a slice its profile, too.
+    /// Name of a GPU's model for people. The name of a slice includes its profile.
     fn model_of(&self, model: Model) -> Option<String> {
         let kind = self.kinds.get(usize::from(model.number()))?;
         let named = kind.attributes.get_named("gpu_model");
@@ -87,7 +87,7 @@ impl Floor {
         }
     }
 
-    /// The nodes as resources, in the order in which the engine numbers them.
+    /// Resource ids of the nodes, in the engine's order.
     pub fn node_ids(&self) -> Vec<ResourceId> {
         self.parts.iter().map(|parts| parts.node).collect()
     }

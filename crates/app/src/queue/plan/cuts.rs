@@ -1,5 +1,5 @@
-//! Which GPU to cut anew, and for whom: for those who wait because no slice of a profile is free, where only what is free
-//! and promised to nobody has to go.
+//! Decides which GPU to repartition (MIG), and for which workload. It helps workloads that wait because no slice of a
+//! profile is free. It must not remove a slice that is in use or promised.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use super::super::cuttable::{Cuttable, Placed};
 use super::super::look::NodeView;
 use super::{Plan, Stands, Waiting, Wall, micros};
 
-/// How long cutting a GPU may take.
+/// Time limit of a repartition.
 pub(crate) const CUT_MAX: SignedDuration = SignedDuration::from_secs(60);
-/// How many of those who wait are thought of at once.
+/// How many waiting workloads are considered at once.
 const LOOKED_AT_MAX: usize = 16;
 
-/// A cut that helps somebody.
+/// A repartition that helps a workload.
 #[derive(Debug)]
 pub(crate) struct NewCut {
     pub workload: Arc<Workload>,
     pub gpu: Resource,
-    /// What comes: its type, what it is described by, its profile, and where it stands.
+    /// The new slice: its type, attributes, profile and position.
     pub kind: TypeId,
     pub attributes: Attributes,
     pub profile: Name,
@@ -36,28 +36,28 @@ pub(crate) struct NewCut {
     pub stays: Vec<ResourceId>,
 }
 
-/// What others wait for, by profile; none means whole GPUs.
+/// Waiting workloads by the profile that they want; `None` means whole GPUs.
 type Wanted<'a> = HashMap<Option<&'a str>, HashSet<WorkloadId>>;
 
-/// How many tasks a node has room for as it is, how many if its GPUs were cut for them, and those GPUs.
+/// How many tasks fit on a node now, how many after a repartition of its GPUs, and those GPUs.
 struct Room<'a> {
     tasks: u64,
     tasks_then: u64,
     gpus: Vec<(&'a Cuttable, Cut, usize)>,
 }
 
-/// What of the nodes nobody has, in three ways of looking.
+/// Free resources of the nodes, by three criteria.
 struct Free {
-    /// For as long as the task would run.
+    /// Free for the whole run time of the task.
     usable: Vec<NodeView>,
-    /// While the GPU is cut; and nobody has reserved it for later.
+    /// Free during the repartition, and not reserved from now on.
     touchable: HashSet<ResourceId>,
-    /// Nobody has reserved it for now or later.
+    /// Not reserved from now on, though a run may hold it.
     unreserved: HashSet<ResourceId>,
 }
 
 impl Plan {
-    /// The next cut that helps somebody, the first who came.
+    /// The next repartition that helps a workload, in the order of submission.
     pub fn next_cut(&self, now: Timestamp) -> Option<NewCut> {
         if self.cutting.gpus.is_empty() {
             return None;
@@ -91,7 +91,7 @@ impl Plan {
         })
     }
 
-    /// Whether it would begin if there were more of what it asks for.
+    /// Whether the workload would start if there were more of what it requests.
     fn waits_for_room(&self, one: &Waiting) -> bool {
         match one.stands {
             Stands::NoSuchGpu => true,
@@ -144,10 +144,10 @@ impl Plan {
         let tasks = u64::from(wish.tasks.get());
         let fits = |of: fn(&Room<'_>) -> u64| match wish.at_least {
             Near::Anywhere => rooms.iter().map(of).sum::<u64>() >= tasks,
-            // Slices of other nodes may stand near enough, too; those of one node surely do.
+            // Slices of other nodes may be near enough, too, but slices of one node surely are.
             Near::Rack | Near::Node | Near::Link => rooms.iter().any(|room| of(room) >= tasks),
         };
-        // Either it waits for something else, or cutting would not help.
+        // It waits for another reason, or a repartition would not help.
         if fits(|room| room.tasks) || !fits(|room| room.tasks_then) {
             return None;
         }
@@ -238,8 +238,8 @@ impl Plan {
 }
 
 impl Free {
-    /// How a GPU is cut, as far as it may be touched: what others have or wait for, and what is of the wanted profile, stays.
-    /// None where all of it is reserved, now or later.
+    /// The slices of a GPU by whether a repartition may remove them. Slices that others have or wait for stay, and so
+    /// do slices of the wanted profile. `None` if all of them are reserved, now or later.
     fn cut(
         &self,
         one: &Cuttable,
@@ -271,13 +271,13 @@ impl Free {
     }
 }
 
-/// How many slices of a profile a GPU could give.
+/// How many more slices of a profile the GPU could give.
 fn more(one: &Cuttable, cut: &Cut, profile: usize) -> u64 {
     let next = |cut: &Cut| Some(cut.after(&cut.recut(one.whole.cuts, profile)?));
     std::iter::successors(next(cut), next).count() as u64
 }
 
-/// The GPUs and slices of which nothing is taken.
+/// The GPUs and slices that are completely free.
 fn whole(nodes: Vec<NodeView>) -> HashSet<ResourceId> {
     let gpus = nodes.into_iter().flat_map(|node| node.gpus);
     let whole = gpus.filter(|gpu| gpu.free == UNDIVIDED);

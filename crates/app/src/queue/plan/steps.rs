@@ -1,4 +1,4 @@
-//! What a plan decides, and what it is told of how that went.
+//! Decisions of a plan, and the results that come back to it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::super::look::NodeView;
 use super::{BACK_OFF, Plan, Running, Stands, Starting, Step, Wall, moment, weighs, without_gpus};
 
 impl Plan {
-    /// Looks at everything that time alone changes, and then at who begins.
+    /// Applies the changes that come with time alone, and then decides starts and stops.
     pub fn decide(&mut self, now: Timestamp) -> Vec<Step> {
         let at = now.as_microsecond();
         self.backed_off.retain(|_, until| *until > at);
@@ -78,11 +78,11 @@ impl Plan {
         steps
     }
 
-    /// A start has been carried out.
+    /// Records that a start was executed.
     pub fn started(&mut self, starting: &Starting, run: Run, workload: Workload, now: Timestamp) {
         let workload = Arc::new(workload);
         if starting.inside.is_some() {
-            // It was in the site's own line, perhaps, and is now behind the reservation's wall.
+            // The task may have been queued for the whole site. It now runs behind the reservation's `Wall`.
             self.planner.withdraw(starting.key);
             self.leave(workload.id, starting.task, starting.key);
         }
@@ -102,7 +102,7 @@ impl Plan {
         self.begun(id, now);
     }
 
-    /// From when on something that a workload runs on is promised to others, if it ran so much longer.
+    /// Start of the first reservation ahead that the workload would run into if its runs ended `by` later.
     pub fn promised_if_longer(
         &self,
         workload: WorkloadId,
@@ -119,17 +119,17 @@ impl Plan {
         first.min().map(moment)
     }
 
-    /// What a run is to the planner, and where it stands; none where the plan has no say in it.
+    /// A run as the planner sees it: its request and its placement. `None` if the planner does not manage it.
     fn stands_as(&mut self, run: &Run, workload: &Workload) -> Option<(Ask, Placement)> {
         let wish = workload.ask.wishes.get(run.wish);
-        // What runs inside a reservation stands behind that reservation's wall.
+        // The reservation's `Wall` already covers the runs inside it.
         let wish = wish.filter(|_| run.stands_inside().is_none())?;
         let need = self.floor.need(wish)?;
         let mut ask = self.ask_for(workload, std::iter::once((wish, need)))?;
-        // Where its node is no longer the queue's, it goes on, and its claims stand.
+        // If its node has left the queue, the run goes on and keeps its claims.
         let mut placement = self.floor.placement(&run.pieces)?;
         if run.lent_by.is_some() {
-            // The GPUs stand behind the session that lends them.
+            // The planner counts the GPUs for the session that lends them.
             ask.wish.need.task.gpus = fleet::Gpus::None;
             placement = without_gpus(placement);
         }
@@ -156,7 +156,7 @@ impl Plan {
         self.runs.insert(running.run.id, running);
     }
 
-    /// A run has until later than it had, or stands elsewhere than it did.
+    /// Records that a run ends later than before, or that its placement is counted in another way.
     pub fn prolong(&mut self, run: RunId, workload: &Arc<Workload>) {
         let Some(running) = self.runs.get_mut(&run) else {
             return;
@@ -169,7 +169,8 @@ impl Plan {
         }
     }
 
-    /// The database says that somebody holds as much as they may, over all their projects: others are asked first.
+    /// Records that the owner has a full quota over all projects, according to the database. Other people are tried
+    /// first.
     pub fn over_quota(&mut self, starting: &Starting, now: Timestamp) {
         let owner = starting.workload.owner;
         let until = now.as_microsecond() + BACK_OFF;
@@ -185,7 +186,7 @@ impl Plan {
         }
     }
 
-    /// A start could not be carried out; it waits again, and is not tried at once.
+    /// Records that a start could not be executed. The task waits again, and is not tried at once.
     pub fn refused(&mut self, starting: &Starting, now: Timestamp) {
         let until = now.as_microsecond() + BACK_OFF;
         let id = starting.workload.id;
@@ -196,10 +197,10 @@ impl Plan {
         self.later.insert((until, id));
     }
 
-    /// A run is over, and this is what became of its workload.
+    /// Records the end of a run, and the new state of its workload.
     pub fn ended(&mut self, run: &Run, workload: Workload, now: Timestamp) {
         if let Some(running) = self.runs.remove(&run.id) {
-            // What is to be kept after its reservation, and ends before that, was never the queue's.
+            // A kept run that ends before its reservation was never managed by the planner.
             let at = run.kept_from.map_or(now, |from| from.max(now));
             self.planner.end(running.key, at.as_microsecond());
             self.keys.remove(&running.key);
@@ -220,7 +221,7 @@ impl Plan {
         }
     }
 
-    /// When to look again, though nothing happens.
+    /// When to plan again, even without an event.
     pub fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
         let at = now.as_microsecond();
         let planner = self.planner.next_look(at);
@@ -241,21 +242,21 @@ impl Plan {
         next.map(|next| moment(next.max(at)))
     }
 
-    /// The nodes, and what is left of them at this moment.
+    /// The nodes, and their free resources at this moment.
     pub fn nodes(&self, now: Timestamp) -> Vec<NodeView> {
         let at = now.as_microsecond();
         let held = self
             .runs
             .values()
             .filter_map(|running| self.floor.placement(&running.run.pieces));
-        // A part that is out of service, or is being cut, is not free on a node that serves.
+        // A part that is out of service or being repartitioned is not free, even if its node is in service.
         let serves = |piece: &Piece| !self.floor.out.contains_key(&piece.node);
         let closed = self.floor.closed.iter();
         let closed = closed.filter(|placement| placement.pieces.iter().all(serves));
         let held = held.chain(closed.cloned());
         let walls = self.walls.values().flatten();
         let standing = walls.filter(|wall| wall.from <= at && at < wall.to);
-        // Only what a person reserved is anybody's.
+        // A `Wall` with an account is a person's reservation. The others are maintenance.
         let (reserved, maintained): (Vec<_>, Vec<_>) =
             standing.partition(|wall| wall.account.is_some());
         let placements = |walls: Vec<&Wall>| -> Vec<Placement> {
@@ -266,7 +267,7 @@ impl Plan {
         self.floor.views(&held, &reserved, &maintained)
     }
 
-    /// From when to when a reservation holds something of the nodes.
+    /// From when until when a reservation holds node parts.
     pub fn reserved_span(&self, reservation: ReservationId) -> Option<(Timestamp, Timestamp)> {
         let walls = self.walls.get(&reservation.0)?;
         let from = walls.iter().map(|wall| wall.from).min()?;
@@ -274,7 +275,7 @@ impl Plan {
         Some((moment(from), moment(to)))
     }
 
-    /// The planner's number of a task that stands in line; a number that nobody has, where it does not.
+    /// The planner's key of a queued task. If the task is not queued, a key that no task has.
     pub fn key_of(&self, workload: WorkloadId, task: u32) -> Key {
         let entry = self.workloads.get(&workload);
         entry
@@ -283,7 +284,7 @@ impl Plan {
             .unwrap_or(Key(0))
     }
 
-    /// The task of a workload that will begin next.
+    /// The task of a workload that starts next.
     pub fn first_in_line(&self, workload: WorkloadId) -> Option<Key> {
         let entry = self.workloads.get(&workload)?;
         let first = entry.workload.waiting.first();
@@ -293,7 +294,7 @@ impl Plan {
             .copied()
     }
 
-    /// Why a task waits, as the last plan saw it.
+    /// Why a task waits, according to the last planning.
     pub fn why(&self, workload: WorkloadId) -> Option<(Stands, Option<Why>)> {
         let entry = self.workloads.get(&workload)?;
         let first = self.first_in_line(workload);

@@ -1,6 +1,7 @@
-//! What else a refused series could have: all of it at another time of day, or all of it on others that are as good.
+//! Alternatives to a refused series: all of it at another time of day, or all of it on equivalent resources.
 //!
-//! Each offer is planned like the series itself and held against what stands, so that booking it would succeed now.
+//! Each alternative is planned like the series itself and checked against the existing claims, so it could be booked
+//! now.
 
 use berth_model::{Reference, ResourceId, SeriesId, Span, Take};
 use jiff::SignedDuration;
@@ -15,17 +16,17 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::reservations::Item;
 
-/// Other times of day are looked for in these steps, up to so many of them away.
+/// The step between other times of day, and how many steps to search.
 const STEP: SignedDuration = SignedDuration::from_mins(30);
 const STEPS_MAX: i32 = 24;
 const OFFERS_MAX: usize = 3;
-/// Planning a long series takes a moment, and somebody waits for the answer.
+/// Planning a long series takes a moment, and the caller waits for the answer.
 const PLANNED_MAX: usize = 12;
-/// How far away others count that are as good.
+/// The distance of equivalent resources.
 const NEXT_DOOR: SignedDuration = SignedDuration::from_mins(5);
 
 impl App {
-    /// The refusal of a series, with what else there is; the refusal stands, whatever comes of the search.
+    /// Adds alternatives to the refusal of a series. The refusal itself stays, even if the search fails.
     pub(super) async fn with_series_alternatives(
         &self,
         refusal: Error,
@@ -89,7 +90,7 @@ impl App {
         Ok((offers, directory))
     }
 
-    /// What to try, the nearest first.
+    /// The alternatives to try, the nearest first.
     async fn other_series(
         &self,
         caller: &Caller,
@@ -118,7 +119,7 @@ impl App {
         Ok(others)
     }
 
-    /// As many others that are as good, free whenever the series would have them.
+    /// The same number of equivalent resources that are free at all times of the series.
     async fn as_good_as_all(
         &self,
         caller: &Caller,
@@ -164,7 +165,7 @@ impl App {
         Ok(is_enough.then(|| free.into_iter().map(item).collect()))
     }
 
-    /// The first instance of a series that could be booked now, all of it.
+    /// The first instance of a series, if the whole series could be booked now.
     async fn fits(
         &self,
         caller: &Caller,
@@ -205,7 +206,7 @@ impl App {
     }
 }
 
-/// The same series, of which all must fit.
+/// The same series, all or nothing.
 fn refusing(new: &NewSeries) -> NewSeries {
     NewSeries {
         on_conflict: OnConflict::Refuse,

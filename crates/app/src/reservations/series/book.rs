@@ -1,4 +1,4 @@
-//! Booking a series: all of it, or all that fits.
+//! Books a series: all of it, or all instances that fit.
 
 use berth_engine::recurrence::Instance;
 use berth_model::event::{Audience, EventKind};
@@ -19,14 +19,14 @@ use crate::place::Place;
 use crate::record::{By, Change};
 use crate::transact::transact;
 
-/// How often a series that leaves out what is taken looks again: whoever came between is then seen, and left room.
+/// How often a series with [`OnConflict::Skip`] is planned again after another booking came in between.
 const LOOKS_MAX: usize = 8;
 
-/// A series worked out, before anything is written.
+/// A planned series, before anything is written.
 pub(super) struct Plan {
     pub order: Order,
     pub series: Series,
-    /// The instances, what each is to be and what it is to hold, side by side.
+    /// The instances, with the reservation and the claims of each at the same index.
     pub instances: Vec<Instance>,
     pub reservations: Vec<Reservation>,
     pub claims: Vec<Vec<Claim>>,
@@ -57,7 +57,7 @@ impl App {
         };
         let mut asked = None;
         for attempt in 0..tries {
-            // Like a booking by itself: first without asking softer claims to give way, which is nearly always enough.
+            // As for a single booking: the first try leaves yielding claims alone, which is nearly always enough.
             let softer = if attempt == 0 {
                 Softer::LeftAlone
             } else {
@@ -93,7 +93,7 @@ impl App {
                 let refusal = self.with_series_alternatives(refusal, caller, &place, new);
                 Err(refusal.await)
             }
-            // Others came between every time. Nothing was booked, and asking again may well do.
+            // Another booking came in between every time. Nothing was booked, and a new request may succeed.
             (_, OnConflict::Skip) => Err(berth_store::Error::Retry.into()),
             (None, OnConflict::Refuse) => Err(Error::Internal(
                 "a claim was refused that nobody made".into(),
@@ -101,8 +101,8 @@ impl App {
         }
     }
 
-    /// Everything that can be decided before the claim rule is asked. An instance that cannot be is refused with the
-    /// whole series, or set aside.
+    /// Makes every decision that precedes the claim rule. An instance that cannot be booked refuses the whole series,
+    /// or is skipped.
     pub(super) async fn plan_series(
         &self,
         conn: &mut Conn,
@@ -153,7 +153,7 @@ impl App {
         Ok(plan)
     }
 
-    /// Sets aside what the claim rule would refuse, as far as can be seen now.
+    /// Skips the instances that the claim rule would refuse, as far as can be seen now.
     pub(super) async fn leave_out(
         &self,
         conn: &mut Conn,
@@ -187,7 +187,7 @@ impl App {
         Ok(())
     }
 
-    /// The series, its instances and the record of all of it.
+    /// Writes the series, its instances, the audit entries and the events.
     async fn write_series(
         &self,
         conn: &mut Conn,
@@ -232,7 +232,7 @@ impl App {
 }
 
 impl Plan {
-    /// One more instance. With what is held before and after it, it must keep clear of the one before.
+    /// Adds an instance. Including its buffers, it must not overlap the previous one.
     fn add(
         &mut self,
         instance: Instance,
@@ -261,7 +261,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A series of which nothing can be had is refused like its first instance.
+    /// Refuses a series without any bookable instance, with the reason of the first one.
     fn refuse_if_empty(&mut self) -> Result<()> {
         if !self.instances.is_empty() {
             return Ok(());
@@ -274,7 +274,7 @@ impl Plan {
     }
 }
 
-/// Whether this says something about what was asked for, and not about trouble on our side.
+/// Whether this is a refusal of the request, and not a failure of the server.
 fn is_refusal(error: &Error) -> bool {
     !matches!(error, Error::Store(_) | Error::Internal(_))
 }

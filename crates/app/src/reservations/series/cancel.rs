@@ -1,4 +1,4 @@
-//! Cancelling a series: one instance, from one on, or all that are to come.
+//! Cancels a series: one instance, one and all later ones, or all future ones.
 
 use berth_engine::rights::Action;
 use berth_model::event::{Audience, EventKind};
@@ -16,8 +16,8 @@ use crate::transact::transact;
 use crate::version;
 
 impl App {
-    /// Gives a part of a series up. What has begun is left alone unless it is named by itself, and so is what was handed
-    /// over to somebody else; instances that differ are cancelled like the others.
+    /// Cancels a part of a series. Leaves instances that have begun alone, unless the caller names one. Also leaves
+    /// instances alone that were handed over. Instances that differ are cancelled like the others.
     pub async fn cancel_series(
         &self,
         caller: &Caller,

@@ -1,7 +1,7 @@
-//! Changing a series: one instance, from one on, or all that are to come.
+//! Changes a series: one instance, one and all later ones, or all future ones.
 //!
-//! Instances that were changed by themselves are left alone, whatever the change: whoever moved one Monday to the
-//! afternoon meant it. They are named in the answer. See `docs/decisions/0008-series.md`.
+//! Instances that were changed individually stay unchanged: a person who moved one Monday to the afternoon meant it.
+//! The answer names them. See `docs/decisions/0008-series.md`.
 
 use berth_engine::recurrence::{Halves, Instance, split};
 use berth_engine::rights::Action;
@@ -25,18 +25,18 @@ use crate::record::Change;
 use crate::transact::transact;
 use crate::version;
 
-/// Where a series is cut for a change of what follows.
+/// The split of a series at the first instance of a change.
 struct Cut {
-    /// What stays as it was; nothing where the change is for all of it.
+    /// The part that stays unchanged. None if the change is for the whole series.
     before: Option<Pattern>,
     rest: Pattern,
-    /// The first day that the change is for.
+    /// The first day of the change.
     from: Date,
 }
 
 impl App {
-    /// Changes a part of a series that is still at `version`; none means "whatever it is now". All of it or nothing: if
-    /// one instance cannot be changed, none is.
+    /// Changes a part of a series that is still at `version`. None accepts any version. All or nothing: if one instance
+    /// cannot be changed, none is.
     pub async fn change_series(
         &self,
         caller: &Caller,
@@ -61,7 +61,7 @@ impl App {
             });
             match changed {
                 Err(error) if is_taken(&error) => {
-                    // A later instance may meet another claim that yields, so nothing is asked first.
+                    // A later instance may meet another yielding claim, so this does not ask `might_yield` first.
                     if softer == Softer::GiveWay {
                         break;
                     }
@@ -75,7 +75,7 @@ impl App {
         Err(self.change_refused(caller, tried).await)
     }
 
-    /// One instance: the same as changing that reservation, with its time said as the series says it.
+    /// Changes one instance like a single reservation, with its time computed from the series.
     async fn change_one(
         &self,
         caller: &Caller,
@@ -160,7 +160,7 @@ impl App {
         let left_alone: Vec<ReservationId> =
             differing.iter().chain(&others).map(|one| one.id).collect();
         let count = alike.len();
-        // Those that move to later go last first, so that none is put where its neighbour still stands.
+        // If instances move later, the last moves first. So no instance moves onto a neighbour that has not moved yet.
         let first = alike
             .first()
             .and_then(|one| Some((one.span, then(one)?.span)));
@@ -175,7 +175,7 @@ impl App {
                 .await?;
         }
         if is_split {
-            // They stay as they are, but belong to what follows.
+            // These instances stay unchanged, but belong to the new series.
             for one in differing {
                 let occurrence = occurrence(&one, &after, &by_day, true);
                 let nothing = ReservationChange::default();
@@ -198,7 +198,7 @@ impl App {
         Ok(SeriesView { left_alone, ..view })
     }
 
-    /// Writes a series that has changed, with the record of it.
+    /// Writes a changed series, with its audit entry and event.
     async fn rewrite_series(
         &self,
         conn: &mut Conn,
@@ -222,7 +222,7 @@ impl App {
     }
 }
 
-/// Where the part begins, and what the series is before and after.
+/// Splits the series at the part to be changed.
 fn cut(series: &Series, instances: &[Reservation], part: Part) -> Result<Cut> {
     let all = Cut {
         before: None,
@@ -242,7 +242,7 @@ fn cut(series: &Series, instances: &[Reservation], part: Part) -> Result<Cut> {
     })
 }
 
-/// Which of the changed series an instance is.
+/// The place of an instance in the changed series.
 fn occurrence(
     one: &Reservation,
     series: &Series,
@@ -259,12 +259,12 @@ fn occurrence(
 }
 
 impl SeriesChange {
-    /// Whether it says anything about time.
+    /// Whether it changes the time.
     fn moves(&self) -> bool {
         self.at.is_some() || self.length.is_some()
     }
 
-    /// The same for one instance, which is then at this time; at its own where none is said.
+    /// The change of one instance, at the time of `then`. None keeps the time.
     fn of_one(&self, then: Option<&Instance>) -> ReservationChange {
         ReservationChange {
             title: self.title.clone(),

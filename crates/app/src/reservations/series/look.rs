@@ -1,4 +1,4 @@
-//! Looking at series: one with its instances, or a site's.
+//! Reads series: one with its instances, or a site's.
 
 use std::collections::BTreeSet;
 
@@ -30,8 +30,8 @@ impl App {
         self.series_view(&mut reader, caller, &place, id).await
     }
 
-    /// A page of a site's series, in the order in which they were made, and where the next one begins. Others' private
-    /// ones are left out, so that a page may be shorter than its limit.
+    /// A page of a site's series, in the order of their creation, and the start of the next one. Leaves out other
+    /// people's private ones, so a page may be shorter than its limit.
     pub async fn list_series(
         &self,
         caller: &Caller,
@@ -66,7 +66,8 @@ impl App {
         Ok((page, next, directory))
     }
 
-    /// A series as this caller may see it; none may see that there is one they may not.
+    /// A series as this caller may see it. "Not found" covers both a missing series and one that the caller may not
+    /// see.
     pub(super) async fn series_view(
         &self,
         conn: &mut Conn,

@@ -1,8 +1,8 @@
-//! Series: bookings made together by one rule, looked at, changed and cancelled together.
+//! Series: bookings made together by one rule, and read, changed and cancelled together.
 //!
-//! An instance is a reservation like any other and goes through the same drafting, claims and records. What is special
-//! here is only that there are many: they are drafted from one order, go to the database in few statements, and what
-//! stands in their way is found in one look per resource.
+//! An instance is an ordinary reservation and takes the same path for drafting, claims, audit entries and events. Only
+//! the number is special: the instances are drafted from one order and written in few statements. Conflicts are found
+//! with one query per resource.
 
 mod alternatives;
 mod book;
@@ -36,7 +36,7 @@ use crate::place::Place;
 
 #[derive(Debug, Clone)]
 pub struct NewSeries {
-    /// What each instance is to be, at the time of the first.
+    /// The template of each instance, at the time of the first.
     pub first: NewReservation,
     pub rule: Recurrence,
     /// Days of the rule that are left out.
@@ -44,13 +44,13 @@ pub struct NewSeries {
     pub on_conflict: OnConflict,
 }
 
-/// What becomes of a series of which some instances cannot be booked.
+/// How to treat a series if some instances cannot be booked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnConflict {
     /// All or nothing.
     #[default]
     Refuse,
-    /// Those are left out, and listed.
+    /// Skip these instances, and list them.
     Skip,
 }
 
@@ -58,11 +58,11 @@ pub enum OnConflict {
 #[derive(Debug)]
 pub struct SeriesView {
     pub series: Series,
-    /// By start, those that are over or cancelled too.
+    /// By start, including past and cancelled ones.
     pub instances: Vec<Reservation>,
-    /// What the rule gives and was not booked.
+    /// The occurrences of the rule that were not booked.
     pub skipped: Vec<Skipped>,
-    /// What a change did not touch, although it was meant for them too: they differ, or are somebody else's now.
+    /// The instances that a change skipped although it covered them: they differ, or now belong to somebody else.
     pub left_alone: Vec<ReservationId>,
     pub directory: Directory,
 }
@@ -70,11 +70,11 @@ pub struct SeriesView {
 #[derive(Debug)]
 pub struct Skipped {
     pub instance: Instance,
-    /// Why; known when it is booked, and not kept.
+    /// The reason. Known when the series is booked, and not stored.
     pub why: Option<Error>,
 }
 
-/// What booking a series would come to, instance by instance.
+/// The result that booking a series would have, for each instance.
 #[derive(Debug)]
 pub struct SeriesPreview {
     pub instances: Vec<Foreseen>,
@@ -83,27 +83,27 @@ pub struct SeriesPreview {
 #[derive(Debug)]
 pub struct Foreseen {
     pub instance: Instance,
-    /// What a change of the clocks does to it.
+    /// How a clock change affects it.
     pub remark: Option<Remark>,
     pub outcome: Result<State>,
 }
 
-/// Which part of a series is meant.
+/// A part of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     This(ReservationId),
-    /// This one and those after it.
+    /// This instance and all later ones.
     Following(ReservationId),
     All,
 }
 
-/// What may change; what is absent stays.
+/// The fields that may change. An absent field stays unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesChange {
     pub title: Option<Text>,
-    /// When each starts, on the site's wall clock.
+    /// The start of each instance, on the site's wall clock.
     pub at: Option<Time>,
-    /// How long each lasts, on the site's wall clock.
+    /// The length of each instance, on the site's wall clock.
     pub length: Option<SignedDuration>,
     pub items: Option<Vec<Item>>,
     pub project: Option<Option<ProjectReference>>,
@@ -113,7 +113,7 @@ pub struct SeriesChange {
 #[derive(Debug, Clone)]
 pub struct SeriesFilter {
     pub owner: Option<PersonReference>,
-    /// Only those that end after this.
+    /// Only series that end after this.
     pub from: Option<Timestamp>,
     pub after: Option<SeriesId>,
     pub limit: u64,
@@ -130,7 +130,7 @@ fn is_visible(place: &Place, caller: &Caller, series: &Series) -> bool {
 }
 
 impl App {
-    /// A series that the caller may act on, held still: theirs, or in a site they administer.
+    /// A series on which the caller may act, locked: their own, or one in a site they administer.
     async fn own_series(
         &self,
         conn: &mut Conn,
@@ -151,28 +151,28 @@ impl App {
     }
 }
 
-/// The instance that a part begins with.
+/// The first instance of a part.
 fn instance(instances: &[Reservation], id: ReservationId) -> Result<&Reservation> {
     let found = instances.iter().find(|instance| instance.id == id);
     let message = "is not an instance of this series; `berth series show` lists them";
     found.ok_or_else(|| FieldErrors::one("instance", message).into())
 }
 
-/// On which day of the rule an instance lies. Every reservation of a series has one.
+/// The rule's day of an instance. Every reservation of a series has one.
 fn day(instance: &Reservation) -> Date {
     instance
         .occurrence
         .map_or(Date::MIN, |occurrence| occurrence.start.date())
 }
 
-/// Whether an instance can still be changed or cancelled together with the others. What has begun is left to those who
-/// name it.
+/// Whether an instance can still be changed or cancelled together with the others. An instance that has begun must be
+/// named individually.
 fn is_to_come(instance: &Reservation, now: Timestamp) -> bool {
     matches!(instance.state, State::PendingApproval | State::Confirmed)
         && instance.span.start() > now
 }
 
-/// When the last of these ends that was not cancelled; `otherwise` if none is left.
+/// The end of the last instance that was not cancelled. `otherwise` if none is left.
 fn end_of<'a>(
     instances: impl IntoIterator<Item = &'a Reservation>,
     otherwise: Timestamp,

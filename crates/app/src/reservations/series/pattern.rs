@@ -1,4 +1,4 @@
-//! From what was asked for to the instances it means.
+//! Converts a request into a pattern and its instances.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use super::{NewSeries, SeriesChange};
 use crate::error::Result;
 
-/// The most claims a series may make: they go in by one statement, in one transaction that others wait for.
+/// The most claims that a series may make: one statement writes them, in one transaction for which others wait.
 const CLAIMS_MAX: usize = 10_000;
 
 /// The pattern of a new series, on the wall clock of its site, with its instances.
@@ -83,9 +83,9 @@ fn expanded(pattern: &Pattern, field: &str) -> Result<Vec<Instance>> {
     Ok(instances)
 }
 
-/// What the rule gives and is not among the days of the instances that were made.
+/// The occurrences of the rule on days without an instance.
 pub(super) fn missing(series: &Series, made: impl Fn(Date) -> bool) -> Vec<Instance> {
-    // What is stored was expanded before it was stored.
+    // The pattern was expanded before it was stored, so this does not fail.
     let all = expand(&series.pattern).unwrap_or_default();
     all.into_iter().filter(|one| !made(one.id.date())).collect()
 }

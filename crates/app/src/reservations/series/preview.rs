@@ -1,4 +1,4 @@
-//! What a series would come to, for people to look at before they book it.
+//! Previews a series before it is booked.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::clock::fresh;
 use crate::error::{Error, Result};
 
 impl App {
-    /// Looks at every instance, and books nothing. Unlike the preview of a single booking this only looks: it does not
-    /// keep others waiting while a thousand claims go in and out again.
+    /// Checks every instance, and books nothing. Unlike the preview of a single booking it only reads: otherwise other
+    /// requests would wait while a thousand claims are inserted and rolled back.
     pub async fn preview_series(
         &self,
         caller: &Caller,
@@ -24,7 +24,7 @@ impl App {
     ) -> Result<SeriesPreview> {
         let mut reader = self.store.read().await?;
         let place = self.place(&mut reader, caller, site, Action::Book).await?;
-        // Every refusal is of interest here, also for who wants all or nothing.
+        // Every refusal is of interest, also for a series that is all or nothing.
         let all = NewSeries {
             on_conflict: OnConflict::Skip,
             ..new.clone()

@@ -1,4 +1,4 @@
-//! Looking before booking: which of many instances would be refused, and by what.
+//! Finds out before booking which of many instances would be refused, and by which claims.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,16 +15,16 @@ use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::seen::Conflict;
 
-/// The most claims that one skipped instance names.
+/// How many claims one skipped instance names.
 const NAMED_MAX: usize = 3;
-/// The most claims that a refused series is explained with.
+/// How many claims the refusal of a series names.
 const EXPLAINED_MAX: usize = 20;
 
-/// What stands in the way of one instance: what was wanted, and who has it.
+/// The claims in the way of one instance, each with the resource that was wanted.
 pub(super) type InTheWay = Vec<(ResourceId, Claim)>;
 
 impl App {
-    /// What stands in the way of each of many bookings, each given by its claims. What only yields does not count.
+    /// The claims in the way of each of many bookings, given by their own claims. Yielding claims do not count.
     pub(super) async fn in_the_way_of_each(
         &self,
         conn: &mut Conn,
@@ -59,8 +59,8 @@ impl App {
         Ok(met)
     }
 
-    /// What holds during any of the spans, and what is over but had part of one that reaches back: nobody gets a time
-    /// that another has had already.
+    /// The claims that hold during any of the spans, and past claims that had a part of such a span. Nobody gets a time
+    /// that another booking had.
     async fn standing<T>(
         &self,
         conn: &mut Conn,
@@ -87,7 +87,7 @@ impl App {
         Ok(standing)
     }
 
-    /// The refusal that each of these bookings would get by itself; none where nothing is in the way.
+    /// The refusal that each of these bookings would get alone. None if no claim is in the way.
     pub(super) async fn refusal_of_each(
         &self,
         conn: &mut Conn,
@@ -96,7 +96,7 @@ impl App {
         directory: &Directory,
         met: Vec<InTheWay>,
     ) -> Result<Vec<Option<Error>>> {
-        // One claim may be in the way of many; it is looked up once.
+        // One claim may be in the way of many bookings; it is looked up once.
         let mut named: HashMap<(ResourceId, ClaimId), Claim> = HashMap::new();
         for (wanted, claim) in met.iter().flat_map(|met| met.iter().take(NAMED_MAX)) {
             named.insert((*wanted, claim.id), claim.clone());
@@ -126,7 +126,7 @@ impl App {
         Ok(met.into_iter().map(refusal).collect())
     }
 
-    /// Why a series was refused as a whole, in a look of its own after the refusal.
+    /// The refusal of a whole series, from a new read after the refusal.
     pub(super) async fn series_refusal(
         &self,
         place: &Place,

@@ -7,7 +7,7 @@ struct Work {
 }
 
 impl Work {
-    /// A run that is over, with a log.
+    /// A run that has ended, with a log.
     fn new() -> Work {
         let work = Work {
             here: tempfile::tempdir().unwrap(),
@@ -68,7 +68,7 @@ fn a_folder_of_which_something_may_run_stays() {
     let runs_on = Work::new();
     fs::remove_file(runs_on.folder().path().join("end.json")).unwrap();
     assert_eq!(runs_on.set_aside(), None);
-    // Its end is written, and its keeper has not gone yet.
+    // Its end is recorded, but its supervisor is still running.
     let is_kept = Work::new();
     let lock = is_kept.folder().keep().unwrap().expect("nobody else's");
     assert_eq!(is_kept.set_aside(), None);
@@ -78,7 +78,7 @@ fn a_folder_of_which_something_may_run_stays() {
 
 #[test]
 fn a_removal_that_was_cut_off_begins_anew() {
-    // After the log was written in part, and after it was kept.
+    // Interrupted after the log was written in part, and after it was kept.
     let work = Work::new();
     fs::write(work.log().with_extension(PART), "trai").unwrap();
     assert!(work.set_aside().is_some());
@@ -90,7 +90,7 @@ fn a_removal_that_was_cut_off_begins_anew() {
     assert!(work.set_aside().is_some());
     let kept = work.read_log();
     assert_eq!(kept.as_deref(), Some("trained\n"), "not written over");
-    // After the folder got its other name: it is no run's, and is found again.
+    // Interrupted after the rename: the folder belongs to no run, and is found again.
     let runs = work.here.path().join("runs");
     assert_eq!(unchanged(&runs, Timestamp::MAX).unwrap(), []);
     assert_eq!(with_extension(&runs, REMOVED).unwrap().len(), 1);

@@ -1,13 +1,13 @@
-//! How a copy of a warm server comes into a sandbox.
+//! How a fork of a fork server gets into a sandbox.
 //!
 //! ```text
 //! inside --(asks)--> keeper --(a connection, the sandbox's namespaces)--> warm server -> its copy
 //! inside --(what to run, where it writes)--> that connection --> the copy
 //! ```
 //!
-//! Nothing in a sandbox reaches a warm server. The keeper answers one question, from the first process of the sandbox,
-//! before anything else runs there; it puts the copy under the run's limits before the copy does anything. Where this
-//! fails, the sandbox's first process starts the app as any other.
+//! Nothing in a sandbox reaches a fork server. The supervisor answers one request from the first process of the
+//! sandbox, before anything else runs there. It puts the fork under the run's limits before the fork does anything. If
+//! this fails, the sandbox's first process starts the app as an ordinary program.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,14 +24,14 @@ use tokio::net::UnixStream;
 use crate::local::cgroup::Group;
 use crate::local::control::Fate;
 
-/// No answer of a copy, or of a warm server, is longer.
+/// Maximum length of an answer from a fork or a fork server.
 const LINE_MAX: u64 = 4096;
-/// As the warm server wants them.
+/// In the order that the fork server expects.
 const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup"];
-/// A server that has nothing to do but this answers at once, or never.
+/// A fork server has nothing else to do, so it answers at once or never.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a copy is to become.
+/// The program that a fork becomes.
 #[derive(Debug, Serialize)]
 pub struct Wanted<'a> {
     pub command: &'a [String],
@@ -39,7 +39,7 @@ pub struct Wanted<'a> {
     pub folder: &'a Path,
 }
 
-/// An app that was a copy of a warm server. Whoever watches over it says how it ended.
+/// An app that started as a fork. Its watcher reports how it ended.
 #[derive(Debug)]
 pub struct Copy {
     pub process: i32,
@@ -54,13 +54,13 @@ impl Copy {
             .read_line(&mut line)
             .await;
         let fate = heard.ok().and_then(|_| serde_json::from_str(&line).ok());
-        // Whoever watched was killed, and there is only one who does that.
+        // The watcher was killed, so the app counts as killed.
         fate.unwrap_or(Fate::Signalled(nix::sys::signal::Signal::SIGKILL as i32))
     }
 }
 
-/// Asked by the first process of a sandbox, on the connection that the keeper handed it: the app as a copy; none where it
-/// must be started as any other.
+/// Called by the first process of a sandbox, on the connection that the supervisor handed it. Returns the app as a
+/// fork; `None` if it must start as an ordinary program.
 pub async fn ask(
     stream: UnixStream,
     wanted: &Wanted<'_>,
@@ -84,7 +84,7 @@ pub async fn ask(
     Some(Copy { process, watcher })
 }
 
-/// The keeper's part.
+/// The supervisor's side.
 #[derive(Debug)]
 pub struct Bringing {
     warm: PathBuf,
@@ -96,7 +96,7 @@ impl Bringing {
         Bringing { warm, user }
     }
 
-    /// Brings a copy into the namespaces of the sandbox's first process. What comes back is the way to the copy.
+    /// Brings a fork into the namespaces of the sandbox's first process. Returns the connection to the fork.
     pub async fn bring(&self, inside: i32, group: Option<&Group>) -> io::Result<OwnedFd> {
         let brought = tokio::time::timeout(PATIENCE, self.send_copy(inside, group));
         brought.await.map_err(io::Error::other)?
@@ -126,7 +126,7 @@ impl Bringing {
     }
 }
 
-/// One byte, with what comes with it.
+/// Sends one byte with descriptors.
 async fn hand_over(stream: &UnixStream, handed: &[RawFd]) -> io::Result<()> {
     let send = || {
         let byte = [io::IoSlice::new(b"\n")];

@@ -1,8 +1,8 @@
-//! The same questions answered by trying everything.
+//! The same questions answered by exhaustive search.
 
 use super::super::*;
 
-/// Whether any way of putting the tasks somewhere works.
+/// Whether any assignment of the tasks to nodes works.
 pub fn fits(nodes: &[Node], left: &[Left], need: &Need) -> bool {
     let mut left = left.to_vec();
     any_way(nodes, &mut left, need, need.tasks)
@@ -38,7 +38,7 @@ fn accepted(gpu: &Gpu, task: &Task) -> bool {
     gpu.mode == Mode::Shared && of_a_model && gpu.memory_bytes >= task.gpu_memory_bytes
 }
 
-/// What would be free of each GPU after each way of giving the task its GPUs.
+/// The free part of each GPU after each way to give the task its GPUs.
 fn ways(node: &Node, left: &Left, task: &Task) -> Vec<Vec<u16>> {
     let (count, each) = match task.gpus {
         Gpus::None => (0, 0),
@@ -86,7 +86,7 @@ pub fn is_what_was_asked_for(nodes: &[Node], need: &Need, placed: &Placement) ->
     placed.pieces.len() == need.tasks as usize && placed.pieces.iter().all(is_one_task)
 }
 
-/// What is left after that; none if it was not there.
+/// The free resources after a placement; `None` if they did not suffice.
 pub fn without(left: &[Left], placed: &Placement) -> Option<Vec<Left>> {
     let mut left = left.to_vec();
     for piece in &placed.pieces {

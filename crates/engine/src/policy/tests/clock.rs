@@ -139,7 +139,7 @@ fn a_week_of_169_hours_holds_169() {
         .collect();
     assert_eq!(weeks.len(), 1);
     assert_eq!(weeks[0].2.duration_since(weeks[0].1).as_hours(), 169);
-    // Sunday 23:30 in Rome is Sunday, whatever UTC says.
+    // Sunday 23:30 in Rome is a Sunday, although UTC differs.
     let edge: Vec<_> = calendar
         .weeks(at("2026-07-05 23:30"), at("2026-07-06 00:30"))
         .collect();
@@ -166,7 +166,7 @@ fn a_limit_above_a_whole_week_forbids_no_start_to_a_longer_booking() {
     let window = Span::new(at("2026-09-14 00:00"), at("2026-11-30 00:00")).unwrap();
     let starts = desk.starts(&fortnight, window);
     assert!(starts.contains(at("2026-09-30 12:00")));
-    // The week in which the clocks go back has an hour too many, unless the booking leaves one of them out.
+    // The week in which the clocks go back has an hour too many, unless the booking leaves out one of them.
     assert!(!starts.contains(at("2026-10-12 12:00")));
     assert!(starts.contains(at("2026-10-19 01:00")));
     assert!(!starts.contains(at("2026-10-19 00:00")));

@@ -1,4 +1,4 @@
-//! Which rule holds where, and what may be set.
+//! Which rule applies where, and which policies may be set.
 
 use berth_model::policy::Rule;
 

@@ -1,4 +1,4 @@
-//! What follows from a booking that is accepted, and what a changed policy would break.
+//! The consequences of an accepted booking, and the bookings that a changed policy would break.
 
 use berth_model::policy::Outcome;
 

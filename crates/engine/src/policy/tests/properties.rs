@@ -1,4 +1,4 @@
-//! What holds for all policies and bookings.
+//! Properties of all policies and bookings.
 
 use berth_model::policy::{Length, OpeningHours, Part, Step, Who};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn length(up_to_min: u32) -> impl Strategy<Value = Length> {
-    // Round values meet each other more often.
+    // Round values coincide more often.
     (0..=up_to_min / 15).prop_map(|quarters| Length::from_minutes(quarters * 15))
 }
 
@@ -82,7 +82,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// In the two weeks before and three after a change of the clocks, by the minute, mostly round.
+    /// From two weeks before a clock change to three weeks after it, by the minute, mostly round.
     fn a_booking()(
         id in 1u64..1_000, who in 1u64..3, project in prop::option::of(Just("nlp")),
         kinds in prop::collection::btree_set(prop::sample::select(vec!["gpu-node", "cpu-node"]), 1..3),
@@ -120,14 +120,14 @@ proptest! {
         let (a, b, c) = (of(&a, "a"), of(&b, "b"), of(&c, "c"));
         prop_assert_eq!(a.clone().and(a.clone()), a.clone());
         prop_assert_eq!(a.clone().and(b.clone()), b.clone().and(a.clone()));
-        // Which of several equally tight policies is named may depend on the grouping; what they say may not.
+        // The grouping may change which of several equally tight policies is named, but not the values.
         let values = |rules: Rules| rules.list().into_iter().map(|(rule, value, _)| (rule, value)).collect::<Vec<_>>();
         let (left, right) = (a.clone().and(b.clone()).and(c.clone()), a.and(b.and(c)));
         prop_assert_eq!(values(left), values(right));
     }
 
-    /// Whatever a site says, what the ceilings alone refuse stays refused; and what is defined without
-    /// complaint beside them says nothing that they do not allow.
+    /// A booking that the ceilings alone refuse stays refused under any policy of a site. A policy that is defined
+    /// without refusal under the ceilings allows nothing that they forbid.
     #[test]
     fn nothing_loosens_a_ceiling(
         policies in all_policies(), others in prop::collection::vec(a_booking(), 0..6), asked in a_booking(),
@@ -153,7 +153,7 @@ proptest! {
         }
     }
 
-    /// What a refusal offers is accepted, and lies in no past.
+    /// The time that a refusal offers is accepted, and is not in the past.
     #[test]
     fn an_offer_is_accepted(
         policies in all_policies(), others in prop::collection::vec(a_booking(), 0..10), asked in a_booking(),
@@ -168,8 +168,8 @@ proptest! {
         }
     }
 
-    /// A start is permitted exactly when a booking there breaks no rule about time; and of the starts on both
-    /// sides, none that is nearer is left out.
+    /// A start is permitted exactly when a booking there breaks no rule about time. No nearer start on either side is
+    /// left out.
     #[test]
     fn permitted_starts_agree_with_the_judge(
         policies in all_policies(), others in prop::collection::vec(a_booking(), 0..10), asked in a_booking(),
@@ -188,7 +188,7 @@ proptest! {
             let mut breaches = findings.iter().flat_map(|finding| &finding.breaches);
             !breaches.any(|breach| breach.accepts.is_about_time())
         };
-        // The ends of the ranges and the moments beside them are where mistakes would be.
+        // The ends of the ranges and the moments next to them are where errors would be.
         let micro = SignedDuration::from_micros(1);
         let edges = starts.ranges().iter().take(12).flat_map(|(first, last)| [*first - micro, *first, *last, *last + micro]);
         let tries = tries.iter().map(|quarter| at("2026-10-11 00:00") + SignedDuration::from_mins(quarter * 15));
@@ -208,7 +208,7 @@ proptest! {
         }
     }
 
-    /// What is not named keeps the rules together; what stood alone before a change is named by none.
+    /// The bookings that are not listed comply together. Together with any listed booking they break a rule.
     #[test]
     fn what_a_change_leaves_keeps_the_rules(
         policies in all_policies(), mut standing in prop::collection::vec(a_booking(), 0..12),

@@ -1,9 +1,8 @@
-//! Every rule: what it accepts, what it refuses, and the sentence it says.
+//! Every rule: what it accepts, what it refuses, and its sentence.
 
 use super::*;
 
-/// A policy of the type, the bookings that stand, the one asked for, and what is said of it; nothing if it is
-/// accepted.
+/// A policy of the type, the existing bookings, the request, and the expected message; empty if it is accepted.
 type Case<'a> = (Json, Vec<Booking>, Booking, &'a str);
 
 fn check(cases: Vec<Case<'_>>) {

@@ -1,21 +1,22 @@
-//! Where something came free, in the order in which it did: what was once looked for in vain need only be looked for there.
+//! The nodes on which something was freed, in order. A search that failed before needs to look at these nodes only.
 
 use crate::fleet::NodeIndex;
 
-/// How much of it somebody has seen.
+/// A position in this list: the caller has seen everything before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen(u64);
 
 #[derive(Debug, Clone)]
 pub(super) struct Freed {
-    /// How many were forgotten before the first that is kept.
+    /// Number of entries dropped before the first that is kept.
     forgotten: u64,
     nodes: Vec<NodeIndex>,
     kept_max: usize,
 }
 
 impl Freed {
-    /// Of a ground of so many nodes. To keep more than a few times as many would be no quicker than to look at all of them.
+    /// For a ground of `nodes` nodes. With more than a few times as many entries, looking at all nodes would be as
+    /// quick.
     pub fn new(nodes: usize) -> Freed {
         Freed {
             forgotten: 0,
@@ -36,7 +37,7 @@ impl Freed {
         Seen(self.forgotten + self.nodes.len() as u64)
     }
 
-    /// Where something came free since, each node once; none where too much did to know.
+    /// The nodes freed since `seen`, each once; `None` if entries since then were dropped.
     pub fn since(&self, seen: Seen) -> Option<Vec<NodeIndex>> {
         let first = seen.0.checked_sub(self.forgotten)? as usize;
         let mut nodes = self.nodes.get(first..)?.to_vec();

@@ -1,9 +1,10 @@
-//! When something could begin at all, and where.
+//! When a workload could start at the earliest, and where.
 //!
-//! What fits one node is asked for again and again, by everybody who asks for the same. So for each such question a floor is kept
-//! of every node: it has no room before that. Taking only ever raises the truth above a floor, and where something comes free the floor falls.
-//! The answer is the lowest floor that turns out to be true, found by looking at a few nodes instead of all. Floors are of rounded lengths, so
-//! that those who ask for nearly the same share them.
+//! Many workloads ask for the same need on one node. So for each such question the ground keeps a floor of every
+//! node: a moment before which the node has no room. New claims only raise the true moment above its floor. Where
+//! something is freed, the floor falls again. The answer is the lowest floor that proves true, so the search
+//! examines a few nodes instead of all. Floors are kept for rounded lengths, so that workloads with nearly the same
+//! limit share them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -15,14 +16,14 @@ use super::super::Micros;
 use super::super::track::{Step, Taker};
 use super::{Ground, Seen};
 
-/// More questions than this are not remembered: a bound on memory.
+/// Maximum number of remembered questions: a bound on memory.
 const QUESTIONS_MAX: usize = 256;
 
 const HOUR: Micros = 3_600_000_000;
-/// Most of what is looked for is found soon, and to look less far ahead is quicker.
+/// How far ahead each attempt looks, in microseconds. Most answers are near, and a nearer horizon is quicker.
 const HORIZONS: [Micros; 4] = [2 * HOUR, 16 * HOUR, 120 * HOUR, Micros::MAX];
 
-/// What is needed, how long it may last at least, and which takers are gone, by a number that the caller gives.
+/// The need, a lower bound of its length, and a number that the caller gives to the set of takers to ignore.
 type Question = (Need, Micros, u8);
 
 #[derive(Debug, Clone, Default)]
@@ -52,7 +53,7 @@ impl Floors {
         }
     }
 
-    /// The lowest, which is taken out of the heap.
+    /// Removes the lowest floor from the heap.
     fn pop(&mut self) -> Option<(Micros, NodeIndex)> {
         while let Some(Reverse((floor, node))) = self.lowest.pop() {
             if self.of[node.0 as usize] == floor {
@@ -63,7 +64,7 @@ impl Floors {
     }
 }
 
-/// A length that is no longer, and the same for many: what has no room for that has none for this.
+/// The power of two that is not longer. Without room for the rounded length there is none for the length itself.
 fn rounded(length: Micros) -> Micros {
     match length.max(1).checked_ilog2() {
         Some(bits) => 1 << bits,
@@ -79,26 +80,26 @@ struct Room {
 }
 
 impl Ground {
-    /// How much of what came free has been seen by now.
+    /// The current position in the list of freed nodes.
     pub fn seen(&self) -> Seen {
         self.freed.seen()
     }
 
-    /// Where something came free since; none where too much did to know.
+    /// The nodes freed since `seen`; `None` if too many were.
     pub fn freed_since(&self, seen: Seen) -> Option<Vec<NodeIndex>> {
         self.freed.since(seen)
     }
 
-    /// A taker stays, but may from now on be sent away: to some that is as if it came free.
+    /// A taker stays but may be preempted from now on. For higher classes its nodes count as freed.
     pub fn free_ahead(&mut self, by: Taker) {
         for node in self.stands.get(&by).into_iter().flatten() {
             self.freed.add(*node);
         }
     }
 
-    /// The earliest moment from `from` on at which this could begin and last so long, and where, were those gone that can be
-    /// sent away; none if it never could. Who is gone has a number: for the same number, ever more may be, but nobody comes back
-    /// but by taking anew.
+    /// The earliest moment from `from` on at which this need could start and last for `length`, and where, if the
+    /// takers in `gone` were removed. `None` if it never could. `who_is_gone` numbers the set `gone`. For the same
+    /// number the set may only grow, except that a taker may claim anew.
     pub fn soonest(
         &mut self,
         need: &Need,
@@ -143,7 +144,7 @@ impl Ground {
                 floors.set(node, at);
                 continue;
             }
-            // So low a floor is true for what is short; it may be true for this one.
+            // The floor is true for the rounded length. It may also be true for the exact one.
             floors.of[node.0 as usize] = at;
             looked_at.push((at, node));
             let exact = self.first_on(node, need, length, at..Micros::MAX, gone);
@@ -178,7 +179,7 @@ impl Ground {
         self.far.room(node, left, need)
     }
 
-    /// The same, with nothing remembered, and for what needs several nodes.
+    /// Like [`Ground::soonest`], but without a cache, and also for needs of several nodes.
     pub fn earliest(
         &self,
         need: &Need,
@@ -192,8 +193,9 @@ impl Ground {
         })
     }
 
-    /// The earliest moment before one at which there was room already, when something came free only on these nodes since it was
-    /// the earliest there is.
+    /// The earliest moment in `during` at which there is room. An earlier search found the end of `during` as the
+    /// earliest moment; since then something was freed on the nodes in `freed` only. Without `freed`, all nodes are
+    /// searched.
     pub fn earlier(
         &self,
         need: &Need,
@@ -215,7 +217,7 @@ impl Ground {
             let placement = self.gather(need, one, at, at.saturating_add(length), gone)?;
             return Some((at, placement));
         }
-        // Where nothing of it could stand on what came free, it has no more room than it had.
+        // If no task fits on a freed node, the need has no more room than before.
         let helps = |node: &NodeIndex| {
             let fits = |left: &Left| self.tasks_in(*node, left, need);
             let track = &self.tracks[node.0 as usize];
@@ -238,7 +240,8 @@ impl Ground {
             let all = (0..self.tracks.len() as u32).map(NodeIndex);
             return self.earliest_among(all, need, length, during, gone);
         }
-        // What has to stand near together is looked for in one place after the other, and only for what is earlier than found.
+        // Tasks that must run near each other: search one node or rack after the other, each only for an earlier
+        // moment than found so far.
         let mut best: Option<(Micros, Placement)> = None;
         let mut look = |nodes: &mut dyn Iterator<Item = NodeIndex>| {
             let end = best.as_ref().map_or(during.end, |(at, _)| *at);
@@ -294,8 +297,8 @@ impl Ground {
         None
     }
 
-    /// Nodes for all tasks, given how many each has room for: first those that came free last. What is free already stays
-    /// with those who are short enough to be gone by then, and all the others.
+    /// Nodes for all tasks, given the room of each node. Nodes that became free last go first. Nodes that are free
+    /// already stay available to all other workloads, such as short ones that end before `at`.
     fn choose(
         &self,
         need: &Need,

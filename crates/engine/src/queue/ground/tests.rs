@@ -12,7 +12,7 @@ fn need(tasks: u32, cores: u64, gpus: u16) -> Need {
     fixture::need(tasks, cores * 1000, gpus)
 }
 
-/// One GPU of a node, with a core.
+/// One GPU of a node, with one core.
 fn a_piece(node: u32, gpu: u16) -> Placement {
     one_gpu(node, 1000, gpu)
 }
@@ -78,7 +78,7 @@ fn a_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The ground of a case, in which nothing was taken twice.
+/// The ground of a case. Claims that would take something twice are skipped.
 fn laid(case: &Case) -> Ground {
     let in_rack = |(number, gpus): (usize, &usize)| Node {
         rack: number as u32 / 2,
@@ -95,7 +95,8 @@ fn laid(case: &Case) -> Ground {
     ground
 }
 
-/// Whether all tasks could begin at a moment, by counting what each node has free throughout.
+/// Whether all tasks could start at a moment, by counting the free resources of each node during their whole
+/// length.
 fn could_begin(ground: &Ground, case: &Case, at: i64) -> bool {
     let room = |node: NodeIndex| {
         let left = ground.tracks[node.0 as usize].free_during(at, at + case.length);
@@ -113,7 +114,7 @@ fn could_begin(ground: &Ground, case: &Case, at: i64) -> bool {
     }
 }
 
-/// Nothing is taken twice where this is taken, too.
+/// Whether a placement takes nothing that is taken already.
 fn stands(ground: &Ground, placement: &Placement, from: i64, to: i64) -> bool {
     let mut left: Vec<_> = ground
         .tracks
@@ -147,7 +148,7 @@ proptest! {
         prop_assert_eq!(found.as_ref().map(|(at, _)| *at), counted);
         let asked = ground.soonest(&case.need, case.length, case.now, 0, |_| false);
         prop_assert_eq!(&asked, &found, "what is remembered changes nothing");
-        // What is taken and given back changes nothing, either.
+        // Claims that are taken and released change nothing, either.
         if let Some((at, placement)) = &asked {
             ground.take(Taker(99), *at, at + case.length, placement);
             let other = ground.soonest(&case.need, case.length, case.now, 0, |_| false);
@@ -162,7 +163,7 @@ proptest! {
         }
     }
 
-    /// What time brings is what a ground laid at that time has.
+    /// A ground after some time equals a new ground of that time.
     #[test]
     fn time_that_passes_changes_what_it_should(case in a_case(), later in 0..40_i64) {
         let mut ground = laid(&case);

@@ -1,7 +1,7 @@
-//! Those of one account who ask for the same, but for how long: in order, and with the limits that are asked for.
+//! The pending workloads of one account with one shape, in order, with their limits.
 //!
-//! A round asks for the next whose limit is below some bound, of tens of thousands. So places stand in blocks, each of which knows its
-//! limits.
+//! A round asks for the next workload with a limit below some bound, out of tens of thousands. So places are stored
+//! in blocks, and each block knows its limits.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::super::planner::Key;
 
 const BLOCK_MAX: usize = 128;
 
-/// What waits in a line: what is expected to be shortest first, then by age.
+/// A pending workload in its line: the shortest expected run time first, then the oldest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::queue) struct Place {
     pub expected: Micros,
@@ -22,15 +22,15 @@ pub(in crate::queue) struct Place {
 #[derive(Debug, Clone, Default)]
 pub(in crate::queue) struct Line {
     blocks: Vec<Block>,
-    /// By when they are overdue.
+    /// The workloads by the moment at which they are overdue.
     pub by_due: BTreeSet<(Micros, Key)>,
 }
 
-/// Some places in a row; never empty.
+/// Consecutive places; never empty.
 #[derive(Debug, Clone)]
 struct Block {
     places: Vec<Place>,
-    /// Of the limits.
+    /// The lowest and the highest limit.
     least: Micros,
     most: Micros,
 }
@@ -87,7 +87,7 @@ impl Line {
         self.blocks.partition_point(ends_before)
     }
 
-    /// The next after a place, or the first of all, whose limit is below this one.
+    /// The next place with a limit below `below`, after a place or from the front.
     pub fn next(&self, after: Option<&Place>, below: Option<Micros>) -> Option<Place> {
         let is_below = |limit: Micros| below.is_none_or(|below| limit < below);
         let first = after.map_or(0, |after| self.block_of(after));
@@ -100,13 +100,13 @@ impl Line {
         })
     }
 
-    /// The shortest limit of all.
+    /// The lowest limit in the line.
     pub fn least(&self) -> Micros {
         let least = self.blocks.iter().map(|block| block.least);
         least.min().unwrap_or(Micros::MAX)
     }
 
-    /// The longest limit of all.
+    /// The highest limit in the line.
     pub fn most(&self) -> Micros {
         let most = self.blocks.iter().map(|block| block.most);
         most.max().unwrap_or(Micros::MIN)
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whoever comes and goes, the next is the one that looking at all of them finds.
+        /// After any inserts and removals, `next` finds the same place as a search through all.
         #[test]
         fn the_next_below_a_limit_is_found_among_many(
             comes in prop::collection::vec((0..50_i64, 1..40_i64, any::<bool>()), 1..700),

@@ -1,4 +1,4 @@
-//! What a workload asks for: something, or something else that would do as well, within the times it gives.
+//! The request of a workload: one or several variants, and the times it gives.
 
 use std::cmp::Reverse;
 
@@ -11,59 +11,60 @@ use super::super::seats;
 use super::super::share::Account;
 use super::{Key, Rank};
 
-/// How firmly a workload holds what it has. What is reserved is firmer than all of these, and not the queue's to give.
+/// How firmly a workload holds its resources. Reservations are firmer than all classes and are not in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// Fills what is idle, and makes room for everybody else.
+    /// Uses idle resources, and is preempted for all other classes.
     Opportunistic,
-    /// Stays until its limit, unless what it has was borrowed and is wanted back.
+    /// Runs until its limit, unless it borrowed resources that their owner needs.
     Guaranteed,
-    /// Guaranteed, and by an admin's word before all others: makes what is merely guaranteed give way.
+    /// Guaranteed, raised by an admin before all others: preempts guaranteed workloads.
     Urgent,
 }
 
-/// One way in which a workload could run.
+/// One variant of a moldable workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wish {
     pub need: Need,
-    /// How long it may run.
+    /// The time limit.
     pub limit: Micros,
-    /// How long it is expected to run; never longer than it may.
+    /// The expected run time; never longer than the limit.
     pub expected: Micros,
-    /// What it counts for against quotas.
+    /// The amounts that count against quotas.
     pub amounts: Amounts,
-    /// What a second of it costs its account, in the units of the whole fleet's.
+    /// The cost of one second to the account, in the same units as `Planner::whole`.
     pub rate: f64,
 }
 
-/// What a workload asks for.
+/// The request of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     pub account: Account,
     pub class: Class,
-    /// Of the site's priorities; the higher comes first.
+    /// The priority; a higher one goes first.
     pub level: i32,
     /// Since when it waits.
     pub since: Micros,
-    /// What it would like. By this it is ordered among others.
+    /// The preferred variant. It determines the workload's place in line.
     pub wish: Wish,
-    /// What would do as well, such as half as many for twice as long. Of all that could begin, that is taken which ends first.
+    /// Alternative variants, such as half the GPUs for twice the time. Of all variants that could start, the planner
+    /// takes the one that ends first.
     pub or: Vec<Wish>,
-    /// Seats that it needs from its beginning to its end, whichever wish is granted.
+    /// Seats that it needs for its whole run, in any variant.
     pub seats: Vec<seats::Count>,
-    /// It is not looked at before this.
+    /// The planner does not examine it before this moment.
     pub not_before: Option<Micros>,
-    /// It has to be over by then, even if it runs for as long as it may.
+    /// It must end by this moment even if it runs until its limit.
     pub deadline: Option<Micros>,
 }
 
 const HOUR: Micros = 3_600_000_000;
-/// Nobody is overdue sooner than this, and everybody is after the longest.
+/// Bounds of the patience: the time after which a workload is overdue.
 const PATIENCE_MIN: Micros = HOUR;
 const PATIENCE_MAX: Micros = 12 * HOUR;
 
 impl Ask {
-    /// For this and nothing else, guaranteed, at any time.
+    /// A guaranteed workload with one variant, and without times.
     pub fn new(account: Account, wish: Wish, since: Micros) -> Ask {
         Ask {
             account,
@@ -82,7 +83,7 @@ impl Ask {
         std::iter::once(&self.wish).chain(&self.or)
     }
 
-    /// The wish with this number, the first being 0.
+    /// The variant with this index; 0 is the first.
     pub fn nth(&self, number: usize) -> &Wish {
         self.wishes().nth(number).unwrap_or(&self.wish)
     }
@@ -100,7 +101,7 @@ impl Ask {
             need: self.wish.need,
             or: self.or.iter().map(|wish| (wish.need, wish.limit)).collect(),
             seats: self.seats.clone(),
-            // Whoever has one wish waits only while that is in time.
+            // A workload with one variant waits only while it can meet the deadline.
             deadline: self.deadline.filter(|_| !self.or.is_empty()),
         }
     }
@@ -122,7 +123,7 @@ impl Ask {
         (self.wish.limit / 2).clamp(PATIENCE_MIN, PATIENCE_MAX)
     }
 
-    /// From when on it is overdue: it has waited long, or it will soon be too late for it.
+    /// From when on it is overdue: it has used up its patience, or its latest possible start is near.
     pub(in crate::queue) fn due(&self) -> Micros {
         let since = self.not_before.unwrap_or(self.since).max(self.since);
         let overdue = since.saturating_add(self.patience());
@@ -132,13 +133,13 @@ impl Ask {
         window.map_or(overdue, |window| overdue.min(window.max(since)))
     }
 
-    /// After this it is too late for every wish.
+    /// After this moment no variant can meet the deadline.
     pub(super) fn latest_beginning(&self) -> Option<Micros> {
         let shortest = self.wishes().map(|wish| wish.limit).min()?;
         Some(self.deadline?.saturating_sub(shortest))
     }
 
-    /// Whether what begins then is over by its deadline.
+    /// Whether a variant that starts at `begin` ends by the deadline.
     pub(super) fn is_in_time(&self, wish: &Wish, begin: Micros) -> bool {
         let end = begin.saturating_add(wish.limit);
         self.deadline.is_none_or(|deadline| end <= deadline)

@@ -1,10 +1,9 @@
-//! When those who wait will probably begin.
+//! Forecasts of when waiting workloads will start.
 //!
-//! The fleet is seen from afar: so many GPUs of each make, and so much CPU, of which one unit is as good as another; so many places
-//! where several of them stand together; so many seats; and what accounts may hold. What runs ends when it is expected to, and each of
-//! those who wait begins where there is enough of everything for as long as it is expected to take, in the order in which the planner
-//! would look at them. That somebody may be sent away is not foreseen. Nothing rests on a forecast: it is told to people, stored, and
-//! scored.
+//! The forecast sees the fleet coarsely: an amount of GPUs of each model and of CPU, in which all units are equal,
+//! a number of places for tasks together, seats, and quotas. Running workloads end at their expected end. Waiting
+//! workloads start in the planner's order, where all supplies suffice for the expected run time. Preemption is not
+//! predicted. No decision depends on a forecast: it is shown to people, stored, and scored.
 
 mod supply;
 
@@ -15,23 +14,23 @@ use super::{Key, Planner, Running};
 use supply::{Supplies, length};
 
 const MINUTE: Micros = 60_000_000;
-/// Nobody is told of a time farther ahead than this.
+/// Forecasts beyond this time are not shown.
 const HORIZON: Micros = 60 * 24 * 60 * MINUTE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forecast {
     At(Micros),
-    /// Later than anybody would believe.
+    /// Later than this moment, the horizon of forecasts.
     Beyond(Micros),
-    /// It asks for more than there is.
+    /// It asks for more than the fleet has.
     Never,
 }
 
-/// For everybody who waits, when they will probably begin.
+/// The expected starts of all waiting workloads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forecasts {
     pub made: Micros,
-    /// By key.
+    /// Sorted by key.
     all: Vec<(Key, Forecast)>,
 }
 
@@ -47,7 +46,8 @@ impl Forecasts {
 }
 
 impl Running {
-    /// When it will probably be over. What has outlived its expectation goes on half as long again, but never beyond its end.
+    /// The expected end. A workload past its expected end is assumed to run half as long again, but never beyond its
+    /// limit.
     fn likely_end(&self, now: Micros) -> Micros {
         let expected = self.began.saturating_add(self.wish().expected);
         let longer = now.saturating_add(((now - self.began) / 2).max(MINUTE));
@@ -85,7 +85,7 @@ impl Planner {
         Forecasts { made: now, all }
     }
 
-    /// When one will begin, given those before it; from then on it counts, too.
+    /// Forecasts one workload after those before it, and takes its supply.
     fn foresee(
         &self,
         supplies: &mut Supplies,
@@ -97,7 +97,7 @@ impl Planner {
         let from = ask.not_before.map_or(now, |later| later.max(now));
         let horizon = now.saturating_add(HORIZON);
         let mut is_over_budget = false;
-        // What would be over first: its end, its beginning, which wish, and what serves it.
+        // The variant that ends first: its end, its start, its index, and the kind that serves it.
         let mut best: Option<(Micros, Micros, usize, usize)> = None;
         for (number, wish) in ask.wishes().enumerate() {
             if !supplies.is_within_budgets(self, ask, wish) {
@@ -118,7 +118,7 @@ impl Planner {
             }
         }
         let Some((_, begin, number, kind)) = best else {
-            // A budget is renewed, but nobody has said when.
+            // Budgets are renewed, but the planner does not know when.
             let otherwise = match is_over_budget {
                 true => Forecast::Beyond(horizon),
                 false => Forecast::Never,

@@ -1,7 +1,8 @@
-//! Urgent by an admin's word: for a person or a project, until a moment, and for so many GPU-hours and no more.
+//! Urgent grants: an admin makes a person or a project urgent, until a moment and for a number of GPU-hours.
 //!
-//! While it lasts, what would be guaranteed is urgent, so far as its limit is covered by what is left. What begins under a grant counts
-//! against it for all of its limit until it ends, then for what it took. What is left too little for waits on as what it was.
+//! While a grant lasts, the guaranteed workloads of its account are urgent, as long as the rest of the grant covers
+//! their limit. A workload that starts under a grant draws its whole limit until it ends, and then the time it
+//! really took. A workload that the rest does not cover waits as a guaranteed one.
 
 use super::super::Micros;
 use super::super::lines::Line;
@@ -9,19 +10,20 @@ use super::super::quota::{Counted, Volume, volume};
 use super::super::share::Account;
 use super::{Ask, Class, Key, Planner, Wish};
 
-/// Who may be urgent, until when, and for how much.
+/// Which account is urgent, until when, and for how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// A person's account, or a project's with all of its people.
+    /// The account of a person, or of a project with all its people.
     pub account: Account,
     pub until: Micros,
-    /// Of this thing, such as GPUs,
+    /// The resource that the grant counts, such as GPUs.
     pub counted: Counted,
-    /// so much for so long may be had, what has ended already not counted.
+    /// Amount times duration that remains for use. The caller has already subtracted workloads that have ended.
     pub volume: Volume,
 }
 
-/// A grant, and what was drawn on it: what runs, or is promised, for as long as it may; and what has ended since it was given.
+/// A grant and the part drawn on it. Running and promised workloads draw their limit; workloads that ended since
+/// then draw their run time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Granted {
     grant: Grant,
@@ -45,7 +47,7 @@ impl Grant {
 }
 
 impl Planner {
-    /// Makes somebody urgent from now on; the caller numbers grants. After a restart, grants come before what is resumed.
+    /// Adds a grant from now on. The caller numbers grants. After a restart, add grants before resuming workloads.
     pub fn grant(&mut self, number: u64, grant: Grant) {
         let under = |key: &Key| self.raised.get(key) == Some(&number);
         let running = self.running.iter().filter(|(key, _)| under(key));
@@ -59,17 +61,17 @@ impl Planner {
         self.grants.insert(number, Granted { grant, drawn });
     }
 
-    /// Takes a grant back. What runs under it stays what it is.
+    /// Removes a grant. Workloads that run under it stay urgent.
     pub fn revoke(&mut self, number: u64) {
         self.grants.remove(&number);
     }
 
-    /// What is left of a grant, with all that runs under it taken for its whole limit.
+    /// The rest of a grant, after the whole limit of everything that runs under it.
     pub fn left_of_grant(&self, number: u64) -> Option<Volume> {
         self.grants.get(&number).map(Granted::left)
     }
 
-    /// Of the grants of somebody, the first that covers at least one of their wishes.
+    /// The first grant of the workload's accounts that covers at least one of its variants.
     fn grant_for(&self, ask: &Ask) -> Option<u64> {
         let covers = |granted: &Granted| {
             let mut above = self.shares.up(ask.account);
@@ -82,7 +84,8 @@ impl Planner {
             .map(|(number, _)| *number)
     }
 
-    /// Raises those who wait as far as grants cover them, and lowers those whom they cover no more.
+    /// Makes waiting workloads urgent as far as grants cover them, and guaranteed again where no grant covers them any
+    /// more.
     pub(super) fn apply_grants(&mut self, now: Micros) {
         if self.grants.is_empty() && self.raised.is_empty() {
             return;
@@ -107,7 +110,7 @@ impl Planner {
             let Some(ask) = self.asks.get(&key) else {
                 continue;
             };
-            // What is promised under a grant is covered by what was taken from it.
+            // A promise under a grant has already drawn its limit.
             let is_held = self.promises.contains_key(&(ask.due(), key));
             let before = self.raised.get(&key).copied();
             if is_held && before.is_some_and(|number| self.grants.contains_key(&number)) {
@@ -127,7 +130,7 @@ impl Planner {
         }
     }
 
-    /// Whether a wish of somebody who was raised is covered by what is left.
+    /// Whether the rest of its grant covers a variant. True for workloads without a grant.
     pub(super) fn is_covered(&self, key: Key, wish: &Wish) -> bool {
         let Some(number) = self.raised.get(&key) else {
             return true;
@@ -136,7 +139,7 @@ impl Planner {
         grant.is_some_and(|granted| granted.covers(wish))
     }
 
-    /// What runs already as urgent does so under the grant of its account.
+    /// Attributes a running urgent workload to a grant of its account.
     pub(super) fn attribute(&mut self, key: Key, ask: &Ask) {
         if ask.class == Class::Urgent
             && let Some(number) = self.grant_for(ask)
@@ -145,7 +148,7 @@ impl Planner {
         }
     }
 
-    /// Takes from the grant, or gives back to it, what a wish is or was held for.
+    /// Draws `length` of a variant from its grant.
     pub(super) fn draw(&mut self, key: Key, wish: &Wish, length: Micros) {
         if let Some(granted) = self.granted(key) {
             granted.drawn += granted.grant.cost_for(wish, length);

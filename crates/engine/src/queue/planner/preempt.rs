@@ -1,8 +1,8 @@
-//! Making room: what is softer is told to come to its end, and waits again.
+//! Preemption: the planner asks running workloads to stop, and queues them again.
 //!
-//! Softer is what is opportunistic, to everybody; what is merely guaranteed, to what is urgent; and what was borrowed, to those
-//! whose own it is. Of all that would do, those go who lose least of what they have done. Nobody goes before they have run a while,
-//! or two could chase each other for ever.
+//! Opportunistic workloads are preempted for all higher classes, guaranteed ones for urgent ones. Borrowed
+//! resources are preempted for their owner. Of the possible workloads, those go that lose the least work. No
+//! workload is preempted before its minimum run time; otherwise two workloads could preempt each other for ever.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::{Claim, Class, Decision, Holder, Key, Planner, Policy, Running, Stop,
 use crate::fleet::Placement;
 
 impl Planner {
-    /// Whether anything runs that makes room for this class.
+    /// Whether a running workload can be preempted by this class.
     pub(super) fn has_softer(&self, class: Class) -> bool {
         let [opportunistic, guaranteed, _] = self.counts;
         match class {
@@ -36,7 +36,7 @@ impl Planner {
         })
     }
 
-    /// What is lost when it goes: all that it has done so far.
+    /// The work lost if a workload is preempted: the cost of its run so far.
     fn loss(&self, by: Taker, now: Micros) -> f64 {
         let running = self.running.get(&Key(by.0));
         running.map_or(0.0, |running| {
@@ -44,7 +44,8 @@ impl Planner {
         })
     }
 
-    /// Where somebody could stand for so long if those made room who are softer; none where they are not enough.
+    /// Where a workload could run for `limit` if all workloads that it may preempt were gone. `None` if that is not
+    /// enough.
     pub(super) fn cleared(
         &self,
         key: Key,
@@ -59,7 +60,7 @@ impl Planner {
             return None;
         }
         let at = now.saturating_add(self.policy.grace);
-        // Nobody is sent away for the seats they have.
+        // No workload is preempted for its seats.
         let to = at.saturating_add(limit);
         if self.seats.lacking(&ask.seats, at, to, None).is_some() {
             return None;
@@ -76,7 +77,7 @@ impl Planner {
         goes && will_have_run(&self.running, self.policy, by, now)
     }
 
-    /// Lets those make room for it who are softer; not so where they are not enough.
+    /// Preempts as many workloads as needed for this one. Returns false, and preempts nothing, if that is not enough.
     pub(super) fn make_room(
         &mut self,
         due: (Micros, Key),
@@ -114,8 +115,8 @@ impl Planner {
         true
     }
 
-    /// Lets those give back within an account who hold more than is theirs, as much as somebody is short of whose own it is: who has done
-    /// least goes first. Nobody goes where all of them are not enough.
+    /// Preempts workloads of accounts within `within` that have borrowed, until the claimed amount is available. The
+    /// workloads with the least lost work go first. Preempts nothing if all of them are not enough.
     pub(super) fn get_back(&mut self, claim: Claim, now: Micros, done: &mut Vec<Decision>) {
         let Claim {
             key,
@@ -156,14 +157,14 @@ impl Planner {
             if short_of(self) == 0 {
                 break;
             }
-            // Whoever goes may leave the next one of theirs with no more than is theirs.
+            // After one preemption, the next workload of the same account may no longer be borrowed.
             if self.has_borrowed(Taker(giver.0)) {
                 self.tell(Taker(giver.0), at, Holder::Workload(key), done);
             }
         }
     }
 
-    /// What of a wish nobody may borrow, because somebody waits for it to be given back.
+    /// The resource of a variant that nobody may borrow, because another workload waits for it to be given back.
     pub(super) fn claimed(&self, account: Account, wish: &Wish) -> Option<Counted> {
         let concerns = |claim: &&Claim| {
             let mut above = self.shares.up(account);
@@ -172,7 +173,7 @@ impl Planner {
         self.claims.iter().find(concerns).map(|claim| claim.counted)
     }
 
-    /// Tells what is softer and in the way of a promise.
+    /// Preempts the lower classes that are in the way of a promise.
     pub(super) fn clear(
         &mut self,
         promise: &Promise,
@@ -191,7 +192,7 @@ impl Planner {
         }
     }
 
-    /// What is opportunistic ends before a reservation that came later begins.
+    /// Ends opportunistic workloads before a new reservation starts.
     pub(super) fn clear_for_reservation(
         &mut self,
         reservation: u64,
@@ -211,7 +212,7 @@ impl Planner {
         self.decided = decided;
     }
 
-    /// The same of seats: as many go as are too many, the youngest first.
+    /// The same for seats: preempts as many as are in excess, the youngest first.
     pub(super) fn clear_seats(&mut self, reservation: u64, pool: Pool, from: Micros, to: Micros) {
         let mut decided = std::mem::take(&mut self.decided);
         loop {
@@ -269,7 +270,7 @@ impl Planner {
 
 type AllRunning = HashMap<Key, Running>;
 
-/// Whether a taker makes room for this class, as soon as it has run long enough.
+/// Whether a taker may be preempted by this class, once it has had its minimum run time.
 fn is_softer(running: &AllRunning, by: Taker, class: Class) -> bool {
     let running = running.get(&Key(by.0));
     running.is_some_and(|running| match running.ask.class {
@@ -284,7 +285,8 @@ fn will_have_run(running: &AllRunning, policy: Policy, by: Taker, at: Micros) ->
     running.is_some_and(|running| at - running.began >= policy.run_min)
 }
 
-/// Whether a taker makes room for this class by a moment: it is softer, and will have run long enough.
+/// Whether a taker may be preempted by this class at a moment: its class is lower, and it will have had its minimum
+/// run time.
 pub(super) fn yields(
     running: &AllRunning,
     policy: Policy,

@@ -1,5 +1,5 @@
-//! Promises: a beginning for those who have waited longer than is fair, or for whom it is soon too late, which nobody behind them can push
-//! back.
+//! Promises: reservations ahead for workloads that are overdue or near their latest start. No workload behind them
+//! can delay a promised start.
 
 use std::ops::Bound;
 
@@ -12,28 +12,31 @@ use super::round::Look;
 use super::{Class, Decision, Key, Order, Planner, Why};
 use crate::fleet::{NodeIndex, Placement};
 
-/// The part of the fleet that may be promised at once.
+/// The part of the fleet that may be promised at once, as a part of its cost.
 const PROMISED_MAX: f64 = 0.25;
-/// So many are promised something at once, however little each wants: an end may bring all of them forward, one after the other.
+/// Maximum number of promises, however small each is: one ended workload may let the planner move all of them to an
+/// earlier time.
 const PROMISES_MAX: usize = 128;
-/// By shares, who has been overdue for so long is promised something whatever else is promised: where much is reserved, those who want much
-/// are promised a time far ahead, and others would have to wait for all of that time to be promised anything at all.
+/// With [`Order::Shares`], a workload that has been overdue for this long may get a promise beyond
+/// [`PROMISED_MAX`]. Where much is reserved, large workloads get promises far ahead, and others would wait all that
+/// time for a promise of their own.
 const AGED: Micros = 24 * 3_600_000_000;
 
 #[derive(Debug, Clone)]
 pub(super) struct Promise {
     pub at: Micros,
-    /// Which of the wishes is promised.
+    /// Index of the promised variant.
     pub wish: usize,
     pub placement: Placement,
-    /// What had come free when it was found to be the earliest there is; none if nobody looked for an earlier one.
+    /// The nodes seen as freed when the promise was the earliest possible; `None` if no search for an earlier one was
+    /// made.
     pub looked: Option<Seen>,
 }
 
 type Found = (Micros, Placement);
 
 impl Planner {
-    /// The first moment from which something of this is promised to somebody, before another.
+    /// The first moment before `end` from which a node of this placement is promised to a workload.
     pub fn promised_before(&self, placement: &Placement, end: Micros) -> Option<Micros> {
         let shares = |promised: &Placement| {
             let mut pieces = promised.pieces.iter();
@@ -44,12 +47,13 @@ impl Planner {
         promises.map(|promise| promise.at).min()
     }
 
-    /// Until when what is placed now could stay before somebody else wants a part of it; now, where it has no room.
+    /// Until when a placement could stay, starting now, before another taker wants a part of it; now if there is no
+    /// room.
     pub fn open_until(&self, placement: &Placement) -> Micros {
         self.ground.open_until(placement)
     }
 
-    /// What is promised for now begins, before all else.
+    /// Starts the workloads that have a promise for now, before all others.
     pub(super) fn keep_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
         let holders = self
             .promises
@@ -61,7 +65,7 @@ impl Planner {
         }
     }
 
-    /// All who hold a promise are looked at, whoever was overdue first before the next.
+    /// Tries to improve every promise, the longest overdue workload first.
     pub(super) fn improve_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
         let holders: Vec<(Micros, Key)> = self.promises.keys().copied().collect();
         for due in holders {
@@ -84,7 +88,7 @@ impl Planner {
         }
     }
 
-    /// Those whose last possible beginning is near do not wait for their turn to be promised one.
+    /// Workloads near their latest possible start get a promise without waiting for their turn.
     pub(super) fn promise_before_it_is_too_late(&mut self, now: Micros, done: &mut Vec<Decision>) {
         let keys: Vec<Key> = self.by_deadline.iter().map(|(_, key)| *key).collect();
         for key in keys {
@@ -103,8 +107,8 @@ impl Planner {
         is_firm && self.by_due.contains(&due) && !self.promises.contains_key(&due)
     }
 
-    /// Promises something to those whose turn it is, or keeps their turn until what is promised leaves enough for them. Says why
-    /// there is nothing to promise.
+    /// Makes a promise to the workload at its turn. If too much is promised already, keeps its turn until the promises
+    /// leave enough for it. Returns the reason if no promise is possible.
     pub(super) fn promise_in_turn(
         &mut self,
         due: (Micros, Key),
@@ -129,7 +133,7 @@ impl Planner {
         why.filter(|_| self.wants_promise(due))
     }
 
-    /// Those come first who had their turn when too much was promised to others.
+    /// Makes a promise first to the workload that had its turn when too much was promised.
     pub(super) fn promise_the_next(&mut self, now: Micros, done: &mut Vec<Decision>) {
         if let Some(due) = self.next_promised.take()
             && self.wants_promise(due)
@@ -147,8 +151,8 @@ impl Planner {
         self.promises.is_empty() || (is_enough && self.promises.len() < PROMISES_MAX)
     }
 
-    /// What was promised where something has been reserved since is promised anew, as early as can be: it would only keep others away from
-    /// where it cannot stand.
+    /// Takes back promises that a new reservation makes impossible; [`Planner::mend_promises`] makes new ones. A
+    /// promise that cannot be kept would only keep other workloads away.
     pub(super) fn break_promises(&mut self, reserved: &Placement, from: Micros, to: Micros) {
         let is_broken = |(due, promise): (&(Micros, Key), &Promise)| {
             let limit = self.asks.get(&due.1)?.nth(promise.wish).limit;
@@ -171,7 +175,7 @@ impl Planner {
         }
     }
 
-    /// Those whose promise was broken are promised something anew, whoever was overdue first before the next.
+    /// Makes new promises to workloads that lost theirs to a reservation, the longest overdue first.
     pub(super) fn mend_promises(&mut self, now: Micros, done: &mut Vec<Decision>) {
         for due in std::mem::take(&mut self.broken) {
             if self.wants_promise(due) {
@@ -180,7 +184,7 @@ impl Planner {
         }
     }
 
-    /// Begins it, or promises it the earliest time there is.
+    /// Starts a workload, or promises it the earliest possible start.
     pub(super) fn promise(&mut self, due: (Micros, Key), now: Micros, done: &mut Vec<Decision>) {
         let key = due.1;
         let Some(ask) = self.asks.get(&key) else {
@@ -196,7 +200,7 @@ impl Planner {
         self.settle(due, found, now, done);
     }
 
-    /// Of all wishes that are allowed, the one that would be over first if it began as soon as it can.
+    /// The variant that would end first if each of the allowed ones started as early as possible.
     fn soonest(&mut self, key: Key, now: Micros) -> Option<Promise> {
         let (ways, _) = self.allowed(key, self.asks.get(&key)?, now);
         let looked = Some(self.ground.seen());
@@ -210,7 +214,7 @@ impl Planner {
             };
             let end = at.saturating_add(ask.nth(wish).expected);
             if best.as_ref().is_none_or(|(sooner, _)| end < *sooner) {
-                // Whether seats came free is not remembered.
+                // The planner does not track when seats are freed.
                 let looked = looked.filter(|_| ask.seats.is_empty());
                 let promise = Promise {
                     at,
@@ -237,7 +241,7 @@ impl Planner {
             if !has_softer || found.as_ref().is_some_and(|found| found.0 <= from) {
                 return found;
             }
-            // What is softer will be told in time, so it is as good as gone; but not before its grace is over.
+            // Lower classes can be preempted by then, so their nodes count as free, but only after their grace period.
             let told = now.saturating_add(policy.grace);
             let softer = |by: Taker| yields(running, policy, by, class, told);
             let cleared = match from <= told {
@@ -249,7 +253,8 @@ impl Planner {
         with_seats(&self.seats, &ask.seats, limit, None, now, find)
     }
 
-    /// Begins what was promised, or promises an earlier time, if there is one by now: a promise never moves to a later one.
+    /// Starts a promised workload, or moves its promise to an earlier time if there is one now. A promise never moves
+    /// to a later time.
     pub(super) fn improve(&mut self, due: (Micros, Key), now: Micros, done: &mut Vec<Decision>) {
         let key = due.1;
         let (Some(ask), Some(before)) = (self.asks.get(&key), self.promises.get(&due)) else {
@@ -267,7 +272,7 @@ impl Planner {
             let Some(ask) = self.asks.get(&key) else {
                 return;
             };
-            // What is allowed in general may not be for all of the time from now on.
+            // Quotas may allow this now but not for all of the time until its limit.
             if let (ways, Some(verdict)) = self.allowed(key, ask, now)
                 && ways.is_empty()
             {
@@ -287,7 +292,7 @@ impl Planner {
         if freed.as_ref().is_some_and(Vec::is_empty) {
             return;
         }
-        // Whether seats came free is not remembered.
+        // The planner does not track when seats are freed.
         before.looked = before.looked.map(|_| self.ground.seen());
         let (wish, looked) = (before.wish, before.looked);
         if let Some((at, placement)) = self.earlier(due, freed.as_deref(), now) {
@@ -302,7 +307,7 @@ impl Planner {
         }
     }
 
-    /// Begins another wish than the one that is promised, where that can begin now and is over sooner.
+    /// Starts another variant than the promised one, if it can start now and would end sooner.
     fn begins_otherwise(
         &mut self,
         due: (Micros, Key),
@@ -335,7 +340,7 @@ impl Planner {
         }
     }
 
-    /// A better time and place for what has a promise, if there is any.
+    /// An earlier time and placement for a promised workload, if there is one.
     fn earlier(
         &self,
         due: (Micros, Key),
@@ -386,7 +391,7 @@ impl Planner {
         }
     }
 
-    /// Keeps a place from a moment on, and tells those who are in the way.
+    /// Takes nodes and seats for a promise, and preempts the workloads in its way.
     pub(super) fn keep_for(
         &mut self,
         due: (Micros, Key),
@@ -401,14 +406,14 @@ impl Planner {
         let to = promise.at.saturating_add(wish.limit);
         self.seats.take(by, promise.at, to, &ask.seats);
         self.promised += wish.rate;
-        // What is promised to an account is as good as held by it.
+        // A promise counts against the account's quota like a running workload.
         self.hold(due.1, account, &wish, wish.limit);
         self.clear(&promise, to, class, due.1, done);
         self.ground.take(by, promise.at, to, &promise.placement);
         self.promises.insert(due, promise);
     }
 
-    /// Takes a promise back, if there is one, and all that was kept for it.
+    /// Takes back a promise, if there is one, and releases everything taken for it.
     pub(super) fn take_promise(&mut self, due: (Micros, Key)) -> Option<Promise> {
         let promise = self.promises.remove(&due)?;
         self.has_moved = true;
@@ -419,7 +424,7 @@ impl Planner {
             self.free(due.1, account, &wish, wish.limit);
             self.promised -= wish.rate;
         }
-        // Sums of fractions drift; with nothing promised, nothing is.
+        // Sums of fractions drift, so reset the sum when no promise is left.
         if self.promises.is_empty() {
             self.promised = 0.0;
         }
@@ -427,7 +432,7 @@ impl Planner {
     }
 }
 
-/// The first moment that `find` finds from some moment on, at which there are seats, too.
+/// The first moment that `find` returns, searching from `from` on, at which there are also enough seats.
 fn with_seats(
     seats: &Seats,
     wanted: &[seats::Count],

@@ -1,4 +1,5 @@
-//! One round over those who wait: each is looked at in turn, and begins, or waits with all who ask for the same for as long.
+//! One round over the waiting workloads. The planner examines each at its turn. It starts the workload, or refuses
+//! it together with all of its shape that need as much time or more.
 
 use super::super::Micros;
 use super::super::lines::ShapeId;
@@ -8,9 +9,9 @@ use super::super::turns::{Closed, Turn, Turns};
 use super::{Ask, Claim, Class, Closing, Decision, Key, Order, Planner, Rank, Why};
 use crate::fleet::{Need, Placement};
 
-/// What came of looking at somebody.
+/// The result of examining a waiting workload.
 pub(super) enum Look {
-    /// They can begin with this wish, there.
+    /// It can start with the variant of this index, at this placement.
     Room(usize, Placement),
     NoRoom(Allowed),
     Refused(Why),
@@ -18,12 +19,12 @@ pub(super) enum Look {
 
 pub(super) struct Allowed {
     ways: Vec<(usize, Verdict)>,
-    /// Whether it is the same for everybody who asks for the same.
+    /// Whether the refusal holds for every workload of the same shape.
     is_for_all: bool,
     why: Why,
 }
 
-/// What is closed so far in the round of one rank.
+/// The refusals so far in the round of one rank.
 struct Round<'a> {
     planner: &'a Planner,
     rank: Rank,
@@ -138,7 +139,7 @@ impl Planner {
                 }
                 match allowed.is_for_all {
                     true => self.close(rank, turn, &allowed, turns, now),
-                    // Somebody else may be allowed what they are not.
+                    // Quotas may allow another account more.
                     false => self.close_to(turn, limit, allowed.why),
                 }
                 if is_overdue && self.wants_promise(due) {
@@ -162,7 +163,8 @@ impl Planner {
         }
     }
 
-    /// There is no room for one, and so none for whoever asks for the same for as long or longer; perhaps for nobody.
+    /// Refuses all workloads of this shape with the same limit or a longer one. If there is no room even for the
+    /// shortest limit, closes the shape.
     fn close(&mut self, rank: Rank, turn: Turn, allowed: &Allowed, turns: &mut Turns, now: Micros) {
         let (Some(ask), Some(lines)) = (self.asks.get(&turn.key), self.lines.get(&rank)) else {
             return;
@@ -187,7 +189,7 @@ impl Planner {
         }
     }
 
-    /// Whether somebody can begin now, and with which of their wishes.
+    /// Whether a workload can start now, and with which of its variants.
     pub(super) fn look(&mut self, key: Key, now: Micros) -> Look {
         let Some(ask) = self.asks.get(&key) else {
             return Look::Refused(Why::NoRoom);
@@ -216,7 +218,8 @@ impl Planner {
         })
     }
 
-    /// Whether there being no room for somebody says the same of others: they may do all that others may, and have nothing less to get back.
+    /// Whether a refusal of this workload holds for every account: quotas allow all variants that meet the deadline,
+    /// and the account may get lent resources back for each of them.
     fn is_for_all(&self, ask: &Ask, ways: &[(usize, Verdict)], now: Micros) -> bool {
         let in_time = ask.wishes().filter(|wish| ask.is_in_time(wish, now));
         let gets_back = |(_, verdict): &(usize, Verdict)| *verdict == Verdict::Own;
@@ -224,7 +227,7 @@ impl Planner {
         !ways.is_empty() && ways.len() == in_time.count() && gets_all_back
     }
 
-    /// Where there is room now for something that somebody wants, for so long.
+    /// A placement for `need` now, for `limit`.
     fn room(
         &mut self,
         key: Key,
@@ -233,7 +236,7 @@ impl Planner {
         now: Micros,
     ) -> Result<Placement, Why> {
         let ask = self.asks.get(&key).ok_or(Why::NoRoom)?;
-        // What is opportunistic need not reach its limit, only be worth beginning.
+        // An opportunistic workload may be stopped before its limit; it starts if it gets the minimum run time.
         let reaches = match ask.class {
             Class::Opportunistic => limit.min(self.policy.run_min),
             Class::Guaranteed | Class::Urgent => limit,

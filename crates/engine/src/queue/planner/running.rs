@@ -1,7 +1,9 @@
-//! What runs: from the moment it begins, here or before this planner was made, until it ends or turns out never to have begun.
+//! Running workloads, from their start until they end or their start fails. They started in this planner or before
+//! it was made.
 //!
-//! Whatever runs is counted in four places: on the ground, in its account's quotas, in its account's shares, and by its class.
-//! It comes to all of them in [`Planner::enter`] and goes from all of them in [`Planner::leave`], and nowhere else.
+//! A running workload counts in four places: on the ground, in its account's quotas, in its account's shares, and
+//! in the number of its class. [`Planner::enter`] adds it to all of them, and [`Planner::leave`] removes it. No
+//! other code does.
 
 use crate::fleet::Placement;
 
@@ -13,38 +15,39 @@ use super::{Ask, Class, Decision, Key, Planner, Start, Wish};
 #[derive(Debug, Clone)]
 pub struct Running {
     pub ask: Ask,
-    /// Which of its wishes was granted.
+    /// Index of the granted variant.
     pub number: usize,
     pub placement: Placement,
     pub began: Micros,
-    /// When it has to be gone: by its limit, or by what it was told.
+    /// When it must end: at its limit, or earlier if it was preempted.
     pub until: Micros,
-    /// It was told to make room.
+    /// It was preempted.
     pub is_told: bool,
-    /// For how long it counts against budgets while it runs.
+    /// The time that counts against budgets while it runs.
     pub committed: Micros,
     commitment: Commitment,
 }
 
 impl Running {
-    /// The wish that was granted.
+    /// The variant that was granted.
     pub fn wish(&self) -> &Wish {
         self.ask.nth(self.number)
     }
 }
 
 impl Planner {
-    /// What a second of the whole fleet costs.
+    /// The cost of one second of the whole fleet.
     pub fn whole(&self) -> f64 {
         self.whole
     }
 
-    /// All that runs, in no order.
+    /// All running workloads, in no order.
     pub fn running(&self) -> impl Iterator<Item = (Key, &Running)> {
         self.running.iter().map(|(key, running)| (*key, running))
     }
 
-    /// Something runs already, since before this planner was made: nothing is decided, but from now on it counts.
+    /// Adds a workload that has been running since before this planner was made. Decides nothing; from now on the
+    /// workload counts.
     pub fn resume(
         &mut self,
         key: Key,
@@ -56,7 +59,7 @@ impl Planner {
         self.resume_with(key, ask, 0, placement, began, until);
     }
 
-    /// The same of something to which another than its first wish was granted.
+    /// The same for a workload that runs in another than its first variant.
     pub fn resume_with(
         &mut self,
         key: Key,
@@ -70,11 +73,11 @@ impl Planner {
         self.leave(key);
         self.raised.remove(&key);
         self.attribute(key, &ask);
-        // What should be gone already still has what it has: the next plan gives it time to be told so.
+        // A workload past its end keeps its nodes: the next plan gives it a grace period to stop.
         self.enter(key, (ask, wish), placement, began, until.max(began + 1));
     }
 
-    /// A beginning that was decided could not be carried out. It is as if it had never been: it waits again, with its place kept.
+    /// The caller could not carry out a start. Undoes it: the workload waits again at its old place.
     pub fn abandon(&mut self, key: Key) {
         if let Some(mut running) = self.leave(key) {
             if self.raised.remove(&key).is_some() {
@@ -84,7 +87,7 @@ impl Planner {
         }
     }
 
-    /// Something that ran has ended.
+    /// A running workload has ended.
     pub fn end(&mut self, key: Key, now: Micros) {
         if let Some(running) = self.leave(key) {
             let (account, ran) = (running.ask.account, now.saturating_sub(running.began));
@@ -169,7 +172,7 @@ impl Planner {
         Some(running)
     }
 
-    /// Counts what is held, or promised, for so long at most.
+    /// Counts a variant as held or promised, for `length` at most.
     pub(super) fn hold(&mut self, key: Key, account: Account, wish: &Wish, length: Micros) {
         self.quotas.hold(&self.shares, account, &wish.amounts);
         self.quotas
@@ -185,14 +188,14 @@ impl Planner {
         self.give_back(key, wish, length);
     }
 
-    /// From when on something can be told to make room, having run long enough when its grace is over.
+    /// From when on a workload may be preempted: it has its minimum run time when its grace period ends.
     fn ripe(&self, began: Micros) -> Micros {
         began
             .saturating_add(self.policy.run_min)
             .saturating_sub(self.policy.grace)
     }
 
-    /// What has come to run long enough can be sent away: to those who are firmer, that is as if it came free.
+    /// Marks the nodes of workloads past their minimum run time as freed: higher classes may now preempt them.
     pub(super) fn ripen(&mut self, now: Micros) {
         while let Some((at, key)) = self.ripens.first().copied().filter(|(at, _)| *at <= now) {
             self.ripens.remove(&(at, key));
@@ -200,7 +203,8 @@ impl Planner {
         }
     }
 
-    /// What has not ended by its limit still has what it has, for as long as it takes to be told that it is gone.
+    /// Extends workloads that overrun their limit by a grace period. They hold their nodes until the caller reports
+    /// their end.
     pub(super) fn hold_what_overruns(&mut self, now: Micros) {
         while let Some((until, key)) = self
             .by_end

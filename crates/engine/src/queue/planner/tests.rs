@@ -1,4 +1,4 @@
-//! Small worlds, long random runs, and months of fairness.
+//! Small scenarios, long random runs, and the fairness of whole months.
 
 mod counting;
 mod everything;
@@ -40,13 +40,13 @@ fn ask(account: Account, need: Need, limit: Micros, since: Micros) -> Ask {
     Ask::new(account, wish, since)
 }
 
-/// The same, expected to take only so long.
+/// The same workload with another expected run time.
 fn expected(mut ask: Ask, expected: Micros) -> Ask {
     ask.wish.expected = expected;
     ask
 }
 
-/// The same, counted against quotas.
+/// The same workload with amounts that count against quotas.
 fn counted(mut ask: Ask, amounts: impl IntoIterator<Item = (Counted, u64)>) -> Ask {
     ask.wish.amounts = Amounts::of(amounts);
     ask
@@ -97,7 +97,8 @@ fn what_is_short_goes_first_until_what_is_long_has_waited_too_long() {
     assert_eq!(queue.why(Key(2)), Some(Why::NoRoom));
     queue.submit(Key(4), ask(site, need(1, 1), 90 * MINUTE, HOUR));
     queue.end(Key(3), HOUR);
-    // An hour is half of its limit: the long one is promised what comes free at two, and the short would be in its way.
+    // An hour is half of its limit: the long workload gets a promise of the GPUs that become free after two hours. The
+    // short one would block it.
     assert_eq!(started(&queue.plan(HOUR)), [0; 0]);
     assert_eq!(queue.why(Key(2)), Some(Why::Promised(2 * HOUR)));
     queue.submit(Key(5), ask(site, need(1, 1), 60 * MINUTE, HOUR));
@@ -249,7 +250,7 @@ fn what_is_opportunistic_may_begin_before_a_wall_and_ends_at_it() {
         (begun.len(), begun[0].key, begun[0].until),
         (1, Key(2), 2 * HOUR)
     );
-    // A reservation that comes later is a wall to what runs already.
+    // A later reservation is a wall to running workloads, too.
     queue.reserve(8, HOUR, 2 * HOUR, &reserved);
     assert_eq!(stopped(&queue.plan(MINUTE)), [(2, HOUR)]);
 }
@@ -266,7 +267,8 @@ fn what_overruns_its_limit_still_has_what_it_has() {
     assert_eq!(started(&queue.plan(HOUR + 2)), [2]);
 }
 
-/// A world in which things really run: what began ends when it is done, at its limit, or when it is told to; then it comes back.
+/// A simulated site. A workload ends when it has finished, at its limit, or when it is preempted; then it waits
+/// again.
 struct World {
     queue: Planner,
     now: Micros,
@@ -288,7 +290,7 @@ impl World {
         }
     }
 
-    /// When it is gone at the latest, by its limit or by what it was told.
+    /// When it must end, by its limit or by a preemption.
     fn end_of(&self, key: Key) -> Micros {
         self.queue.running[&key].until
     }
@@ -299,7 +301,7 @@ impl World {
         self.queue.submit(Key(key), ask);
     }
 
-    /// Plans, and sees that one who remembers nothing would have planned the same.
+    /// Plans, and checks that a planner without caches decides the same.
     fn plan_checked(&mut self) -> Vec<Start> {
         let mut forgetful = self.queue.clone();
         forgetful.forget();
@@ -344,7 +346,7 @@ impl World {
         starts
     }
 
-    /// Goes on to whatever is next, but not beyond a moment; says who is done.
+    /// Advances to the next event, but not beyond `until`. Returns the workloads that have finished.
     fn go_on(&mut self, until: Micros) -> Vec<Key> {
         let next_end = self.ends.first().map(|(at, _)| *at);
         let next_look = self.queue.next_look(self.now);
@@ -402,7 +404,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(job, 1..40)
 }
 
-/// What is reserved of which GPU: node, GPU, from, how long, in minutes.
+/// Reservations of GPUs: node, GPU, start and length, in minutes.
 type Walls = Vec<(u32, u16, i64, i64)>;
 
 fn walls() -> impl Strategy<Value = Walls> {
@@ -412,7 +414,8 @@ fn walls() -> impl Strategy<Value = Walls> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// After every step: nothing is held twice, no wall is crossed, gangs are whole, promises are kept, and all gets done.
+    /// After every step: nothing is held twice, no wall is crossed, gangs are whole, and promises are kept. In the
+    /// end, all workloads have finished.
     #[test]
     fn long_random_runs_keep_every_promise(jobs in jobs(), walls in walls(), by_shares in any::<bool>()) {
         let order = if by_shares { Order::Shares } else { Order::Shortest };
@@ -450,7 +453,7 @@ proptest! {
                     prop_assert!(world.now <= at, "{:?} was promised", start.key);
                 }
             }
-            // Each GPU in one hand, now and until the limits of what runs.
+            // Each GPU has one holder at a time, now and until the limits of running workloads.
             let mut held: Map<(NodeIndex, u16), Vec<(Micros, Micros)>> = Map::new();
             for (node, gpu, from, to) in &laid {
                 held.entry((*node, *gpu)).or_default().push((*from, *to));
@@ -486,7 +489,7 @@ proptest! {
     }
 }
 
-/// How much of a month each project had, when each keeps a queue of its own that is never empty, or only sometimes full.
+/// The part of a month that each project used. Each keeps `wants` workloads in the queue or running.
 fn month(weights: [f64; 3], wants: [usize; 3]) -> [f64; 3] {
     let nodes: Vec<Node> = (0..4).map(|_| node(8)).collect();
     let mut queue = planner(Order::Shares, &nodes);
@@ -500,7 +503,7 @@ fn month(weights: [f64; 3], wants: [usize; 3]) -> [f64; 3] {
     while world.now < end {
         for project in 0..3 {
             while live[project] < wants[project] {
-                // One, two or four GPUs, for one to six hours: no two alike after each other.
+                // One, two or four GPUs, for one to six hours: consecutive workloads differ.
                 let gpus = [1, 2, 4][number as usize % 3];
                 let hours = 1 + (number * 7 % 6) as i64;
                 let ask = ask(projects[project], need(1, gpus), hours * HOUR, world.now);

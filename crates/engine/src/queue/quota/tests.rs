@@ -8,7 +8,7 @@ fn gpus(amount: u64) -> Amounts {
     Amounts::of([(GPU, amount)])
 }
 
-/// A site with sixteen GPUs; two projects with six of them guaranteed to each, and a person in each.
+/// A site with sixteen GPUs, two projects with six guaranteed GPUs each, and one person in each project.
 struct Lab {
     shares: Shares,
     quotas: Quotas,
@@ -86,7 +86,7 @@ fn what_nobody_rations_is_everybodys() {
 }
 
 proptest! {
-    /// Whatever is held and freed by those whom the verdict allows, no limit is ever exceeded, and nothing leaks.
+    /// If accounts hold only what the verdict allows, no limit is ever exceeded, and nothing leaks.
     #[test]
     fn limits_hold_and_nothing_is_left_over(
         wishes in prop::collection::vec((0..2_usize, 1..9_u64, any::<bool>()), 1..80),

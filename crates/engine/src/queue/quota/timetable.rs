@@ -1,7 +1,7 @@
-//! Limits that differ by hour and day: more at night and at weekends, when fewer people wait.
+//! Allowances that differ by hour and day, such as more at night and at weekends when fewer people wait.
 //!
-//! What begins at night may still run in the morning. So a limit is asked for all of the time that something may take: the least of all that hold
-//! in it. The week repeats itself, so whoever knows one week ahead knows all.
+//! A workload that starts at night may still run in the morning. So its allowance is the lowest of all that apply
+//! during its possible run. The week repeats itself, so the changes of one week ahead are enough.
 
 use super::super::Micros;
 use super::Allowance;
@@ -9,10 +9,10 @@ use super::Allowance;
 const MINUTE: Micros = 60_000_000;
 const HOUR_MINUTES: u16 = 60;
 const DAY_MINUTES: u16 = 24 * 60;
-/// A week, and a day for clocks that are put forward or back.
+/// One week, and a day for changes of daylight saving time.
 const AHEAD: Micros = 8 * 24 * 60 * MINUTE;
 
-/// What a clock on a wall of the site shows.
+/// The local time of the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalTime {
     /// From 0 on Monday to 6 on Sunday.
@@ -26,7 +26,7 @@ pub struct LocalTime {
 pub struct Hours {
     /// The lowest bit is Monday.
     pub weekdays: u8,
-    /// Minutes since midnight. Hours that end no later than they begin go on into the next day.
+    /// Minutes since midnight. Hours with an end at or before their start go on into the next day.
     pub from: u16,
     pub to: u16,
 }
@@ -43,12 +43,12 @@ impl Hours {
     }
 }
 
-/// What is allowed when.
+/// The allowance by hours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timetable {
-    /// Where no hours say otherwise; none for no rule at all.
+    /// Where no hours apply; `None` for no allowance.
     pub usual: Option<Allowance>,
-    /// The first that hold count.
+    /// The first hours that apply count.
     pub hours: Vec<(Hours, Option<Allowance>)>,
 }
 
@@ -58,7 +58,7 @@ impl Timetable {
         holds.map_or(self.usual, |(_, allowance)| *allowance)
     }
 
-    /// What is allowed now, and every change in the week ahead.
+    /// The allowance now, and every change in the week ahead.
     pub fn ahead(
         &self,
         now: Micros,
@@ -79,8 +79,8 @@ impl Timetable {
         (first, changes)
     }
 
-    /// The next moment at which anything could change. No later than the next full hour of the wall clock: until then it goes on as all
-    /// clocks do.
+    /// The next moment that can change an allowance. Not later than the next full hour: the local clock jumps on full
+    /// hours only.
     fn next_stop(&self, at: Micros, local: LocalTime) -> Micros {
         let edges = self
             .hours
@@ -111,7 +111,7 @@ mod tests {
         })
     }
 
-    /// Nights of workdays eight, weekends all that there is, else two.
+    /// Eight on workday nights, everything at weekends, otherwise two.
     fn timetable() -> Timetable {
         let hours = |weekdays, from: u16, to: u16| Hours {
             weekdays,
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// A clock that shows Monday, midnight, at 0, and is put forward by an hour on Wednesday at two.
+    /// A clock that shows Monday midnight at 0, and is one hour ahead after Wednesday at two.
     fn local(at: Micros) -> LocalTime {
         let shown = if at >= 2 * DAY + 2 * HOUR {
             at + HOUR

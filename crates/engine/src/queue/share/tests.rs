@@ -11,7 +11,7 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-6 * a.abs().max(b.abs()).max(1.0)
 }
 
-/// Who is first of two, the older of equals.
+/// The account with the lower load first; of equal ones the older.
 fn compare(shares: &Shares, a: Account, b: Account) -> Ordering {
     shares.load(a).total_cmp(&shares.load(b)).then(a.cmp(&b))
 }
@@ -83,7 +83,7 @@ fn one_is_told_how_much_of_ones_share_one_has() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The units change under the ledger, and nobody sees it.
+    /// A change of the ledger's units changes no result.
     #[test]
     fn a_ledger_that_runs_for_years_is_the_sum_of_what_decayed(
         charges in prop::collection::vec((0..3_usize, 0..2000_i64, 1..100_i64, 1..5_u32), 1..40),
@@ -96,7 +96,7 @@ proptest! {
             let (from, to) = (from * HOUR, (from + length) * HOUR);
             shares.charge(accounts[*whose], Mode::Batch, from, to, f64::from(*rate));
         }
-        // In hours, by the definition: each moment's use, halved for every hour since.
+        // By the definition, in hours: the use of each moment, halved for every hour since.
         let end = charges.iter().map(|(_, from, length, _)| (from + length) as f64).fold(0.0, f64::max);
         let decayed = |whose: usize| -> f64 {
             let own = charges.iter().filter(|charge| charge.0 == whose);

@@ -42,7 +42,8 @@ fn what_ends_before_a_wall_feeds_it() {
     let mut track = node();
     track.take(Taker(1), 0, 50, piece(6000, &[0, 1, 2]));
     track.take(Taker(2), 100, 200, piece(6000, &[0, 1, 2]));
-    // Two cores and a GPU are free now and stay so: the reservation takes over what ends before it.
+    // Two cores and a GPU are free now and stay free: the reservation takes exactly what the first taker releases
+    // before it.
     assert_eq!(track.views(0).len(), 1);
     assert_eq!(track.views(0)[0].left.cpu_milli, 2000);
     let steps = track.room(
@@ -77,7 +78,7 @@ fn a_case() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    /// Moment by moment, what the track says is what counting gives.
+    /// At every moment, the track reports the same as plain counting.
     #[test]
     fn views_and_room_are_what_counting_gives(case in a_case(), now in 0..10_i64) {
         let mut track = node();

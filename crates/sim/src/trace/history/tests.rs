@@ -138,7 +138,7 @@ fn nothing_can_be_reserved_twice() {
     );
 }
 
-/// Any line at all.
+/// A random line of any kind.
 fn line(random: &mut Random) -> Line {
     let mut optional = |some: bool| some.then(|| random.below(9) as u64);
     let (one, other, third) = (optional(true), optional(false), optional(true));

@@ -1,5 +1,5 @@
-//! What there will probably be of everything that somebody waits for: GPUs of each make and CPU, places for what has to stand together,
-//! seats, and what accounts may still hold.
+//! The expected supply of everything that workloads wait for: GPUs of each model, CPU, room for tasks that must run
+//! together, seats, and the rest of quotas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use super::super::super::share::Account;
 use super::super::super::track::Taker;
 use super::super::{Ask, Key, Planner, RESERVED, Wish};
 
-/// So many sizes of what has to stand together are told apart, the largest first.
+/// Maximum number of sizes of tasks together that have a supply of their own, the largest first.
 const TOGETHER_MAX: usize = 16;
-/// As good as without a limit, and far from where sums of it would overflow.
+/// Stands for no limit. Sums of it do not overflow.
 const UNLIMITED: i64 = 1 << 60;
 
-/// Things of which one is as good as another.
+/// Interchangeable resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// Thousandths of a core.
     Cpu,
-    /// Thousandths of GPUs of one model with so much memory.
+    /// Thousandths of GPUs of one model with this many bytes of memory.
     Gpu(Model, u64),
 }
 
@@ -33,7 +33,7 @@ impl Kind {
         Some(kind).filter(|_| gpu.mode == Mode::Shared)
     }
 
-    /// Whether it is what this wants; what wants GPUs is not measured by its CPU.
+    /// Whether a need consumes this kind. A need with GPUs is not measured by its CPU.
     fn serves(self, need: &Need) -> bool {
         match self {
             Kind::Cpu => need.task.gpus.thousandths() == 0,
@@ -46,18 +46,18 @@ impl Kind {
     }
 }
 
-/// Where something stands that has to stand together.
+/// The unit that tasks must share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Within {
     Node,
     Rack,
 }
 
-/// What is counted; first what the nodes have.
+/// A supply. The supplies of nodes come first in the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Thing {
     All(Kind),
-    /// Places for so much of a kind within one node or rack.
+    /// Places for this amount of a kind within one node or rack.
     Together(Kind, Within, i64),
     Seats(seats::Pool),
     Quota(Account, Counted),
@@ -69,7 +69,8 @@ impl Thing {
     }
 }
 
-/// How much one task takes, and where so much has to stand together how many times; none where that is no more than one.
+/// The size of a need, and the places it takes: within what, of what size, how many. No places if none is larger
+/// than one GPU or core.
 fn measure(need: &Need) -> (i64, Option<(Within, i64, i64)>) {
     let each = match need.task.gpus {
         Gpus::None | Gpus::Whole(0) | Gpus::Share(0) => need.task.cpu_milli as i64,
@@ -86,7 +87,7 @@ fn measure(need: &Need) -> (i64, Option<(Within, i64, i64)>) {
     (size, (!is_one).then_some((within, unit, count)))
 }
 
-/// So much of one of the supplies.
+/// Index of a supply, and an amount of it.
 type Want = (usize, i64);
 
 type Changes = Vec<(Micros, i64)>;
@@ -97,7 +98,7 @@ struct Supply {
     floors: Floors,
 }
 
-/// Where the supplies of one kind are: all of it, and the places where so much of it stands together.
+/// The indexes of the supplies of one kind: all of it, and the places for tasks together.
 #[derive(Debug)]
 struct OfKind {
     kind: Kind,
@@ -125,14 +126,15 @@ pub(super) struct Supplies {
     places: BTreeMap<Thing, usize>,
     kinds: Vec<OfKind>,
     has_quotas: bool,
-    /// So many of them, the first ones, are the nodes'.
+    /// Number of supplies of nodes; they come first.
     on_nodes: usize,
-    /// What is left of budgets.
+    /// The rest of budgets.
     budgets: BTreeMap<(Account, Counted), i128>,
 }
 
 impl Supplies {
-    /// What there is now and ahead, without what runs until it is expected to end and what is reserved.
+    /// The supply now and ahead. Running workloads are subtracted until their expected end; reservations are
+    /// subtracted, too.
     pub fn new(planner: &Planner, now: Micros) -> Supplies {
         let mut things: BTreeMap<Thing, (i64, Changes)> = BTreeMap::new();
         add_nodes(planner, now, &mut things);
@@ -179,7 +181,7 @@ impl Supplies {
         supplies
     }
 
-    /// The kinds there are, by number.
+    /// The indexes of the kinds.
     pub fn kinds(&self) -> std::ops::Range<usize> {
         0..self.kinds.len()
     }
@@ -188,7 +190,7 @@ impl Supplies {
         self.kinds[kind].kind.serves(need)
     }
 
-    /// All that a wish takes, if it is served by this kind.
+    /// Everything that a variant takes if this kind serves it.
     fn wants(&self, planner: &Planner, ask: &Ask, wish: &Wish, kind: usize, wants: &mut Vec<Want>) {
         wants.clear();
         let of_kind = &self.kinds[kind];
@@ -215,7 +217,7 @@ impl Supplies {
         }
     }
 
-    /// When a wish could begin at the earliest, served by this kind.
+    /// When a variant could start at the earliest if this kind serves it.
     pub fn earliest(
         &mut self,
         planner: &Planner,
@@ -226,7 +228,7 @@ impl Supplies {
     ) -> Option<Micros> {
         let mut wants = Vec::with_capacity(4);
         self.wants(planner, ask, wish, kind, &mut wants);
-        // Nobody gets seats of which nobody has heard.
+        // An unknown pool has no seats.
         let is_known = |(pool, _): &seats::Count| self.places.contains_key(&Thing::Seats(*pool));
         if !ask.seats.iter().all(is_known) {
             return None;
@@ -246,8 +248,8 @@ impl Supplies {
         self.earliest_of_all(&wants, begin, length)
     }
 
-    /// When the nodes have so much, together where it has to be. All who need as much together need as much in all, so what is found is a floor
-    /// for them.
+    /// When the nodes have this much, in places large enough. Needs for places of the same size also need the same
+    /// amount in all, so the result is a floor for them.
     fn earliest_on_nodes(&mut self, wants: &[Want], length: Micros) -> Option<Micros> {
         let (last, amount) = *wants.last()?;
         let floor = |(number, amount): &Want| self.all[*number].floors.get(*amount, length);
@@ -258,7 +260,7 @@ impl Supplies {
         begin
     }
 
-    /// The first moment from one on at which there is enough of everything.
+    /// The first moment from `from` on at which all supplies suffice.
     fn earliest_of_all(&self, wants: &[Want], from: Micros, length: Micros) -> Option<Micros> {
         let mut begin = from;
         let mut enough = 0;
@@ -274,7 +276,7 @@ impl Supplies {
         Some(begin)
     }
 
-    /// Whether what is left of budgets would do.
+    /// Whether the rest of all budgets covers a variant.
     pub fn is_within_budgets(&self, planner: &Planner, ask: &Ask, wish: &Wish) -> bool {
         self.budgets.is_empty()
             || planner.shares.up(ask.account).all(|account| {
@@ -289,7 +291,7 @@ impl Supplies {
         let mut wants = Vec::with_capacity(4);
         self.wants(planner, ask, wish, kind, &mut wants);
         if let (_, Some((within, unit, count))) = measure(&wish.need) {
-            // What stands together stands where several smaller ones could have.
+            // Tasks together also take places of smaller sizes.
             for (other, smaller, place) in &self.kinds[kind].together {
                 if *other == within && *smaller < unit {
                     wants.push((*place, count * (unit / smaller)));
@@ -312,12 +314,12 @@ impl Supplies {
     }
 }
 
-/// How long it will probably take.
+/// The expected run time.
 pub(super) fn length(wish: &Wish) -> Micros {
     wish.expected.max(1)
 }
 
-/// Until when a taker probably has what it has; none of what is only promised, which is looked at on its own.
+/// The expected end of a taker; `None` for a promise, which the forecast handles itself.
 fn likely_end(planner: &Planner, by: Taker, to: Micros, now: Micros) -> Option<Micros> {
     match planner.running.get(&Key(by.0)) {
         Some(running) => Some(running.likely_end(now)),
@@ -325,7 +327,7 @@ fn likely_end(planner: &Planner, by: Taker, to: Micros, now: Micros) -> Option<M
     }
 }
 
-/// All that the nodes have, and where of it something could stand together.
+/// Adds the supply of nodes, and the places for tasks together.
 fn add_nodes(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64, Changes)>) {
     let wishes = planner.asks.values().flat_map(Ask::wishes);
     let together = wishes.filter_map(|wish| {
@@ -391,7 +393,7 @@ fn add_nodes(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64, 
     }
 }
 
-/// By how many the places for so much change, where all that there is changes like this.
+/// Adds the changes in the number of places of size `unit`, given the changes of the free amount.
 fn add_steps(steps: &mut Changes, all: i64, unit: i64, changes: &Changes) {
     let (mut free, mut places) = (all, all / unit);
     for same in changes.chunk_by(|one, other| one.0 == other.0) {
@@ -416,7 +418,7 @@ fn add_seats(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64, 
     }
 }
 
-/// What accounts may hold at any time, without what runs.
+/// Adds the limits of accounts, minus the amounts held by running workloads.
 fn add_quotas(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64, Changes)>) {
     if !planner.quotas.are_set() {
         return;
@@ -444,7 +446,7 @@ fn add_quotas(planner: &Planner, now: Micros, things: &mut BTreeMap<Thing, (i64,
     }
 }
 
-/// What is left of budgets, when what runs has ended.
+/// The rest of budgets after all running workloads have ended.
 fn budgets(planner: &Planner, now: Micros) -> BTreeMap<(Account, Counted), i128> {
     let left = planner.quotas.budgets(&planner.shares);
     let mut left: BTreeMap<(Account, Counted), i128> = left.collect();

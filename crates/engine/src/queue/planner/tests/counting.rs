@@ -1,10 +1,11 @@
-//! Quotas, budgets and grants: never exceeded, never leaked. Four bugs of another queue are tests here, by their numbers in its tracker.
+//! Quotas, budgets and grants: never exceeded, never leaked. Four bugs of another queue are tests here, by their
+//! numbers in its tracker.
 
 use super::*;
 use crate::queue::quota::{Hours, LocalTime, Timetable, Volume};
 
 const GPUS: Counted = Counted(0);
-/// What the site may hold in the long random runs, of eight GPUs.
+/// The limit of the site in the long random runs, out of eight GPUs.
 const SITE: u64 = 6;
 const GPU_HOUR: Volume = HOUR as Volume;
 
@@ -20,7 +21,7 @@ fn gpus(account: Account, count: u16, length: Micros, since: Micros) -> Ask {
     counted(ask, [(GPUS, u64::from(count))])
 }
 
-/// What counts is exactly what runs and what is promised, in every account and in all ways of counting.
+/// Checks that the counters of every account equal the sum of its running and promised workloads.
 fn check_counters(queue: &Planner) {
     let mut used: Map<Account, u64> = Map::new();
     let mut committed: Map<Account, Volume> = Map::new();
@@ -77,7 +78,7 @@ fn kueue_1450_nothing_is_admitted_over_the_limit_after_a_restart() {
     }
     assert!(after.plan(MINUTE).is_empty());
     after.end(Key(0), HOUR);
-    // Of ten GPU-hours, two are spent and four are committed: the next may take four at most.
+    // Of ten GPU-hours, two are spent and four are committed: the next workload may take four at most.
     assert_eq!(started(&after.plan(HOUR)), [2]);
     after.end(Key(1), HOUR);
     assert!(after.plan(HOUR).is_empty());
@@ -118,7 +119,7 @@ fn kueue_14811_no_quota_is_held_by_nothing() {
         queue.submit(Key(1), gpus(project, 1, HOUR, now));
         queue.submit(Key(2), gpus(project, 1, HOUR, now));
         assert_eq!(started(&queue.plan(now)), [1]);
-        // The other becomes overdue and is promised, so that both count.
+        // The other workload becomes overdue and gets a promise, so both count.
         queue.plan(now + 2 * HOUR - 1);
         queue.abandon(Key(1));
         queue.withdraw(Key(1));
@@ -237,7 +238,7 @@ fn a_grant_makes_urgent_until_it_is_used_up_or_over() {
     for key in 2..4 {
         queue.submit(Key(key), gpus(person, 1, 2 * HOUR, HOUR));
     }
-    // One makes somebody go; the second would be more than was granted.
+    // One workload preempts another. A second one would exceed the grant.
     assert_eq!(stopped(&queue.plan(HOUR)).len(), 1);
     assert_eq!(queue.left_of_grant(1), Some(GPU_HOUR));
     assert!(queue.plan(HOUR + MINUTE).is_empty());
@@ -315,7 +316,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Whatever happens: nobody holds more than they may, nobody spends more than they have, and the counters are what runs.
+    /// After any events, no account exceeds its limits or its budget, and the counters match the running workloads.
     #[test]
     fn quotas_and_budgets_are_never_exceeded_and_never_leak(events in events()) {
         let budget = 60 * GPU_HOUR;
@@ -328,7 +329,7 @@ proptest! {
             queue.quotas.allow(people[0], GPUS, limit(limits[1]));
             queue.quotas.allow(projects[1], GPUS, limit(limits[2]));
             queue.quotas.budget(projects[0], GPUS, Some((budget, spent(0))));
-            // The site may hold less than there is, and part of that belongs to somebody.
+            // The site's limit is lower than its GPUs, and a part of it is guaranteed to one person.
             let site = queue.shares.site();
             queue.quotas.allow(site, GPUS, limit(SITE));
             let own = Allowance { guaranteed: 2, limit: None };

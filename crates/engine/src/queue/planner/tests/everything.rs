@@ -1,4 +1,4 @@
-//! Long random runs in which everything can be asked for at once.
+//! Long random runs with all kinds of requests at once.
 
 use super::*;
 use crate::fleet::Near;
@@ -11,7 +11,7 @@ struct Wanted {
     job: Job,
     has_half: bool,
     seats: u64,
-    /// After it came, in minutes.
+    /// In minutes after it was submitted.
     not_before: Option<i64>,
     deadline: Option<i64>,
     is_near: bool,
@@ -72,7 +72,7 @@ impl Wanted {
     }
 }
 
-/// How many seats are held at a moment by what runs, what is promised and what is reserved.
+/// Number of seats held at a moment by running workloads, promises and reservations.
 fn seats_held(queue: &Planner, walls: &[(Micros, Micros)], at: Micros) -> u64 {
     let count = |ask: &Ask| ask.seats.iter().map(|(_, count)| count).sum::<u64>();
     let running = queue.running.values();
@@ -90,8 +90,8 @@ fn seats_held(queue: &Planner, walls: &[(Micros, Micros)], at: Micros) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Nobody begins before they asked to or ends after they had to, seats are never held twice, only what was wished for is given,
-    /// and everybody is done or told that it is too late.
+    /// No workload starts before its `not_before` or ends after its deadline. Seats are never held twice, and each
+    /// start is a variant of the request. Every workload finishes or gets [`Decision::TooLate`].
     #[test]
     fn whatever_is_asked_for_is_kept(wanted in wanted(), by_shares in any::<bool>(), walls in prop::collection::vec((0..900_i64, 10..200_i64), 0..3)) {
         let order = if by_shares { Order::Shares } else { Order::Shortest };
@@ -127,7 +127,7 @@ proptest! {
                 prop_assert!(ask.deadline.is_none_or(|at| start.until <= at));
                 prop_assert!(start.until <= world.now + wish.limit);
             }
-            // Those who were too late are gone from the world's list.
+            // `World` has already removed workloads that were too late.
             done += waited - world.asks.len();
             let begins = walls.iter().map(|(from, _)| *from).chain(world.queue.promises.values().map(|promise| promise.at));
             for at in begins.chain([world.now]).filter(|at| *at >= world.now) {

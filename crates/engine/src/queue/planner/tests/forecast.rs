@@ -1,4 +1,4 @@
-//! What is foreseen is what happens, where everything runs as long as it is expected to.
+//! Forecasts match the real starts if every workload runs for its expected time.
 
 use super::*;
 use crate::fleet::Near;
@@ -70,7 +70,7 @@ fn nobody_is_told_of_a_time_that_nobody_would_believe() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The first to begin begins when it was foreseen, and never is more foreseen at once than there is.
+    /// The first workload starts at its forecast, and the forecasts never use more GPUs at once than exist.
     #[test]
     fn what_is_foreseen_could_happen(jobs in prop::collection::vec((1..4_u16, 1..50_i64), 1..30)) {
         let mut queue = planner(Order::Shortest, &[node(4)]);
@@ -112,7 +112,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     let near = prop::sample::select(vec![Near::Anywhere, Near::Rack, Near::Node]);
     let wanted = (1..4_u32, 1..5_u16, near, 1..200_i64, 0..3_u64, 0..2_usize);
     wanted.prop_map(|(tasks, gpus, at_least, minutes, seats, who)| {
-        // What stands in a rack may stand in two nodes, and only what takes one GPU finds every gap there.
+        // Tasks in one rack may run on two nodes, and only tasks with one GPU can use every gap there.
         let gpus = if at_least == Near::Rack { 1 } else { gpus };
         Wanted {
             need: Need {
@@ -129,8 +129,8 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Who alone waits begins just when it was foreseen, whatever they wait for: GPUs, GPUs together, seats, or their quota; and who
-    /// never begins was told so.
+    /// A workload that waits alone starts exactly at its forecast. It may wait for GPUs, GPUs together, seats or its
+    /// quota. A workload that never starts has the forecast [`Forecast::Never`].
     #[test]
     fn the_first_in_line_begins_when_it_was_foreseen(
         running in prop::collection::vec(wanted(), 1..14), first in wanted(), by_shares in any::<bool>(),

@@ -1,5 +1,5 @@
-//! A planner that knows nothing but counting says whether anything was left waiting that could have begun, and sees to it that what runs
-//! may run.
+//! An oracle that only counts. It checks that no workload waits that could start, and that running workloads may
+//! run.
 
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -11,7 +11,7 @@ const GPUS: Counted = Counted(0);
 const NODES: u32 = 4;
 const EACH: u16 = 4;
 
-/// Everything that is held, by which GPU of which node, from when to when.
+/// Held GPUs: node, GPU, start and end.
 type Held = Vec<(u32, u16, Micros, Micros)>;
 
 struct Oracle {
@@ -50,7 +50,7 @@ impl Oracle {
         Oracle { held, walls: ahead }
     }
 
-    /// How many GPUs of a node nobody has for all of a time.
+    /// How many GPUs of a node are free during all of a time.
     fn free(&self, node: u32, from: Micros, to: Micros) -> u16 {
         let is_free = |gpu: &u16| {
             let mut theirs = self
@@ -62,7 +62,7 @@ impl Oracle {
         (0..EACH).filter(is_free).count() as u16
     }
 
-    /// Whether all tasks would find their GPUs for all of their limit from now on.
+    /// Whether all tasks could start now and run until their limit.
     fn could_begin(&self, wish: &Wish, now: Micros) -> bool {
         let each = (wish.need.task.gpus.thousandths() / 1000) as u16;
         let room = |node: u32| u32::from(self.free(node, now, now + wish.limit) / each);
@@ -74,8 +74,8 @@ impl Oracle {
         }
     }
 
-    /// A planner that begins things now may keep away from what lies between several walls of a node, and from gangs that
-    /// would stand partly before one: it says so of itself.
+    /// Whether the planner guarantees to start everything that could start. It may ignore room between several walls of
+    /// a node, and a gang that would run partly before a wall; its documentation says so.
     fn is_plain(&self, wish: &Wish, now: Micros) -> bool {
         let mut begins: Vec<(u32, Micros)> = self.walls.iter().map(|one| (one.0, one.2)).collect();
         begins.retain(|(_, at)| *at > now);
@@ -85,7 +85,7 @@ impl Oracle {
         begins.is_empty() || (wish.need.tasks == 1 && !nodes)
     }
 
-    /// Nobody has a GPU that somebody else has at the same time.
+    /// Whether each GPU has one holder at a time.
     fn is_at_peace(&self, now: Micros) -> bool {
         let mut held = self.held.clone();
         held.retain(|(.., end)| *end > now);
@@ -109,7 +109,7 @@ fn wanted() -> impl Strategy<Value = Vec<Wanted>> {
     let more = prop::collection::vec((near, 0..4_usize), 40);
     (jobs(), more).prop_map(|(jobs, more)| {
         let wanted = |(job, (at_least, who)): (Job, (Near, usize))| Wanted {
-            // What could never stand in one node would wait for ever.
+            // Tasks that could never fit on one node would wait for ever.
             at_least: match u32::from(job.gpus) * job.tasks <= u32::from(EACH) {
                 true => at_least,
                 false => Near::Anywhere,
@@ -121,27 +121,27 @@ fn wanted() -> impl Strategy<Value = Vec<Wanted>> {
     })
 }
 
-/// What an account's use is worth at the end, as the sum over all that was held.
+/// The worth of an account's use at the end: the decayed sum over its whole time.
 fn decayed(rate: f64, from: Micros, to: Micros, end: Micros) -> f64 {
     let half_life = 7.0 * 24.0 * HOUR as f64;
     let unit = |at: Micros| ((at - end) as f64 / half_life).exp2();
     rate * (unit(to) - unit(from)) * half_life / std::f64::consts::LN_2
 }
 
-/// What comes, what is reserved, and whether anything is, by shares, and rationed.
+/// The workloads, the reservations, and three switches: with reservations, with fair share, with quotas.
 type Case = (Vec<Wanted>, Walls, [bool; 3]);
 
 fn case() -> impl Strategy<Value = Case> {
     (wanted(), walls(), any::<[bool; 3]>())
 }
 
-/// How many events a run of many cases goes on for: what comes, what ends, and each round of planning.
+/// Number of events in a run of many cases. Submissions, ends and plans are events.
 fn events_wanted() -> u64 {
     let told = std::env::var("BERTH_QUEUE_EVENTS").ok();
     told.and_then(|text| text.parse().ok()).unwrap_or(15_000)
 }
 
-/// Random runs, one after the other, until there were as many events as wanted. The seed of a run that fails is told.
+/// Random runs, one after the other, until enough events have happened. A failing run reports its seed.
 #[test]
 fn nothing_waits_that_could_begin_in_however_many_events() {
     let first = std::env::var("BERTH_QUEUE_SEED").ok();
@@ -171,8 +171,9 @@ proptest! {
     }
 }
 
-/// After every plan of a long run: nothing waits that could begin, nothing is held twice, no wall is crossed, gangs are whole, no quota is
-/// exceeded; and in the end all is done, and the ledger says what was held. Gives the number of events.
+/// After every plan of a long run: no workload waits that could start, nothing is held twice, no wall is crossed,
+/// gangs are whole, and no quota is exceeded. In the end all workloads have finished and the ledger matches their
+/// use. Returns the number of events.
 fn nothing_waits(case: Case) -> Result<u64, TestCaseError> {
     let (wanted, walls, [has_walls, by_shares, has_quotas]) = case;
     let mut events = 0;
@@ -351,7 +352,7 @@ fn two_gangs_that_each_need_most_of_the_fleet_never_wait_for_each_other() {
                 .insert(Key(key), (key as Micros + 1) * 10 * MINUTE);
         }
         assert_eq!(world.plan_checked().len(), 4);
-        // GPUs come free one by one, and each gang wants three of four.
+        // GPUs become free one by one, and each gang needs three of four.
         for (key, project) in (10..).zip(projects) {
             world.submit(key, ask(project, need(3, 1), HOUR, 0), HOUR);
         }

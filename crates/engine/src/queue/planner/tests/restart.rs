@@ -1,10 +1,10 @@
-//! A server that starts again knows what runs, and a start that could not be carried out was none.
+//! After a restart the server knows the running workloads, and a failed start leaves no trace.
 
 use super::*;
 
 const GPUS: Counted = Counted(0);
 
-/// Two projects of which the first may have two GPUs at once, on one node of four.
+/// One node with four GPUs, and two projects. The first has a limit of two GPUs.
 fn site() -> (Planner, [Account; 2]) {
     let mut queue = planner(Order::Shares, &[node(4)]);
     let projects = [queue.shares.add_project(1.0), queue.shares.add_project(1.0)];

@@ -1,9 +1,9 @@
-//! Nobody is passed over for ever: what is much behind what is little, what is long behind what is short, owners behind borrowers.
+//! No workload starves: large ones behind small ones, long ones behind short ones, owners behind borrowers.
 
 use super::*;
 use crate::queue::share::Mode;
 
-/// Twelve hours after it came, everybody is overdue.
+/// Every workload is overdue twelve hours after it was submitted.
 const OVERDUE: Micros = 12 * HOUR;
 
 #[test]
@@ -32,7 +32,7 @@ fn what_is_much_has_its_turn_kept_until_enough_is_left_to_promise() {
         queue.submit(Key(key), ask(many, need(1, 1), 13 * HOUR, 0));
     }
     assert_eq!(queue.plan(0).len(), 8);
-    // Those who want little are promised all that may be promised; those who want much come too late for that.
+    // Small workloads get promises up to the limit of promises; large ones come too late for one.
     for key in 11..=12 {
         queue.submit(Key(key), ask(few, need(1, 1), 2 * HOUR, 0));
     }
@@ -86,7 +86,7 @@ fn a_promise_over_which_something_is_reserved_is_made_anew_at_once() {
 #[test]
 fn owners_get_back_what_is_theirs_though_a_borrower_asks_for_the_same_before_them() {
     let mut queue = planner(Order::Shares, &[node(2)]);
-    // Whoever has the larger share comes first.
+    // The account with the larger share goes first.
     let (borrower, owner) = (
         queue.shares.add_project(100.0),
         queue.shares.add_project(0.01),
@@ -113,7 +113,7 @@ fn owners_get_back_what_is_theirs_though_a_borrower_asks_for_the_same_before_the
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// However many ask for the same for how long: nobody waits for whom there is room, in either order.
+    /// With any limits of workloads with one shape, no workload waits while there is room for it, in either order.
     #[test]
     fn the_longest_that_still_fits_before_a_wall_begins(
         limits in prop::collection::vec((1..300_i64, 1..300_i64), 1..60), wall in 1..300_i64, by_shares in any::<bool>(),

@@ -1,9 +1,9 @@
-//! Alternatives, times that are asked for, seats, and tasks that have to stand near together.
+//! Alternative variants, times, seats, and tasks that must run near each other.
 
 use super::*;
 use crate::fleet::Near;
 
-/// Half as many for twice as long will do as well.
+/// A workload that accepts half the GPUs for twice the time.
 fn or_half(site: Account, gpus: u16, limit: Micros) -> Ask {
     let half = ask(site, need(1, gpus / 2), 2 * limit, 0);
     Ask {
@@ -139,7 +139,7 @@ fn what_cannot_be_over_by_its_deadline_is_told_so_and_what_still_can_is_promised
     );
     assert_eq!(queue.plan(HOUR + 1), [Decision::TooLate(Key(3))]);
     assert_eq!(queue.why(Key(3)), None);
-    // Its turn need not come for it to be promised: others of its shape are before it.
+    // It gets a promise before its turn: others of its shape are in front of it.
     queue.submit(Key(5), ask(site, need(1, 1), HOUR, 0));
     assert_eq!(queue.why(Key(4)), Some(Why::Promised(4 * HOUR)));
     queue.end(Key(1), 4 * HOUR);
@@ -157,7 +157,7 @@ fn tasks_that_have_to_stand_in_one_node_are_promised_one_node() {
     queue.end(Key(2), 0);
     queue.submit(Key(3), ask(site, need(1, 1), 3 * HOUR, 0));
     assert_eq!(started(&queue.plan(0)), [3]);
-    // Three GPUs stay free at most one to a node but for the node that is empty.
+    // Three GPUs stay free, at most one on each node, except on the empty node.
     let together = Need {
         at_least: Near::Node,
         ..need(2, 1)
