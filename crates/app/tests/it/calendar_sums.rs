@@ -503,10 +503,34 @@ async fn free_time_is_the_same_however_much_is_booked(lab: Lab) {
     for one in &free {
         let capacity = one.view.resource.capacity.as_ref().map(|all| all.amount);
         let id = one.view.resource.id;
-        let expected =
-            berth_engine::free::free_spans(&tree, id, Take::Exclusive, capacity, &standing, window);
-        let spans: Vec<Span> = one.spans.iter().map(|(span, _)| *span).collect();
-        assert_eq!(spans, expected, "{}", one.view.resource.name);
+        let free_for =
+            |take| berth_engine::free::free_spans(&tree, id, take, capacity, &standing, window);
+        let name = &one.view.resource.name;
+        let Some(capacity) = capacity else {
+            let spans: Vec<Span> = one.spans.iter().map(|(span, _)| *span).collect();
+            assert_eq!(spans, free_for(Take::Exclusive), "{name}");
+            continue;
+        };
+        // Each span says how much is left: that much is free for all of it, and one more at no time of it.
+        for (span, left) in &one.spans {
+            let left = left.expect("an amount");
+            let has_room = free_for(Take::Amount(left));
+            assert!(has_room.iter().any(|free| free.contains(*span)), "{name}");
+            if left < capacity {
+                let more = Amount::new(left.get() + 1).expect("an amount");
+                let has_more = free_for(Take::Amount(more));
+                assert!(!has_more.iter().any(|free| free.overlaps(*span)), "{name}");
+            }
+        }
+        let one_unit = free_for(Take::Amount(Amount::new(1).expect("one")));
+        let total = |spans: &mut dyn Iterator<Item = Span>| -> SignedDuration {
+            spans.map(|span| span.duration()).sum()
+        };
+        assert_eq!(
+            total(&mut one.spans.iter().map(|(span, _)| *span)),
+            total(&mut one_unit.into_iter()),
+            "{name}"
+        );
     }
     assert!(
         free.iter().any(|one| one.spans.len() > 3),

@@ -78,7 +78,7 @@ pub async fn keep(server: Server, stop: CancellationToken) {
 #[derive(Debug)]
 struct Places {
     of_all: Semaphore,
-    of_each: Mutex<HashMap<PersonId, Weak<Semaphore>>>,
+    of_each: Mutex<HashMap<Option<PersonId>, Weak<Semaphore>>>,
 }
 
 impl Default for Places {
@@ -92,7 +92,7 @@ impl Default for Places {
 
 impl Places {
     /// One person's, for as long as somebody has or waits for one of them.
-    fn of(&self, owner: PersonId) -> Arc<Semaphore> {
+    fn of(&self, owner: Option<PersonId>) -> Arc<Semaphore> {
         let mut each = self.of_each.lock().unwrap_or_else(PoisonError::into_inner);
         each.retain(|_, places| places.strong_count() > 0);
         if let Some(places) = each.get(&owner).and_then(Weak::upgrade) {
@@ -124,7 +124,8 @@ async fn answer(
 ) -> io::Result<()> {
     let heard = tokio::time::timeout(PATIENCE, hub_socket::heard(&mut asking)).await;
     let run = heard.map_err(io::Error::other)??;
-    let owner = owner(run).await.ok_or(io::ErrorKind::NotFound)?;
+    // Runs whose owner is not known share the places of one person, and their tokens are refused.
+    let owner = owner(run).await;
     // Who waits for a place of their own has none of all people's. No semaphore is ever closed.
     let own = places.of(owner);
     let _own_place = own.acquire().await;
@@ -188,7 +189,7 @@ mod tests {
     async fn who_never_reads_loses_the_place_in_the_end() {
         let places = Arc::new(Places::default());
         let _held = ask(&places, ADA, 4).await;
-        let own = places.of(ADA);
+        let own = places.of(Some(ADA));
         let all = u32::try_from(AT_ONCE_EACH).unwrap();
         let began = tokio::time::Instant::now();
         // The clock goes on whenever nobody else can.
