@@ -336,7 +336,8 @@ async fn the_owner_does_not_lend_though_the_site_does(lab: Lab) {
 #[tokio::test]
 async fn wherever_a_server_is_killed_while_it_keeps_a_run_another_one_keeps_it() {
     let mut places = 0;
-    for polls in (0..).step_by(5) {
+    // Close together at first: on a busy machine a round needs few polls, because the store has answered by the first.
+    for polls in (0..8).chain((8..).step_by(5)) {
         let lab = Lab::build(Engine::Sqlite).await.with_queue().await;
         let booked = booked(&lab, AtEnd::Keep, None).await;
         let number = lab.submit(&lab.ada, inside(&lab, &booked, 300)).await;

@@ -3,6 +3,7 @@
 
 mod builds;
 mod full_disk;
+mod homes;
 mod hung;
 mod locked;
 mod names;
@@ -277,75 +278,6 @@ async fn what_forwards_the_packets_of_a_run_is_not_root() {
 }
 
 /// As after a restore by somebody who forgot whose it was.
-#[tokio::test]
-async fn a_home_that_belongs_to_root_makes_nobody_root() {
-    let machine = Machine::new();
-    let (outcome, said, _) = machine.shell(1, "true").await;
-    assert_eq!(outcome, Outcome::Completed, "{said}");
-    let home = machine.folder.path().join(format!("homes/{:032x}", 1));
-    let own = |user| std::os::unix::fs::chown(&home, Some(user), Some(user)).expect("only root");
-    own(0);
-    let (workload, run) = work(json!({"command": ["id", "-u"]}));
-    let refused = machine.try_begin(1, &workload, &run).await;
-    let Err(Trouble::Refused(why)) = refused else {
-        panic!("{refused:?}");
-    };
-    assert!(why.contains("chown -R -h 200000:200000"), "{why}");
-    assert_eq!(machine.sign(&workload, &run).await, Sign::Unknown);
-    own(200_000);
-    machine.begin(1, &workload, &run).await;
-    let (outcome, said, _) = machine.until_over(&workload, &run).await;
-    assert_eq!(outcome, Outcome::Completed, "{said}");
-}
-
-#[tokio::test]
-async fn two_homes_of_one_user_make_two_people_no_one() {
-    let machine = Machine::new();
-    for person in [1, 2] {
-        let (outcome, said, _) = machine.shell(person, "true").await;
-        assert_eq!(outcome, Outcome::Completed, "{said}");
-    }
-    let home = machine.folder.path().join(format!("homes/{:032x}", 2));
-    std::os::unix::fs::chown(&home, Some(200_000), Some(200_000)).expect("only root");
-    let (workload, run) = work(json!({"command": ["true"]}));
-    let refused = machine.try_begin(2, &workload, &run).await;
-    let Err(Trouble::Refused(why)) = refused else {
-        panic!("{refused:?}");
-    };
-    assert!(why.contains("another person's home"), "{why}");
-    let (outcome, said, _) = machine.shell(1, "true").await;
-    assert_eq!(outcome, Outcome::Completed, "{said}");
-}
-
-/// As after a machine that was away for so long that the database settled its runs without it.
-#[tokio::test]
-async fn what_the_database_ended_while_its_keeper_was_killed_is_removed() {
-    let machine = Machine::new();
-    let program = json!({"command": ["bash", "-c", "echo ready; exec sleep 610"]});
-    let (_, run) = machine.start(1, program).await;
-    machine.until_said(&run, "ready").await;
-    let folder = machine.local.folder(run.id);
-    let killed = folder.signal_keeper(rustix::process::Signal::KILL);
-    killed.expect("it runs");
-    let records = machine.local.records().expect("it keeps records");
-    eventually("its folder to go", async || {
-        records.remove_folder(run.id).await.expect("it works");
-        (!folder.path().exists()).then_some(())
-    })
-    .await;
-    assert!(!is_listed("sleep 610"));
-    let log = machine.folder.path().join("logs");
-    let log = log.join(run.id.0.simple().to_string());
-    assert_eq!(std::fs::read_to_string(log).expect("it is kept"), "ready\n");
-
-    // Nor does one that never began stay.
-    let late = Machine::with(|settings| settings.program = "/bin/true".into());
-    let (_, run) = late.start(1, json!({"command": ["true"]})).await;
-    let records = late.local.records().expect("it keeps records");
-    records.remove_folder(run.id).await.expect("it works");
-    assert!(!late.local.folder(run.id).path().exists());
-}
-
 #[tokio::test]
 async fn what_runs_finds_its_home_again_and_says_how_it_ended() {
     let machine = Machine::new();

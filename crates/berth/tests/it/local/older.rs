@@ -1,5 +1,5 @@
-//! Runs that an older version started: their records are where the run could write, and this version ends them with a
-//! sentence to their owner.
+//! Runs that an older version started, and runs that the database ended while their machine was away. The records of
+//! an older version are where the run could write, so this version ends it with a sentence to its owner.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -69,4 +69,33 @@ async fn what_an_older_version_started_and_nobody_keeps_is_ended_with_a_sentence
     let (workload, run) = work(json!({"command": ["true"], "serves": "socket"}));
     record(&machine, &run);
     is_ended_with_a_sentence(&machine, &workload, &run).await;
+}
+
+/// As after a machine that was away for so long that the database settled its runs without it.
+#[tokio::test]
+async fn what_the_database_ended_while_its_keeper_was_killed_is_removed() {
+    let machine = Machine::new();
+    let program = json!({"command": ["bash", "-c", "echo ready; exec sleep 610"]});
+    let (_, run) = machine.start(1, program).await;
+    machine.until_said(&run, "ready").await;
+    let folder = machine.local.folder(run.id);
+    let killed = folder.signal_keeper(rustix::process::Signal::KILL);
+    killed.expect("it runs");
+    let records = machine.local.records().expect("it keeps records");
+    eventually("its folder to go", async || {
+        records.remove_folder(run.id).await.expect("it works");
+        (!folder.path().exists()).then_some(())
+    })
+    .await;
+    assert!(!is_listed("sleep 610"));
+    let log = machine.folder.path().join("logs");
+    let log = log.join(run.id.0.simple().to_string());
+    assert_eq!(std::fs::read_to_string(log).expect("it is kept"), "ready\n");
+
+    // Nor does one that never began stay.
+    let late = Machine::with(|settings| settings.program = "/bin/true".into());
+    let (_, run) = late.start(1, json!({"command": ["true"]})).await;
+    let records = late.local.records().expect("it keeps records");
+    records.remove_folder(run.id).await.expect("it works");
+    assert!(!late.local.folder(run.id).path().exists());
 }
