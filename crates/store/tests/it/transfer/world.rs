@@ -24,8 +24,8 @@ use berth_store::closures::Source;
 use berth_store::usage::Refusals;
 use berth_store::{
     Store, Tx, audit, booking, claims, closures, environments, events, feeds, idempotency,
-    inventory, leases, logos, maintenance, notifications, policies, projects, readers,
-    reservations, secrets, sequencer, series, sites, usage,
+    inventory, leases, logos, maintenance, notifications, outage_notices, policies, projects,
+    readers, reservations, secrets, sequencer, series, sites, usage,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -265,6 +265,8 @@ impl World {
             ..history
         };
         reservations::insert_history(tx, &changed).await?;
+        let fate = serde_json::json!({"fate": "cannot_be_held"});
+        outage_notices::put(tx, self.torino, id, &fate).await?;
         let secret = secrets::SealedSecret {
             id: SecretId(fresh()),
             site: self.torino,
