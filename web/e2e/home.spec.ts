@@ -38,7 +38,7 @@ test('the status line, the queue page and the submit page count the same GPUs', 
   const page = await pageOf(browser, 'priya', baseURL!);
   await page.goto('/sites/torino/queue');
   const line = page.getByRole('region', { name: 'How it is now' });
-  await expect(line).toContainText('Free to book:');
+  await expect(line).toContainText('Idle now:');
   await expect(line).toContainText(`/${sum(gpus, 'total')} GPU`);
   const strip = page.getByRole('region', { name: 'Machines now' });
   const inNodes = gpus.filter(({ in_node }) => in_node);

@@ -4,7 +4,7 @@ mod picture;
 mod tree;
 
 use berth_api::calendar::{
-    CalendarEntry, CalendarQuery, CalendarSummary, MaxEntries, SummaryCovers, SummaryRow,
+    CalendarEntry, CalendarQuery, CalendarSummary, EntryKind, MaxEntries, SummaryCovers, SummaryRow,
 };
 use berth_api::client::all_pages;
 use berth_api::moment::Moment;
@@ -166,6 +166,9 @@ fn next_day(start: &Zoned) -> anyhow::Result<Zoned> {
     next.map_err(|_| usage("that leads out of the calendar"))
 }
 
+/// What people look for in an agenda: bookings and windows. Work of the queue is counted, for there may be thousands.
+const AGENDA_MAX: usize = 100;
+
 fn agenda(entries: &[CalendarEntry], times: &Times, screen: Screen) -> String {
     let columns = [
         Column::left("WHEN"),
@@ -175,7 +178,10 @@ fn agenda(entries: &[CalendarEntry], times: &Times, screen: Screen) -> String {
         Column::left("ID"),
     ];
     let mut table = Table::new(columns, "Nothing is booked in this time.");
-    for entry in entries {
+    let (work, booked): (Vec<_>, Vec<_>) = entries
+        .iter()
+        .partition(|entry| entry.kind == EntryKind::Workload);
+    for entry in booked.iter().take(AGENDA_MAX) {
         table.row([
             times.span(entry.start, entry.end),
             show::taken(&entry.resource, entry.amount),
@@ -191,7 +197,17 @@ fn agenda(entries: &[CalendarEntry], times: &Times, screen: Screen) -> String {
                 .unwrap_or_default(),
         ]);
     }
-    times.render(&table, screen)
+    let mut text = times.render(&table, screen);
+    if booked.len() > AGENDA_MAX {
+        let more = booked.len() - AGENDA_MAX;
+        text +=
+            &format!("{more} more bookings: name resources or a shorter time, or use -o json.\n");
+    }
+    if !work.is_empty() {
+        let claims = work.len();
+        text += &format!("Claims of work in the queue: {claims}. `berth queue` lists the work.\n");
+    }
+    text
 }
 
 /// What is too much to list, a line for each resource.

@@ -88,8 +88,8 @@ pub fn welcome(address: SocketAddr, folder: &Path, free_gpu: &str) -> String {
     let folder = folder.display();
     format!(
         "
-Berth's demo is ready: three sites with two months of history, two queues, and people who book and submit work while you watch.
-A fourth, this-machine, is this very machine: what is submitted there is really run.
+Berth's demo is ready: three sites with two months of history, two queues, and people who book and submit work
+while you watch. A fourth, this-machine, is this very machine: what you submit there really runs.
 
   {address}  the pages, for your browser
   {address}{docs}  the API, readable
@@ -105,7 +105,8 @@ Try, in another terminal:
   {berth} book torino/{free_gpu} --from 'tomorrow 09:00' --for 2h --title 'First try'
   {berth} --site this-machine session start notebook
 
-All but that machine is made up, and it answers on this machine only. Ctrl-C stops it. The world is kept in
+All but that machine is made up, and it answers on this machine only. Ctrl-C stops the demo. Notebooks and jobs on
+this-machine keep running; the next start finds them, and `berth session stop` ends one. The world is kept in
 {folder} and carried on next time; --fresh makes a new one.
 "
     )

@@ -62,10 +62,10 @@ export const shell = {
   chooseSite: 'Choose a site',
   statusLine: 'How it is now',
   /** Before the numbers of the types that a site has most of. */
-  free: 'Free to book:',
+  free: 'Idle now:',
   counted: ({ total, free, running, reserved, cut, out_of_service }: Tally, inNodes: number) =>
     [
-      `${total} to book: ${free} free`,
+      `${total} to book: ${free} idle`,
       ...(running > 0 ? [`${running} at work for the queue`] : []),
       ...(reserved > 0 ? [`${reserved} reserved`] : []),
       ...(cut > 0 ? [`${cut} cut into slices`] : []),
@@ -111,6 +111,7 @@ export const signIn = {
   submit: 'Sign in',
   forgot: 'Forgot your password, or new here? An administrator can send you a link to set one.',
   expired: 'Your session has ended. Sign in again to go on where you were.',
+  demo: 'This is a demo. Sign in as one of its people:',
   firstRun: 'Just installed?',
   firstRunLink: 'How to make the first account',
   firstTitle: 'The first account',

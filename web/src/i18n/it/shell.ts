@@ -60,10 +60,10 @@ export const shell: Messages['shell'] = {
   zoneIs: (zone) => `Gli orari sono in ${zone}.`,
   chooseSite: 'Scegli una sede',
   statusLine: 'La situazione ora',
-  free: 'Libere da prenotare:',
+  free: 'Inattive ora:',
   counted: ({ total, free, running, reserved, cut, out_of_service }, inNodes) =>
     [
-      `${total} prenotabili: ${free} libere`,
+      `${total} prenotabili: ${free} inattive`,
       ...(running > 0 ? [`${running} al lavoro per la coda`] : []),
       ...(reserved > 0 ? [`${reserved} prenotate`] : []),
       ...(cut > 0 ? [`${cut} divise in fette`] : []),
@@ -109,6 +109,7 @@ export const signIn: Messages['signIn'] = {
   submit: 'Accedi',
   forgot: 'Password dimenticata, o primo accesso? Un amministratore può mandarti un link per impostarla.',
   expired: 'La sessione è finita. Accedi di nuovo per continuare da dove eri.',
+  demo: 'Questa è una demo. Accedi come una di queste persone:',
   firstRun: 'Appena installato?',
   firstRunLink: 'Come creare il primo account',
   firstTitle: 'Il primo account',

@@ -19,7 +19,7 @@ fn table(counts: &[ResourceCount]) -> Table<9> {
         Column::left("MODEL"),
         Column::left("WHERE"),
         Column::right("TOTAL"),
-        Column::right("FREE"),
+        Column::right("IDLE"),
         Column::right("RUNNING"),
         Column::right("RESERVED"),
         Column::right("CUT"),
