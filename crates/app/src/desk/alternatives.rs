@@ -87,13 +87,14 @@ const OTHER_SITE: SignedDuration = SignedDuration::from_hours(4);
 const SITES_MAX: usize = 10;
 
 impl App {
-    /// Adds alternatives to the refusal of a booking. The refusal itself stays, even if the search fails.
+    /// Adds alternatives to the refusal of a booking, or of a change if `new` is none. The refusal itself stays, even if
+    /// the search fails.
     pub(crate) async fn with_alternatives(
         &self,
         refusal: Error,
         caller: &Caller,
         place: &Place,
-        new: &NewReservation,
+        new: Option<&NewReservation>,
         refused: &RefusedBooking<'_>,
     ) -> Error {
         let Error::Conflict {
@@ -111,39 +112,16 @@ impl App {
             };
             directory.join(known);
             found = offered;
-            if !new.hold || self.hold_alternatives(caller, place, new, &mut found).await {
+            let Some(new) = new.filter(|new| new.hold) else {
+                break;
+            };
+            if self.hold_alternatives(caller, place, new, &mut found).await {
                 break;
             }
         }
         Error::Conflict {
             conflicts,
             alternatives: found,
-            directory,
-        }
-    }
-
-    /// Adds alternatives to the refusal of a change.
-    pub(crate) async fn with_alternatives_to_change(
-        &self,
-        refusal: Error,
-        caller: &Caller,
-        place: &Place,
-        refused: &RefusedBooking<'_>,
-    ) -> Error {
-        let Error::Conflict {
-            conflicts,
-            mut directory,
-            ..
-        } = refusal
-        else {
-            return refusal;
-        };
-        let found = self.alternatives_to(caller, place, refused).await;
-        let (alternatives, known) = found.unwrap_or_default();
-        directory.join(known);
-        Error::Conflict {
-            conflicts,
-            alternatives,
             directory,
         }
     }

@@ -156,7 +156,7 @@ impl App {
             claims: &claims,
             standing: Some((&before, own)),
         };
-        let refusal = self.with_alternatives_to_change(refusal, caller, &place, &refused);
+        let refusal = self.with_alternatives(refusal, caller, &place, None, &refused);
         Ok(refusal.await)
     }
 

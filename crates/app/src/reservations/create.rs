@@ -186,7 +186,7 @@ impl App {
             claims,
             standing: None,
         };
-        self.with_alternatives(refusal, caller, place, new, &refused)
+        self.with_alternatives(refusal, caller, place, Some(new), &refused)
             .await
     }
 
